@@ -57,9 +57,18 @@ def run_json(module: str, *arguments: str) -> dict[str, Any]:
     Raises:
         BenchError: It failed; with its last line.
     """
+    return json_of(module, sys.executable, "-m", module, *arguments)
+
+
+def json_of(name: str, *command: str) -> dict[str, Any]:
+    """Run a command to its end and return the JSON it printed.
+
+    Raises:
+        BenchError: It failed; with its name and last line.
+    """
     try:
         done = subprocess.run(
-            [sys.executable, "-m", module, *arguments],
+            command,
             capture_output=True,
             text=True,
             cwd=ROOT,
@@ -67,9 +76,9 @@ def run_json(module: str, *arguments: str) -> dict[str, Any]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise BenchError(f"{module} did not end in {PATIENCE_SECONDS:g} s") from None
+        raise BenchError(f"{name} did not end in {PATIENCE_SECONDS:g} s") from None
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["(nothing)"]
-        raise BenchError(f"{module} failed: {last[0]}")
+        raise BenchError(f"{name} failed: {last[0]}")
     result: dict[str, Any] = json.loads(done.stdout)
     return result

@@ -43,6 +43,9 @@ BENCHES = {
         "Memory of 10,000 tasks that wait in acquire", "benchmarks.limiter.memory"
     ),
     "messages": Bench("Messages of 1 KiB in and out", "benchmarks.messages.rates"),
+    "official-messages": Bench(
+        "Messages of 1 KiB, driven by official clients", "benchmarks.messages.official_clients"
+    ),
     "idle-consumers": Bench(
         "Memory of 10,000 consumers that wait for messages", "benchmarks.messages.idle_consumers"
     ),

@@ -31,6 +31,8 @@ SMALL_CHUNK_BYTES = 1_024
 SMALL_CHUNKS_JOINED = 256
 LARGE_FRAME_BYTES = 1_024
 """Announced size from which a frame's owner is told before its body arrives."""
+PAYLOAD_FROM_BYTES = 4_096
+"""Size of a frame from which it is worth looking for a payload."""
 HEAD_BYTES = 48
 """Bytes at a frame's start that hold the type and the request id of its command."""
 _LENGTH = struct.Struct(">I")
@@ -85,6 +87,14 @@ class Frame:
     def command_type(self) -> int | None:
         """Return the type of the command, unparsed; see command_type_in."""
         return command_type_in(self.start(_TYPE_END))
+
+    def work_bytes(self) -> int:
+        """Return how many bytes of commands are as much work: a payload is only copied."""
+        size = self.total_size
+        if size < PAYLOAD_FROM_BYTES:
+            return size
+        payload = size - command_size_in(self.start(LENGTH_FIELD_BYTES))
+        return size - max(0, payload) * 3 // 4
 
     def command_bytes(self) -> bytes:
         """Return the command's protobuf bytes; a payload behind them is not touched.

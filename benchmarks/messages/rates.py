@@ -49,13 +49,14 @@ def run(options: BenchOptions) -> BenchResult:
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
         for number in range(options.rounds):
             # Started anew in each round: nobody carries what an earlier round stored.
-            with _servers(Path(folder) / str(number)) as servers:
+            with running_servers(Path(folder) / str(number)) as servers:
                 rounds.append(_measured(servers, options, number))
     return conclude(rounds)
 
 
 @contextmanager
-def _servers(folder: Path) -> Iterator[dict[str, Address]]:
+def running_servers(folder: Path) -> Iterator[dict[str, Address]]:
+    """Start a server of each kind, with a folder that is made for them; end them with the block."""
     folder.mkdir()
     with ExitStack() as stack:
         bare = stack.enter_context(yardstick("benchmarks.messages.bare_server"))

@@ -233,7 +233,7 @@ class Connection(asyncio.Protocol):
             if self._logs_commands:
                 command_log.received(self.peer, frame)
             self.frame_received(frame)
-            taken_bytes += frame.total_size
+            taken_bytes += frame.work_bytes()
             if taken_bytes >= BYTES_A_TURN or self.turn_ended or perf_counter() >= end:
                 break
         return False

@@ -13,7 +13,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
 from proto.errors import RemoteProtocolError
-from proto.frames import encode_command
+from proto.frames import encode_command, encode_payload_command
 from proto.transport import connection
 from proto.transport.connection import BYTES_A_TURN, FRAMES_A_TURN, Connection
 from proto.transport.outbound_queue import HANDOVER_BYTES
@@ -539,6 +539,20 @@ async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
     await settle()
     assert peer.taken == list(range(10))
     assert peer.memory.is_reading()
+
+
+@pytest.mark.usefixtures("_no_hurry")
+async def test_payloads_count_a_quarter_so_that_receipts_of_several_leave_together() -> None:
+    # Given: messages of nearly a whole turn each
+    peer = connected()
+    sends = [success(number) for number in range(10)]
+    burst = b"".join(encode_payload_command(one, b"", bytes(BYTES_A_TURN)) for one in sends)
+    # When
+    peer.memory.peer_sends(burst)
+    # Then
+    assert peer.taken == [0, 1, 2, 3]
+    await asyncio.sleep(0)
+    assert peer.taken == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.usefixtures("_no_hurry")
