@@ -117,6 +117,23 @@ async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
         assert not in_force.auto_topic_creation.allowed
 
 
+@pytest.mark.parametrize(
+    ("partitions", "problem"),
+    [
+        ("", "cannot be null when the type is partitioned."),
+        (',"defaultNumPartitions":0', "cannot be less than 1 for partition type."),
+    ],
+)
+async def test_partitioned_topics_made_for_clients_need_a_number(
+    partitions: str, problem: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        body = f'{{"allowAutoTopicCreation":true,"topicType":"partitioned"{partitions}}}'
+        refused = await rest.ask("POST", f"{NAMESPACE}/autoTopicCreation", body)
+        assert refused.status == 412
+        assert refused.reason.endswith(f"[defaultNumPartitions] {problem}")
+
+
 async def applied_quotas(rest: RestClient) -> tuple[object, object]:
     await rest.done("PUT", f"{TOPICS}/t")
     applied = (await rest.ask("GET", f"{TOPICS}/t/backlogQuotaMap?applied=true")).value
