@@ -134,6 +134,28 @@ async def test_partitioned_topics_made_for_clients_need_a_number(
         assert refused.reason.endswith(f"[defaultNumPartitions] {problem}")
 
 
+@pytest.mark.parametrize(
+    ("method", "policy", "body", "missing"),
+    [
+        ("POST", "messageTTL", "5", "Namespace"),
+        ("PUT", "properties", '{"a":"b"}', "Namespace"),
+        ("POST", "backlogQuota", '{"limit":1,"policy":"producer_exception"}', "Namespace"),
+        ("POST", "delayedDelivery", '{"active":true,"tickTime":1}', "Namespace policies"),
+        ("DELETE", "inactiveTopicPolicies", None, "Namespace policies"),
+        ("POST", "maxSubscriptionsPerTopic", "4", "Namespace policies"),
+        ("DELETE", "maxTopicsPerNamespace", None, "Namespace policies"),
+        ("POST", "deduplicationSnapshotInterval", "5", "Namespace policies"),
+        ("DELETE", "retention", None, "Namespace policies"),
+    ],
+)
+async def test_a_missing_namespace_is_refused_in_upstreams_words(
+    method: str, policy: str, body: str | None, missing: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        refused = await rest.ask(method, f"/admin/v2/namespaces/public/none/{policy}", body)
+        assert (refused.status, refused.reason) == (404, f"{missing} does not exist")
+
+
 async def applied_quotas(rest: RestClient) -> tuple[object, object]:
     await rest.done("PUT", f"{TOPICS}/t")
     applied = (await rest.ask("GET", f"{TOPICS}/t/backlogQuotaMap?applied=true")).value
