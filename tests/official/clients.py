@@ -70,7 +70,9 @@ def python_client(
             pip = [sys.executable, "-m", "pip", "--python", str(python)]
             run(name, *pip, "install", "-q", "--no-input", *packages)
     driver = str(HERE / "python" / "driver.py")
-    return OfficialClient(name, (str(python), "-B", driver), absent | _NOT_IN_PYTHON, own or {})
+    # faulthandler: a crash of the client's native core names its thread
+    command = (str(python), "-B", "-X", "faulthandler", driver)
+    return OfficialClient(name, command, absent | _NOT_IN_PYTHON, own or {})
 
 
 def go_client() -> OfficialClient:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import urllib.request
 import uuid
@@ -80,8 +81,13 @@ def run_restart(
 
 
 def _ending(process: subprocess.Popen[str]) -> str:
-    """Say how a driver ended that did not end well."""
-    return f" (exit code {process.returncode})" if process.returncode else ""
+    """Say how a driver ended that did not end well; a client's native core ends by a signal."""
+    code = process.returncode
+    if not code:
+        return ""
+    if code > 0:
+        return f" (exit code {code})"
+    return f" (ended by {signal.Signals(-code).name})"
 
 
 def _start(

@@ -163,6 +163,31 @@ async def test_a_subscription_under_a_name_that_is_there_is_not_made_again() -> 
         assert (await rest.ask("GET", f"{TOPICS}/p/subscriptions")).value == ["s"]
 
 
+async def test_the_ids_of_messages_in_a_partition_name_it() -> None:
+    async with broker() as (parts, rest):
+        # Given
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "2")
+        for name in ("t", "p-partition-1"):
+            store(await loaded(parts, name))
+        # When
+        found = [
+            (await rest.ask("GET", f"{TOPICS}/{name}/{asked}")).value["partitionIndex"]
+            for name in ("t", "p-partition-1")
+            for asked in ("messageid/1000", "lastMessageId")
+        ]
+        ended = await rest.ask("POST", f"{TOPICS}/p-partition-1/terminate")
+        # Then
+        assert found == [-1, -1, 1, 1]
+        assert ended.value["partitionIndex"] == -1  # as recorded
+
+
+async def test_the_message_of_time_0_is_the_earliest() -> None:
+    async with broker() as (parts, rest):
+        store(await loaded(parts))
+        found = (await rest.ask("GET", f"{TOPICS}/t/messageid/0")).value
+        assert (found["ledgerId"], found["entryId"]) == (-1, -1)
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [

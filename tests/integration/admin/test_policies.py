@@ -132,6 +132,45 @@ async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
         assert not in_force.auto_topic_creation.allowed
 
 
+@pytest.mark.parametrize(
+    ("partitions", "problem"),
+    [
+        ("", "cannot be null when the type is partitioned."),
+        (',"defaultNumPartitions":0', "cannot be less than 1 for partition type."),
+    ],
+)
+async def test_partitioned_topics_made_for_clients_need_a_number(
+    partitions: str, problem: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        body = f'{{"allowAutoTopicCreation":true,"topicType":"partitioned"{partitions}}}'
+        refused = await rest.ask("POST", f"{NAMESPACE}/autoTopicCreation", body)
+        assert refused.status == 412
+        assert refused.reason.endswith(f"[defaultNumPartitions] {problem}")
+
+
+@pytest.mark.parametrize(
+    ("method", "policy", "body", "missing"),
+    [
+        ("POST", "messageTTL", "5", "Namespace"),
+        ("PUT", "properties", '{"a":"b"}', "Namespace"),
+        ("POST", "backlogQuota", '{"limit":1,"policy":"producer_exception"}', "Namespace"),
+        ("POST", "delayedDelivery", '{"active":true,"tickTime":1}', "Namespace policies"),
+        ("DELETE", "inactiveTopicPolicies", None, "Namespace policies"),
+        ("POST", "maxSubscriptionsPerTopic", "4", "Namespace policies"),
+        ("DELETE", "maxTopicsPerNamespace", None, "Namespace policies"),
+        ("POST", "deduplicationSnapshotInterval", "5", "Namespace policies"),
+        ("DELETE", "retention", None, "Namespace policies"),
+    ],
+)
+async def test_a_missing_namespace_is_refused_in_upstreams_words(
+    method: str, policy: str, body: str | None, missing: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        refused = await rest.ask(method, f"/admin/v2/namespaces/public/none/{policy}", body)
+        assert (refused.status, refused.reason) == (404, f"{missing} does not exist")
+
+
 async def applied_quotas(rest: RestClient) -> tuple[object, object]:
     await rest.done("PUT", f"{TOPICS}/t")
     applied = (await rest.ask("GET", f"{TOPICS}/t/backlogQuotaMap?applied=true")).value

@@ -30,7 +30,7 @@ class ResetTarget(NamedTuple):
 
 
 def message_id(position: Position, partition: int = -1) -> dict[str, int]:
-    """Return the body of an id."""
+    """Return the body of an id; of no partition unless one is given."""
     return {
         "ledgerId": position.ledger_id,
         "entryId": position.entry_id,

@@ -116,7 +116,8 @@ class ReadingAdmin:
             "Get message ID by timestamp on a partitioned topic is not allowed, please try do it "
             "on specific topic partition",
         )
-        return json_response(message_id(topic.ledger.published_at(time_ms)))
+        found = topic.ledger.published_at(time_ms) if time_ms else EARLIEST
+        return json_response(message_id(found, topic.name.partition_index))
 
     async def id_by_index(self, request: web.Request) -> web.Response:
         """Refuse to find a message by its index: brokers do not number messages here."""
@@ -142,7 +143,7 @@ class ReadingAdmin:
     async def last_message_id(self, request: web.Request) -> web.Response:
         """Return the id of the last message; (-1, -1) where it is no longer stored."""
         topic = await self._topics.stored(request)
-        return json_response(message_id(last_id(topic)))
+        return json_response(message_id(last_id(topic), topic.name.partition_index))
 
     async def backlog_size(self, request: web.Request) -> web.Response:
         """Return how many bytes are stored behind an id."""

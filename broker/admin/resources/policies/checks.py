@@ -81,7 +81,9 @@ def auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, 
 def _auto_topic_problem(value: Mapping[str, Any], most: int) -> str:
     kind, partitions = value.get("topicType"), value.get("defaultNumPartitions")
     if kind == "partitioned":
-        if partitions is None or partitions < 1:
+        if partitions is None:
+            return "[defaultNumPartitions] cannot be null when the type is partitioned."
+        if partitions < 1:
             return "[defaultNumPartitions] cannot be less than 1 for partition type."
         if 0 < most < partitions:
             return f"[defaultNumPartitions] cannot be more than {most}."

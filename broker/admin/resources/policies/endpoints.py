@@ -115,7 +115,9 @@ class _Calls(ABC):
 
 class _OfNamespaces(_Calls):
     async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName:
-        return await existing_namespace(self._context, request, changes=changes)
+        return await existing_namespace(
+            self._context, request, by_policies=changes and self._place.misses_policies
+        )
 
 
 class _OfTopics(_Calls):

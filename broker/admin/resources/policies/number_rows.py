@@ -11,12 +11,19 @@ from broker.admin.resources.policies.values import (
 )
 
 
-def _most(key: str, namespace: str, topic: Place, field: str = "") -> PolicyRow:
+def _most(
+    key: str, namespace: str, topic: Place, field: str = "", *, misses_policies: bool = False
+) -> PolicyRow:
     """Return a limit of the number of something; without a field none is shown as applied."""
     return PolicyRow(
         key,
         number,
-        Place(namespace, refusal=f"{namespace} must be 0 or more", null=Null.VALUE),
+        Place(
+            namespace,
+            refusal=f"{namespace} must be 0 or more",
+            null=Null.VALUE,
+            misses_policies=misses_policies,
+        ),
         topic,
         checks.not_negative,
         (lambda own, _: getattr(own, field)) if field else None,
@@ -55,6 +62,7 @@ NUMBERS = (
             null=Null.VALUE,
             unset=Empty.NO_CONTENT,
         ),
+        misses_policies=True,
     ),
     _most(
         "max_unacked_messages_per_consumer",
@@ -76,6 +84,7 @@ NUMBERS = (
             refusal="maxTopicsPerNamespace must be 0 or more",
             null=Null.VALUE,
             unset=0,
+            misses_policies=True,
         ),
         check=checks.not_negative,
     ),
@@ -117,6 +126,7 @@ NUMBERS = (
             "deduplicationSnapshotInterval",
             refusal="interval must be greater than or equal to 0",
             removable=False,
+            misses_policies=True,
         ),
         Place("deduplicationSnapshotInterval", refusal="interval must be 0 or more"),
         checks.not_negative,

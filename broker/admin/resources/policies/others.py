@@ -130,7 +130,7 @@ class OtherPolicyAdmin:
         return await self._add(request, {segment(request, "key"): segment(request, "value")})
 
     async def _add(self, request: web.Request, properties: dict[str, str]) -> web.Response:
-        namespace = await existing_namespace(self._context, request, changes=True)
+        namespace = await existing_namespace(self._context, request)
         kept = self._set(namespace).get(_PROPERTIES) or {}
         together = {**kept, **properties}
         await self._context.message_policies.set(namespace, _PROPERTIES, together or None)
@@ -138,7 +138,7 @@ class OtherPolicyAdmin:
 
     async def remove_properties(self, request: web.Request) -> web.Response:
         """Remove all properties of a namespace."""
-        namespace = await existing_namespace(self._context, request, changes=True)
+        namespace = await existing_namespace(self._context, request)
         await self._context.message_policies.set(namespace, _PROPERTIES, None)
         return done()
 
@@ -149,7 +149,7 @@ class OtherPolicyAdmin:
 
     async def remove_property(self, request: web.Request) -> web.Response:
         """Remove one property, and return the value that it had."""
-        namespace = await existing_namespace(self._context, request, changes=True)
+        namespace = await existing_namespace(self._context, request)
         left = dict(self._set(namespace).get(_PROPERTIES) or {})
         value = left.pop(segment(request, "key"), None)
         await self._context.message_policies.set(namespace, _PROPERTIES, left or None)
@@ -190,7 +190,7 @@ class OtherPolicyAdmin:
 
     async def remove_offload(self, request: web.Request) -> web.Response:
         """Do nothing: no namespace has offload policies."""
-        await existing_namespace(self._context, request, changes=True)
+        await existing_namespace(self._context, request)
         return done()
 
     async def remove_all(self, request: web.Request) -> web.Response:

@@ -89,7 +89,7 @@ class QuotaAdmin:
         if body is None:
             raise BadBodyError("the body should be a backlog quota", upstream_status=500)
         given = _READ(body)
-        namespace = await existing_namespace(self._context, request, changes=True)
+        namespace = await existing_namespace(self._context, request)
         quota = _quota(given, namespace)
         self._check(namespace, quota)
         await self._keep(namespace, kind, quota)
@@ -98,7 +98,7 @@ class QuotaAdmin:
     async def remove_of_namespace(self, request: web.Request) -> web.Response:
         """Remove a quota of a namespace."""
         kind = _kind(request)
-        namespace = await existing_namespace(self._context, request, changes=True)
+        namespace = await existing_namespace(self._context, request)
         await self._keep(namespace, kind, None)
         return done()
 

@@ -48,6 +48,8 @@ class Place:
         removable: Whether DELETE removes it.
         parameter: The parameter of the query that holds the value in place of a body.
         done: The status of the answer once it is set.
+        misses_policies: Whether the refusal to change it names the policies of a namespace that
+            does not exist, as upstream's does for a few.
     """
 
     path: str
@@ -58,6 +60,7 @@ class Place:
     removable: bool = True
     parameter: str = ""
     done: int = 204
+    misses_policies: bool = False
 
 
 @dataclass(frozen=True, slots=True)

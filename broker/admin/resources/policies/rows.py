@@ -58,7 +58,7 @@ ROWS = (
         object_of(
             Field("retentionTimeInMinutes", number, 0), Field("retentionSizeInMB", number, 0)
         ),
-        Place("retention"),
+        Place("retention", misses_policies=True),
         Place("retention", null=Null.KEEPS),
         checks.retention,
         lambda own, _: {
@@ -99,7 +99,7 @@ ROWS = (
             Field("active", boolean, False),
             Field("maxDeliveryDelayInMillis", long_number, 0),
         ),
-        Place("delayedDelivery"),
+        Place("delayedDelivery", misses_policies=True),
         Place("delayedDelivery"),
         default=lambda own, _: {
             "tickTime": own.delayed_tick_ms,
@@ -114,7 +114,7 @@ ROWS = (
             Field("maxInactiveDurationSeconds", number, 0),
             Field("deleteWhileInactive", boolean, False),
         ),
-        Place("inactiveTopicPolicies"),
+        Place("inactiveTopicPolicies", misses_policies=True),
         Place("inactiveTopicPolicies"),
         default=lambda own, _: {
             "inactiveTopicDeleteMode": own.inactive_topics.mode.value,

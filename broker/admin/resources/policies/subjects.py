@@ -19,20 +19,20 @@ TOPIC_PATH = "/admin/v2/{domain}/{tenant}/{namespace}/{topic}"
 
 
 async def existing_namespace(
-    context: AdminContext, request: web.Request, *, changes: bool = False
+    context: AdminContext, request: web.Request, *, by_policies: bool = False
 ) -> NamespaceName:
     """Return the namespace in the path.
 
     Args:
         context: The parts of the broker.
         request: Whose path names it.
-        changes: Whether something is to be changed: upstream has another sentence then.
+        by_policies: Whether upstream misses its policies, and says so, before the namespace.
 
     Raises:
         RestError: 412, the name is not valid; 404, it does not exist.
     """
     namespace = namespace_name(request)
-    if changes and await context.store.policies(namespace) is None:
+    if by_policies and await context.store.policies(namespace) is None:
         raise RestError(404, "Namespace policies does not exist")
     await context.policies(namespace)
     return namespace
