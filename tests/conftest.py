@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from proto.transport import connection
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,6 +20,15 @@ _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("repeatable", derandomize=True, **_PATIENT)
 settings.register_profile("searching", print_blob=True, database=None, **_PATIENT)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _turns_without_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End a connection's turns by what is in them, however slow this machine is.
+
+    Tests of what ends them by time set their own.
+    """
+    monkeypatch.setattr(connection, "TURN_SECONDS", 60.0)
 
 
 @pytest.fixture(scope="session")

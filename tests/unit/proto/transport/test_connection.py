@@ -497,13 +497,6 @@ async def test_addresses_are_written_as_people_write_them(name: object, text: st
     assert repr(peer) == (f"<Peer {text} <OutboundBuffer 0 bytes, writable> <ReadGate open>>")
 
 
-@pytest.fixture
-def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """End turns by what is in them, however slow this machine is."""
-    monkeypatch.setattr(connection, "TURN_SECONDS", 60.0)
-
-
-@pytest.mark.usefixtures("_no_hurry")
 async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
     # Given
     peer = connected()
@@ -520,7 +513,6 @@ async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
     assert peer.memory.is_reading()
 
 
-@pytest.mark.usefixtures("_no_hurry")
 async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
     # Given: each is a quarter of a turn
     peer = connected()
@@ -541,7 +533,6 @@ async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
     assert peer.memory.is_reading()
 
 
-@pytest.mark.usefixtures("_no_hurry")
 async def test_payloads_count_a_quarter_so_that_receipts_of_several_leave_together() -> None:
     # Given: messages of nearly a whole turn each
     peer = connected()
@@ -555,7 +546,6 @@ async def test_payloads_count_a_quarter_so_that_receipts_of_several_leave_togeth
     assert peer.taken == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
-@pytest.mark.usefixtures("_no_hurry")
 async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
     # Given
     peer = connected()
