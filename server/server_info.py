@@ -1,4 +1,4 @@
-"""The facts that decide how a server answers topic lists: its version, and keys with values.
+"""The facts that decide how a server answers: its version, and keys with values.
 
 Goes into the first line of the log and into ``floodgate_server_info``, so that a figure can be
 traced to what produced it. Limits, timeouts and modes only: nothing here is secret.
@@ -53,9 +53,9 @@ INFO_KEYS = tuple(_VALUES)
 
 
 def server_info(config: ServerConfig) -> dict[str, str]:
-    """Return the version, and each of ``INFO_KEYS`` with its value in force."""
+    """Return the version, each of ``INFO_KEYS``, and what the server adds, with values in force."""
     values = {key: str(value(config)) for key, value in _VALUES.items()}
-    return {"version": VERSION, **values}
+    return {"version": VERSION, **values, **config.own_keys}
 
 
 def label_of(key: str) -> str:
@@ -66,7 +66,7 @@ def label_of(key: str) -> str:
 def info_sentence(role: str, config: ServerConfig) -> str:
     """Return the first line of a server's log."""
     info = server_info(config)
-    keys = ", ".join(f"{key}={info[key]}" for key in INFO_KEYS)
+    keys = ", ".join(f"{key}={value}" for key, value in info.items() if key != "version")
     return f"Floodgate {role} {info['version']} with {keys}"
 
 

@@ -27,6 +27,7 @@ from broker.admin.resources.policies.endpoints import policy_endpoints
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin
 from broker.admin.resources.policies.quotas import QuotaAdmin
+from broker.admin.resources.policies.shadow_topics import ShadowTopicAdmin
 from broker.admin.resources.schemas import SchemaAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
@@ -86,6 +87,7 @@ def endpoints(context: AdminContext) -> list[Endpoint]:
         *QuotaAdmin(context).endpoints(),
         *PermissionAdmin(context).endpoints(),
         *OtherPolicyAdmin(context).endpoints(),
+        *ShadowTopicAdmin(context).endpoints(),
         *NotImplementedAdmin(context, topics).endpoints(),
     ]
 

@@ -77,11 +77,11 @@ async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 
     A thousand consumers of Key_Shared are shared a ring of 65,535 places: too much for one turn.
     """
-    name = topic_named(asked.topic)
+    name, (host, _, _) = topic_named(asked.topic), cnx.peer.rpartition(":")
     for _ in range(TRIES):
         topic = await _topic(cnx, name, create=asked.force_topic_creation)
         await take_schema(cnx, topic, asked)
-        opened: Subscription = await topic.subscriptions.open(asked)
+        opened: Subscription = await topic.subscriptions.open(asked, host)
         await displace_dead(opened, asked)
         if await cnx.parts.joins.do(partial(_attached, cnx, asked, topic, opened)):
             return

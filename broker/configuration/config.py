@@ -24,7 +24,7 @@ from broker.configuration.plugin_keys import (
     resources_class_name,
 )
 from broker.configuration.policy_keys import default_policies, persistence
-from broker.configuration.publishing_keys import PublishingConfig, publishing_config
+from broker.configuration.publishing_keys import BUFFER_KEY, PublishingConfig, publishing_config
 from broker.patterns.pattern import RegexImplementation
 from broker.policies.effective import DEFAULTS, EffectivePolicies, Persistence
 from broker.stores.store_url import (
@@ -233,6 +233,12 @@ class BrokerConfig(ServerConfig):
         """Show every field, and no password."""
         for name, value in super().__repr_args__():
             yield name, without_password(str(value)) if name == "metadata_store_url" else value
+
+    @property
+    def own_keys(self) -> dict[str, str]:
+        """Those of the message store, and the bound of what is not stored yet."""
+        megabytes = self.publishing.buffer_bytes // MEGABYTE_BYTES
+        return {**self.message_store.told, BUFFER_KEY: str(megabytes)}
 
     @property
     def announces_topic_watchers(self) -> bool:

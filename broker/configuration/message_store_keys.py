@@ -49,6 +49,18 @@ class MessageStoreKeys:
     max_topic_bytes: int = 0
     max_entries_per_ledger: int = 50_000
 
+    @property
+    def told(self) -> dict[str, str]:
+        """The store and its bounds, as keys with the values in force."""
+        directory = self.log_directory
+        return {
+            STORE_KEY: "memory" if directory is None else f"log://{directory}",
+            FSYNC_KEY: str(self.fsync).lower(),
+            MAX_KEY: str(self.max_bytes // MEGABYTE_BYTES),
+            MAX_NAMESPACE_KEY: str(self.max_namespace_bytes // MEGABYTE_BYTES),
+            MAX_TOPIC_KEY: str(self.max_topic_bytes // MEGABYTE_BYTES),
+        }
+
 
 def message_store_keys(checked: CheckedKeys) -> MessageStoreKeys:
     """Read the keys; what does not fit becomes a problem."""

@@ -32,6 +32,7 @@ class PublishingConfig(NamedTuple):
         retention_check_seconds: retentionCheckIntervalInSeconds.
         statistics_seconds: statsUpdateFrequencyInSecs.
         inactive_check_seconds: brokerDeleteInactiveTopicsFrequencySeconds.
+        subscription_check_seconds: subscriptionExpiryCheckIntervalInMinutes.
         compaction_check_seconds: brokerServiceCompactionMonitorIntervalInSeconds.
     """
 
@@ -48,6 +49,7 @@ class PublishingConfig(NamedTuple):
     retention_check_seconds: int = 120
     statistics_seconds: int = 60
     inactive_check_seconds: int = 60
+    subscription_check_seconds: int = 300
     compaction_check_seconds: int = 60
 
 
@@ -74,5 +76,6 @@ def publishing_config(checked: CheckedKeys) -> PublishingConfig:
         retention_check_seconds=checked.integer("retentionCheckIntervalInSeconds"),
         statistics_seconds=checked.integer("statsUpdateFrequencyInSecs"),
         inactive_check_seconds=checked.integer("brokerDeleteInactiveTopicsFrequencySeconds"),
+        subscription_check_seconds=60 * checked.integer("subscriptionExpiryCheckIntervalInMinutes"),
         compaction_check_seconds=checked.integer("brokerServiceCompactionMonitorIntervalInSeconds"),
     )

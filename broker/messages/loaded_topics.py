@@ -11,6 +11,7 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
+from broker.messages.made_topics import MadeTopics
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
@@ -63,10 +64,12 @@ class LoadedTopics:
     Bound: maxConcurrentTopicLoadRequest loads at a time, others wait for their turn.
 
     Attributes:
+        clock: The time.
         opened_at: Since when it counts, in ms since 1970.
         loads: Topics that were loaded.
         pending_loads: Those that are being loaded, or wait for their turn.
         failed_loads: Loads that failed.
+        made: Topics that were made without a client, and are not loaded yet.
         past_latency: How long messages took to be stored, of topics that are loaded no more.
 
     Source: upstream BrokerService.topics.
@@ -74,13 +77,18 @@ class LoadedTopics:
 
     def __init__(self, parts: TopicParts) -> None:
         self._parts = parts
+        self.clock = parts.clock
         self.past_latency = PublishLatency()
         self._context = TopicContext(parts.config, parts.clock, parts.policies_of, self._broken)
         self._compactor = Compactor(parts.store)
+        self.made = MadeTopics(parts.clock)
+        parts.topics.on_made(self._note_made)
+        parts.topics.on_deleted(self.made.deleted)
         self._topics: dict[str, Topic] = {}
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._unloads: set[asyncio.Task[None]] = set()
+        self._loading: set[TopicName] = set()
         self.loads = 0
         self.opened_at = parts.clock.wall_ms()
         self.pending_loads = 0
@@ -95,6 +103,10 @@ class LoadedTopics:
     def within(self, namespace: NamespaceName) -> Iterator[Topic]:
         """Yield the loaded topics of a namespace."""
         return (topic for topic in self if topic.name.namespace == namespace)
+
+    def policies_of(self, name: TopicName) -> EffectivePolicies:
+        """Return the policies in force for a topic, loaded or not."""
+        return self._parts.policies_of(name)
 
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
@@ -123,6 +135,7 @@ class LoadedTopics:
 
     async def _counted_load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         self.pending_loads += 1
+        self._loading.add(name)
         try:
             return await self._load(name, broken, create=create)
         except BaseException:
@@ -130,12 +143,14 @@ class LoadedTopics:
             raise
         finally:
             self.pending_loads -= 1
+            self._loading.discard(name)
 
     async def _load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         if broken is not None:
             await self._unload(broken)
         async with self._loads:
             made = await self._parts.creation.ensure(name, create=create)
+            made = made or name in self.made
             try:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
@@ -144,9 +159,19 @@ class LoadedTopics:
                 if name.persistent:
                     self._parts.store.close_ledger(str(name))
                 raise fenced()
+            self.made.loaded(name)
             self._topics[topic.full_name] = topic
             self.loads += 1
             return topic
+
+    def _note_made(self, name: TopicName, partitions: int) -> None:
+        """Note a topic that was made without a client, where those that nobody uses are deleted."""
+        if not self._parts.policies_of(name).inactive_topics.delete:
+            return
+        if partitions:
+            self.made.add_partitioned(name)
+        else:
+            self.made.add(name)
 
     async def _opened(self, name: TopicName, *, made: bool) -> Topic:
         parts = self._parts
@@ -305,6 +330,10 @@ class LoadedTopics:
         Raises:
             MessageStoreError: The message store failed.
         """
+        self.made.forget(namespace)
+        for loading in [one for one in self._loading if one.namespace == namespace]:
+            async with self._locks.of(str(loading)):
+                pass  # It is loaded now, or was refused: a load that begins now finds nothing.
         for topic in self.within(namespace):
             async with self._locks.of(topic.full_name):
                 if self._topics.get(topic.full_name) is topic:

@@ -1,6 +1,7 @@
 """The monitors of topics: what is done to all that are loaded, again and again.
 
-Expiry, retention, backlog quotas, unused topics, snapshots of sequence ids, compaction, and rates.
+Expiry, retention, backlog quotas, unused topics and subscriptions, snapshots of sequence ids,
+compaction, and rates.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DeleteMode
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
     from broker.messages.loaded_topics import LoadedTopics
     from broker.messages.topic import Topic
     from limiter.clock import Clock
+    from proto.names import TopicName
 
 logger = logging.getLogger(__name__)
 
-_TOPICS_AT_ONCE = 16
+_TOPICS_AT_ONCE, _NAMES_AT_ONCE = 16, 1_000
 
 
 class TopicMonitors:
@@ -48,6 +51,7 @@ class TopicMonitors:
         self._every(config.dedup_snapshot_seconds, self.keep_sequence_ids)
         self._every(config.quota_check_seconds, self.enforce_quotas)
         self._every(config.inactive_check_seconds, self.delete_unused)
+        self._every(config.subscription_check_seconds, self.expire_subscriptions)
         self._every(config.compaction_check_seconds, self.compact)
 
     def _every(self, seconds: float, work: Callable[[], Coroutine[object, object, None]]) -> None:
@@ -114,17 +118,30 @@ class TopicMonitors:
         """Compact the topics of which more is uncompacted than their policies allow."""
         await self._each(_compact)
 
+    async def expire_subscriptions(self) -> None:
+        """Delete the durable subscriptions that nobody has consumed for as long as policies say."""
+        await self._each(_expire_subscriptions)
+
     async def delete_unused(self) -> None:
-        """Delete topics that nobody has used for long, of those that came with their first use."""
+        """Delete topics that nobody has used for long, but none that was imported."""
         async for topic in self._in_turns():
             if topic.in_use:
                 topic.idle_since = self._clock.now()
             elif self._is_unused(topic):
-                logger.info("deleting %s, which nobody uses", topic.name)
-                try:
-                    await self._topics.delete(topic.name)
-                except (RefusedError, StoreError, MessageStoreError) as error:
-                    logger.info("%s is not deleted: %s", topic.name, error)
+                await self._delete_unused(topic.name)
+        for number, (name, since) in enumerate(self._topics.made.unused(), 1):
+            rule = self._topics.policies_of(name).inactive_topics
+            if rule.delete and self._clock.now() - since >= rule.after_seconds:
+                await self._delete_unused(name)
+            if number % _NAMES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def _delete_unused(self, name: TopicName) -> None:
+        logger.info("deleting %s, which nobody uses", name)
+        try:
+            await self._topics.delete(name)
+        except (RefusedError, StoreError, MessageStoreError) as error:
+            logger.info("%s is not deleted: %s", name, error)
 
     def _is_unused(self, topic: Topic) -> bool:
         rule = topic.policies.inactive_topics
@@ -145,6 +162,16 @@ def _expire(topic: Topic) -> None:
         oldest_kept_ms = topic.clock.wall_ms() - ttl * 1000
         for subscription in topic.subscriptions:
             subscription.expire_older(oldest_kept_ms)
+
+
+def _expire_subscriptions(topic: Topic) -> None:
+    minutes = topic.policies.subscription_expiration_minutes
+    if minutes <= 0 or not isinstance(topic, PersistentTopic):
+        return
+    for subscription in topic.subscriptions:
+        if subscription.name != SUBSCRIPTION and subscription.unused_for(60 * minutes):
+            logger.info("deleting %s of %s, which expired", subscription.name, topic.name)
+            subscription.delete()
 
 
 def _trim(topic: Topic) -> None:

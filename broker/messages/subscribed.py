@@ -60,6 +60,12 @@ class StoredSubscription(TopicSubscription, Protocol):
     def cursor(self) -> SubscriptionCursor:
         """Knows what is acknowledged."""
 
+    def unused_for(self, seconds: float) -> bool:
+        """Tell whether it is durable and nobody consumed it for longer than a time."""
+
+    def delete(self) -> None:
+        """Close all consumers, and forget what they acknowledged."""
+
     def skip(self, entries: int) -> None:
         """Acknowledge the next entries."""
 
@@ -70,8 +76,8 @@ class StoredSubscription(TopicSubscription, Protocol):
 class AnySubscriptions(Protocol):
     """The subscriptions of any topic, as far as their topic needs them."""
 
-    async def open(self, asked: pb.CommandSubscribe) -> Any:  # noqa: ANN401
-        """Return the subscription that a client names."""
+    async def open(self, asked: pb.CommandSubscribe, host: str, /) -> Any:  # noqa: ANN401
+        """Return the subscription that a client on a host names."""
 
     def __iter__(self) -> Iterator[TopicSubscription]: ...
 

@@ -49,7 +49,7 @@ EPOCH_PROPERTY, TERMINATED_PROPERTY = "topic_epoch", "terminated"
 CREATED_PROPERTY = "created_at"
 """The name under which a ledger keeps when the topic was first loaded, in ms since 1970."""
 MADE_BY_USE_PROPERTY = "made_by_use"
-"""Name under which it keeps that the topic came with its first client."""
+"""Name under which it keeps that the topic was not imported."""
 FULL_SECONDS = 1.0
 """How long producers are refused after the store had no room for a message."""
 _UNKNOWN_STATUS = "the message was sent before, and whether it is stored is not known yet"
@@ -87,7 +87,7 @@ class Topic(ABC):
         closing: It is being unloaded or deleted.
         idle_since: The clock's time at which the last producer had left, or a monitor last saw
             a client.
-        made_by_use: It came with its first client: nobody made it by REST, nor by an import.
+        made_by_use: It was not imported: a monitor may delete it when nobody uses it any more.
         rate: Its publish rate.
     """
 
@@ -254,7 +254,7 @@ class PersistentTopic(Topic):
         await self.deduplication.recover(on=self.policies.deduplication)
 
     def mark_made_by_use(self) -> None:
-        """Keep that it came with its first client."""
+        """Keep that it was not imported."""
         self.made_by_use = True
         self.ledger.set_property(MADE_BY_USE_PROPERTY, "true")
 

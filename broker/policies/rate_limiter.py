@@ -1,9 +1,9 @@
-"""A limit of messages and bytes in a time: of what is published, and of what is dispatched."""
+"""Limits of messages and bytes, published or dispatched, and of subscriptions, in a time."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from broker.policies.effective import Rate
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 DISPATCH_WAIT_SECONDS = 1.0
 """Before a dispatcher that may send nothing looks again."""
 _ROUNDING = 1e-6
+MOST_CONSUMERS = 10_000
+"""Consumers of a topic whose subscriptions are counted."""
 
 
 class _Bucket:
@@ -102,3 +104,54 @@ class RateLimiter:
 
 def _whole(bucket: _Bucket, now: float) -> int:
     return max(0, int(bucket.tokens(now) + _ROUNDING)) if bucket.limited else sys.maxsize
+
+
+class ConsumerIdentifier(NamedTuple):
+    """A consumer as it is known when it comes again: by its client's host, its name and its id."""
+
+    host: str
+    name: str
+    consumer_id: int
+
+
+class SubscribeRateLimiter:
+    """A limit of the subscriptions that each consumer of a topic makes in a period.
+
+    Bound: MOST_CONSUMERS are remembered; of more, the one that came longest ago begins anew.
+
+    Args:
+        rate: The limit; its messages are subscriptions.
+        clock: The time.
+
+    Source: upstream SubscribeRateLimiter.
+    """
+
+    def __init__(self, rate: Rate, clock: Clock) -> None:
+        self._clock = clock
+        self._rate = rate
+        self._buckets: dict[ConsumerIdentifier, _Bucket] = {}
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def change(self, rate: Rate) -> None:
+        """Count by another limit, from full buckets; nothing changes if it is the same."""
+        if rate != self._rate:
+            self._rate = rate
+            self._buckets.clear()
+
+    def take(self, consumer: ConsumerIdentifier) -> bool:
+        """Count a subscription of a consumer; false, and not counted, if it is one too many."""
+        rate, now = self._rate, self._clock.now()
+        if rate.messages <= 0 or rate.period_seconds <= 0:
+            return True
+        bucket = self._buckets.pop(consumer, None)
+        if bucket is None:
+            bucket = _Bucket(rate.messages, rate.period_seconds, now)
+            if len(self._buckets) >= MOST_CONSUMERS:
+                del self._buckets[next(iter(self._buckets))]
+        self._buckets[consumer] = bucket
+        if not _whole(bucket, now):
+            return False
+        bucket.take(1, now)
+        return True

@@ -68,8 +68,8 @@ class Subscription:
     Attributes:
         type: Of its consumers; kept when the last one leaves; None before the first.
         dispatcher: Delivers to its consumers; None before the first.
-        awaits_return: A SEEK closed its consumers, who come again; a subscription that is not
-            durable is kept meanwhile.
+        awaits_return: A SEEK closed its consumers, who come again; of a subscription that is not
+            durable the cursor is kept meanwhile.
         messages_out, bytes_out: What was sent to consumers that are gone.
         total_expired: Entries that expired since the topic was loaded.
         last_expired_at, last_flow_at, advanced_at: When entries expired, a consumer gave permits,
@@ -97,6 +97,12 @@ class Subscription:
         self.last_flow_at = 0
         self.advanced_at = 0
         self._mark_delete_seen = cursor.mark_delete
+        # Not stored: to load the topic counts, too (recorded).
+        self._active_at = topic.clock.now()
+
+    def _is_active(self) -> None:
+        """Note that a consumer came or went, or that the cursor was reset."""
+        self._active_at = self.topic.clock.now()
 
     @property
     def durable(self) -> bool:
@@ -124,6 +130,7 @@ class Subscription:
         consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
         self.dispatcher.add(consumer)
         self.awaits_return = False
+        self._is_active()
         return consumer
 
     def _change_type(self, options: ConsumerOptions) -> None:
@@ -156,6 +163,7 @@ class Subscription:
         dispatcher.wake()
         self.messages_out += consumer.messages_out
         self.bytes_out += consumer.bytes_out
+        self._is_active()
         if not dispatcher.consumers:
             self._owner.became_empty(self)
 
@@ -164,6 +172,11 @@ class Subscription:
         for consumer in list(self.consumers):
             self.remove_consumer(consumer)
             consumer.close()
+
+    def unused_for(self, seconds: float) -> bool:
+        """Tell whether it is durable and nobody consumed it for longer than a time."""
+        unused = self.durable and not self.consumers
+        return unused and self.topic.clock.now() - self._active_at > seconds
 
     # -- what consumers ask -------------------------------------------------------------------
 
@@ -256,6 +269,7 @@ class Subscription:
         saved at once: the client that is told of it must not find an old one after a crash.
         """
         self.awaits_return = True
+        self._is_active()  # Also if REST asks for it (recorded).
         dispatcher = self.dispatcher
         if isinstance(dispatcher, FailoverDispatcher):
             active = dispatcher.disconnect_active()
@@ -270,19 +284,21 @@ class Subscription:
 
     def skip(self, entries: int) -> None:
         """Skip entries from the mark-delete on; consumers hear nothing of it."""
+        before = self.cursor.mark_delete
         self.cursor.skip(entries)
-        self._moved()
+        self._moved(before)
 
     def skip_through(self, position: Position) -> None:
         """Acknowledge everything up to a position."""
+        before = self.cursor.mark_delete
         self.cursor.skip_through(position)
-        self._moved()
+        self._moved(before)
 
-    def _moved(self) -> None:
+    def _moved(self, before: Position) -> None:
         self._note_advance()
         self._owner.changed()
         if self.dispatcher is not None:
-            self.dispatcher.cursor_moved()
+            self.dispatcher.cursor_moved(before)
         self._owner.moved()
         if self.topic.terminated:
             self.tell_end()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, LATEST, Position, from_wire
-from broker.policies.rate_limiter import RateLimiter
+from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
 from broker.subscriptions.cursor import ManagedCursor
 from broker.subscriptions.subscription import Subscription, SubType
 from server.connection.request_errors import RequestError
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 SAVE_SECONDS = 1.0
 """Cursors that have changed are saved so often (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
 RETURN_SECONDS = 30.0
-"""How long a subscription that is not durable waits for consumers that a SEEK closed."""
+"""How long the cursor of a subscription that is not durable is kept after a SEEK."""
+MOST_LEFT = 1_000
+"""Such cursors of a topic; of more the oldest is forgotten."""
+_TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
 INTERNAL = frozenset(("pulsar.dedup",))
 """Cursors of the broker's own, that are no subscriptions."""
 
@@ -44,10 +47,11 @@ class Subscriptions:
         self.rules = rules
         self.turns = turns or SharedTurns()
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
+        self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
         self._by_name: dict[str, Subscription] = {}
+        # Of subscriptions that are not durable: a SEEK closed their consumers, who come again.
+        self._left: dict[str, tuple[ManagedCursor, TimerHandle]] = {}
         self._timer: TimerHandle | None = None
-        # Of those whose consumers are to come again.
-        self._returns: dict[Subscription, TimerHandle] = {}
         self._is_closed = False
         for name, state in topic.ledger.cursors.items():
             if name not in INTERNAL:
@@ -69,13 +73,22 @@ class Subscriptions:
 
     # -- making and deleting ------------------------------------------------------------------
 
-    async def open(self, asked: pb.CommandSubscribe) -> Subscription:
+    async def open(self, asked: pb.CommandSubscribe, host: str) -> Subscription:
         """Return the subscription that a client names, created and stored if need be.
 
+        Args:
+            asked: What the client asks for.
+            host: Its address, without the port.
+
         Raises:
-            RequestError: It may not be created, or the policies of the topic refuse it.
+            RequestError: It may not be created, the policies of the topic refuse it, or this
+                consumer subscribes too often.
         """
-        check_policies(self._topic, self.consumer_count, asked)
+        check_type_allowed(self._topic, asked)
+        consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
+        if not self._subscribe_rate.take(consumer):
+            raise RequestError(pb.NotAllowedError, _TOO_OFTEN)
+        check_room(self._topic, self.consumer_count)
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
@@ -129,7 +142,7 @@ class Subscriptions:
             text = f"Exceed the maximum number of subscriptions of the topic: {self._topic.name}"
             raise RequestError(pb.NotAllowedError, text)
         first = start if start is not None else (EARLIEST if earliest else LATEST)
-        cursor = ManagedCursor(
+        cursor = self._take_left(name) or ManagedCursor(
             self._topic.ledger,
             name,
             self._mark_before(first),
@@ -151,33 +164,32 @@ class Subscriptions:
         subscription = self._by_name.pop(name, None)
         if subscription is not None:
             subscription.close()
-            self._end_wait_for_return(subscription)
             if subscription.durable:
                 self._topic.ledger.delete_cursor(name)
             self.moved()
 
     def became_empty(self, subscription: Subscription) -> None:
-        """Delete a subscription that is not durable, unless its consumers are to come again."""
+        """Delete a subscription that is not durable.
+
+        After a SEEK its cursor is found again by whoever subscribes with its name, even to a
+        durable subscription, which is none then. A real broker keeps it as long as the topic.
+        """
         if subscription.durable:
             return
+        name, cursor = subscription.name, subscription.cursor
+        self.delete(name)
         if subscription.awaits_return:
+            if len(self._left) >= MOST_LEFT:
+                self._take_left(next(iter(self._left)))
             clock = self._topic.clock
-            self._end_wait_for_return(subscription)
-            self._returns[subscription] = clock.call_at(
-                clock.now() + RETURN_SECONDS, self._forget_unused, subscription
-            )
-        else:
-            self.delete(subscription.name)
+            timer = clock.call_at(clock.now() + RETURN_SECONDS, self._take_left, name)
+            self._left[name] = cursor, timer
 
-    def _end_wait_for_return(self, subscription: Subscription) -> None:
-        timer = self._returns.pop(subscription, None)
+    def _take_left(self, name: str) -> ManagedCursor | None:
+        cursor, timer = self._left.pop(name, (None, None))
         if timer is not None:
             timer.cancel()
-
-    def _forget_unused(self, subscription: Subscription) -> None:
-        del self._returns[subscription]
-        if not subscription.consumers:
-            self.delete(subscription.name)
+        return cursor
 
     # -- what the topic tells -----------------------------------------------------------------
 
@@ -194,6 +206,7 @@ class Subscriptions:
     def policies_changed(self) -> None:
         """Follow the policies that are in force now."""
         self.topic_rate.change(self._topic.policies.dispatch_rate)
+        self._subscribe_rate.change(self._topic.policies.subscribe_rate)
         for subscription in self:
             subscription.policies_changed()
 
@@ -263,35 +276,34 @@ class Subscriptions:
             self._timer = None
         for subscription in self:
             subscription.close()
-            self._end_wait_for_return(subscription)
+        for name in tuple(self._left):
+            self._take_left(name)
 
 
-def check_policies(
-    topic: TopicWithPolicies, consumer_count: int, asked: pb.CommandSubscribe
-) -> None:
-    """Refuse a consumer that the policies of its topic do not allow.
-
-    Args:
-        topic: Its topic.
-        consumer_count: As many consumers the topic has.
-        asked: What its client asks for.
+def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> None:
+    """Refuse a consumer of a type that the policies of its topic do not allow.
 
     Raises:
-        RequestError: Its type is not allowed, or there are too many.
+        RequestError: They do not.
     """
-    policies, type_name = topic.policies, SubType.Name(asked.subType)
-    if type_name not in policies.subscription_types:
+    type_name = SubType.Name(asked.subType)
+    if type_name not in topic.policies.subscription_types:
         text = f"Topic[{{{topic.name}}}] doesn't support {type_name} sub type!"
         raise RequestError(pb.NotAllowedError, text)
-    if 0 < policies.max_consumers <= consumer_count:
+
+
+def check_room(topic: TopicWithPolicies, consumer_count: int) -> None:
+    """Refuse one more consumer than a topic may have.
+
+    Raises:
+        RequestError: There are as many.
+    """
+    if 0 < topic.policies.max_consumers <= consumer_count:
         raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")
 
 
 def _check_durability(found: Subscription, *, durable: bool) -> None:
-    # After a SEEK that closed the last consumer of one that is not durable any may have it: a real
-    # broker has forgotten the subscription then, and found its cursor again (recorded).
-    left = not found.durable and found.awaits_return and not found.consumers
-    if found.durable is not durable and not left:
+    if found.durable is not durable:
         kind = "Durable" if found.durable else "NonDurable"
         text = f"{kind} subscription with the same name already exists."
         raise RequestError(pb.NotAllowedError, text)

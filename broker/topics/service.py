@@ -62,6 +62,14 @@ class TopicService:
         self._store = store
         self._rules = rules
         self._deleted: list[Callable[[TopicName], Awaitable[None]]] = []
+        self._made: list[Callable[[TopicName, int], None]] = []
+
+    def on_made(self, callback: Callable[[TopicName, int], None]) -> None:
+        """Register a function that is told of a topic that was made, and not for its first client.
+
+        It is told how many partitions it has, 0 for none.
+        """
+        self._made.append(callback)
 
     def on_deleted(self, callback: Callable[[TopicName], Awaitable[None]]) -> None:
         """Register a function that forgets what belongs to a topic, which was just deleted."""
@@ -79,6 +87,11 @@ class TopicService:
         """
         base = partitioned_of(topic)
         await self._create(topic, base, properties)
+        self._tell_made(topic, 0)
+
+    def _tell_made(self, topic: TopicName, partitions: int) -> None:
+        for callback in self._made:
+            callback(topic, partitions)
 
     async def create_for_client(self, topic: TopicName) -> None:
         """Create a topic that a producer or consumer asks for, or a partition.
@@ -159,6 +172,7 @@ class TopicService:
                 names, (), {name: partitions}, rows, absent=[name], creates_namespace=False
             ),
         )
+        self._tell_made(topic, partitions)
         await add_partitions(self._store, topic, rest, TopicState(name, partitions, properties))
 
     async def grow(self, topic: TopicName, partitions: int) -> None:

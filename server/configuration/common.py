@@ -144,6 +144,11 @@ class ServerConfig(BaseModel):
     notices: tuple[Notice, ...] = ()
     """Sentences to be logged when the process starts."""
 
+    @property
+    def own_keys(self) -> dict[str, str]:
+        """The keys of this kind of server alone that it tells of itself, with values in force."""
+        return {}
+
 
 def shared_values(checked: CheckedKeys) -> dict[str, object]:
     """Return the values of ServerConfig's fields that have no alias, by field name."""

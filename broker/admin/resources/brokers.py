@@ -36,6 +36,7 @@ class BrokerAdmin:
             Endpoint("GET", f"{_PATH}/version", self.version),
             Endpoint("GET", f"{_PATH}/health", self.health),
             Endpoint("GET", f"{_PATH}/ready", self.ready),
+            Endpoint("GET", f"{_PATH}/backlog-quota-check", self.enforce_quotas),
             Endpoint("GET", _CONFIGURATION, self.dynamic_names),
             Endpoint("GET", f"{_CONFIGURATION}/values", self.dynamic_values),
             Endpoint("GET", f"{_CONFIGURATION}/runtime", self.runtime_values),
@@ -64,6 +65,11 @@ class BrokerAdmin:
             raise RestError(503, "the process is starting")
         await self._context.store.policies(_ASKED_FOR_HEALTH)
         return _text("ok")
+
+    async def enforce_quotas(self, _: web.Request) -> web.Response:
+        """Do what exceeded backlog quotas say, at once."""
+        await self._context.messaging.monitors.enforce_quotas()
+        return done()
 
     # -- configuration ------------------------------------------------------------------------
 

@@ -60,7 +60,6 @@ class NotImplementedAdmin:
         """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
         found = [
             Endpoint("GET", "/admin/v2/brokers/internal-configuration", self.of_brokers),
-            Endpoint("GET", "/admin/v2/brokers/backlog-quota-check", self.of_brokers),
             Endpoint("GET", "/admin/v2/brokers/{cluster}/{id}/ownedNamespaces", self.of_brokers),
             Endpoint("POST", "/admin/v2/brokers/shutdown", self.of_brokers),
         ]

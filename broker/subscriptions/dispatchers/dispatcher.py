@@ -146,8 +146,12 @@ class Dispatcher(ABC):
         """Deliver again what a consumer gives back; None for all that it has."""
 
     @abstractmethod
-    def cursor_moved(self) -> None:
-        """Forget what was acknowledged otherwise: the cursor was moved by skip, expiry or REST."""
+    def cursor_moved(self, before: Position) -> None:
+        """Forget what was acknowledged otherwise: the cursor was moved by skip, expiry or REST.
+
+        Args:
+            before: Where the mark-delete stood.
+        """
 
     @abstractmethod
     def acknowledged(

@@ -30,12 +30,12 @@ class _Leaving(NamedTuple):
     """Entries that leave a consumer.
 
     Attributes:
-        consumer: Has them, or had them before it left.
+        consumer: Has them, or had them before it left; None: whoever has each of them.
         positions: The entries; some may be acknowledged meanwhile.
         then: Takes consumer, entry, the messages left, and the hash of the key.
     """
 
-    consumer: Consumer
+    consumer: Consumer | None
     positions: Iterator[Position]
     then: Callable[[Consumer, Position, int, int], None]
 
@@ -57,6 +57,8 @@ class SharedDispatcher(Dispatcher):
         self.delayed = self._no_delays(context)
         self._redeliveries: dict[Position, int] = {}
         self._leaving: deque[_Leaving] = deque()
+        # A look through all that consumers have waits in the above: one is enough for many skips.
+        self._looks_through_all = False
         self._holders: dict[Position, Consumer] = {}
         # Of what each consumer has: the entries it gave back that still wait in the above. Else a
         # client that says so again and again would have a list of all it has made for each time.
@@ -279,8 +281,15 @@ class SharedDispatcher(Dispatcher):
         """Take entries from consumers that gave them back, some each turn; return how many."""
         taken = 0
         while self._leaving and taken < most:
-            consumer, positions, then = self._leaving[0]
+            of, positions, then = self._leaving[0]
             for position in positions:
+                consumer = of or self._holders.get(position)
+                if consumer is None:
+                    self._redeliveries.pop(position, None)
+                    taken += 1
+                    if taken >= most:
+                        return taken
+                    continue
                 left, sticky_hash = consumer.pending.pop(position, _NOT_PENDING)
                 taken += 1
                 self._has_left(consumer, position)
@@ -317,17 +326,32 @@ class SharedDispatcher(Dispatcher):
     def _dropped(self, _: Consumer, position: Position, __: int, ___: int) -> None:
         self._redeliveries.pop(position, None)
 
-    def cursor_moved(self) -> None:
+    def cursor_moved(self, before: Position) -> None:
         """Forget what is acknowledged: it leaves the consumers that have it."""
         mark = self._cursor.mark_delete
         self.replay.discard_through(mark)
         self.delayed.discard_through(mark)
-        for passed in [at for at in self._redeliveries if at <= mark]:
-            del self._redeliveries[passed]
-        for consumer in self.consumers:
-            held = (at for at in list(consumer.pending) if at <= mark)
-            self._leaving.append(_Leaving(consumer, held, self._dropped))
+        if self._ledger.count(before, mark) <= LEAVING_A_TURN:
+            # Named at once: their ledgers may be dropped next.
+            passed = list(self._between(before, mark))
+            self._leaving.append(_Leaving(None, iter(passed), self._dropped))
+        elif not self._looks_through_all:
+            self._looks_through_all = True
+            self._leaving.append(_Leaving(None, self._all_passed(), self._dropped))
         self.wake()
+
+    def _between(self, before: Position, last: Position) -> Iterator[Position]:
+        position = self._ledger.following(before)
+        while position <= last:
+            yield position
+            position = self._ledger.following(position)
+
+    def _all_passed(self) -> Iterator[Position]:
+        """Yield what consumers have though it is acknowledged; begun in the turn that needs it."""
+        self._looks_through_all = False
+        for position in [*self._holders, *self._redeliveries]:
+            if position <= self._cursor.mark_delete:
+                yield position
 
     # -- consumers ----------------------------------------------------------------------------
 
@@ -362,6 +386,7 @@ class SharedDispatcher(Dispatcher):
         last.pending = {}
         self._holders.clear()
         self._leaving.clear()
+        self._looks_through_all = False
         self._given_back_already.clear()
         self.unacked, self.blocked = 0, False
         self._redeliveries.clear()

@@ -125,7 +125,7 @@ class SingleActiveDispatcher(Dispatcher):
     ) -> None:
         """Note nothing: what was delivered is not counted here (recorded)."""
 
-    def cursor_moved(self) -> None:
+    def cursor_moved(self, _: Position) -> None:
         """Read on behind what was skipped."""
         self.wake()
 

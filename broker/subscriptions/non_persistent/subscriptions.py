@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from broker.subscriptions.non_persistent.subscription import NonPersistentSubscription
-from broker.subscriptions.subscriptions import check_policies
+from broker.subscriptions.subscriptions import check_room, check_type_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,13 +39,16 @@ class NonPersistentSubscriptions:
         """Return a subscription, also one whose first consumer is on its way; else None."""
         return self._opened.get(name)
 
-    async def open(self, asked: pb.CommandSubscribe) -> NonPersistentSubscription:
+    async def open(self, asked: pb.CommandSubscribe, _: str, /) -> NonPersistentSubscription:
         """Return the subscription that a client names, made if need be.
+
+        How often a consumer subscribes is not limited here (recorded).
 
         Raises:
             RequestError: The policies of the topic refuse it.
         """
-        check_policies(self._topic, self.consumer_count, asked)
+        check_type_allowed(self._topic, asked)
+        check_room(self._topic, self.consumer_count)
         found = self._opened.get(asked.subscription)
         if found is None:
             found = NonPersistentSubscription(asked.subscription, self._topic, self)

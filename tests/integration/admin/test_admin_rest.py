@@ -459,7 +459,6 @@ def _fail(parts: Cluster) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", f"{TOPICS}/t/shadowTopics"),
         ("GET", f"{NAMESPACES}/public/default/antiAffinity"),
         ("PUT", "/admin/v2/clusters/other"),
         ("GET", "/admin/v2/bookies/all"),

@@ -206,3 +206,69 @@ async def test_what_cannot_be_asked_is_refused(
         await rest.done("PUT", f"{TOPICS}/t/subscription/s")
         answer = await rest.ask(method, f"{TOPICS}/t/{path}", body)
         assert answer.status == status
+
+
+async def test_the_backlog_of_a_topic_is_summed_up_over_its_subscriptions() -> None:
+    async with broker() as (parts, rest):
+        # Given
+        topic = await loaded(parts)
+        for subscription in ("all", "some"):
+            await rest.done("PUT", f"{TOPICS}/t/subscription/{subscription}", '"earliest"')
+        for _ in range(3):
+            store(topic)
+        await rest.done("POST", f"{TOPICS}/t/subscription/some/skip/1")
+        # When
+        body = (await rest.ask("GET", f"{TOPICS}/t/backlog")).value
+        # Then
+        size = topic.ledger.size_bytes
+        assert body["topicName"] == "public/default/persistent/t"
+        assert (body["totalMessages"], body["storageSize"], body["messageBacklog"]) == (3, size, 5)
+        assert {name: one["cursorBacklog"] for name, one in body["cursorDetails"].items()} == {
+            "all": 3,
+            "some": 2,
+        }
+        assert body["dataLedgerDetails"] == []  # The open one is not shown (recorded).
+        topic.ledger.roll()
+        (ledger,) = (await rest.ask("GET", f"{TOPICS}/t/backlog")).value["dataLedgerDetails"]
+        assert (ledger["entries"], ledger["size"]) == (3, size)
+        assert (await rest.ask("GET", f"{TOPICS}/none/backlog")).value["totalMessages"] == 0
+        assert "none" not in (await rest.ask("GET", TOPICS)).text
+
+
+async def test_backlog_quotas_are_enforced_when_somebody_asks() -> None:
+    async with broker() as (parts, rest):
+        # Given
+        topic = await loaded(parts)
+        await rest.done("PUT", f"{TOPICS}/t/subscription/s", '"earliest"')
+        for _ in range(10):
+            store(topic)
+        quota = '{"limitSize": 1000, "policy": "consumer_backlog_eviction"}'
+        await rest.done("POST", "/admin/v2/namespaces/public/default/backlogQuota", quota)
+        # When
+        await rest.done("GET", "/admin/v2/brokers/backlog-quota-check")
+        # Then
+        assert topic.subscriptions.get("s").cursor.backlog < 10  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("names", "status", "reason"),
+    [
+        ('["persistent://public/default/none"]', 412, "[persistent://public/default/none] not"),
+        ('["not a name//"]', 403, "Invalid shadow topic name: not a name//"),
+        ("[]", 412, "Cannot specify empty shadow topics"),
+        ('["persistent://public/default/t"]', 412, "are not copied"),
+    ],
+)
+async def test_shadow_topics_are_refused_with_a_sentence(
+    names: str, status: int, reason: str
+) -> None:
+    async with broker() as (parts, rest):
+        # Given
+        await loaded(parts)
+        # When
+        answer = await rest.ask("PUT", f"{TOPICS}/t/shadowTopics", names)
+        # Then
+        assert answer.status == status
+        assert reason in answer.text
+        assert (await rest.ask("GET", f"{TOPICS}/t/shadowTopics")).text == ""
+        await rest.done("DELETE", f"{TOPICS}/t/shadowTopics")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.resources.messages.subjects import subscriptions_of
 from broker.messages.position import Position
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.topic import PersistentTopic
     from broker.subscriptions.cursor import ManagedCursor
+    from proto.names import TopicName
 
 MOST_ANALYZED = 10_000
 """Entries after which an analysis ends (subscriptionBacklogScanMaxEntries)."""
@@ -68,4 +71,40 @@ def analyzed(
         "aborted": position <= last and entries >= MOST_ANALYZED,
         "firstMessageId": str(first_read),
         "lastMessageId": str(last_read),
+    }
+
+
+def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -> dict[str, object]:
+    """Return what the ledgers of a topic hold, and what is left of it to each subscription.
+
+    Args:
+        name: The topic's.
+        topic: The topic; None if there is no such.
+        broker: The address that clients know this broker by.
+
+    Source: upstream PersistentOfflineTopicStats.
+    """
+    ledgers = [] if topic is None else topic.ledger.ledgers
+    cursors = {} if topic is None else {one.name: one.cursor for one in subscriptions_of(topic)}
+    backlogs = {subscription: cursor.backlog for subscription, cursor in cursors.items()}
+    return {
+        "topicName": f"{name.namespace}/{name.domain}/{name.local_name}",
+        "brokerName": broker,
+        "storageSize": sum(one.size_bytes for one in ledgers),
+        "totalMessages": sum(one.entries for one in ledgers),
+        "messageBacklog": sum(backlogs.values()),
+        "dataLedgerDetails": [
+            {
+                "entries": one.entries,
+                "timestamp": one.closed_at,
+                "size": one.size_bytes,
+                "ledgerId": one.ledger_id,
+            }
+            for one in ledgers
+            if one.closed_at
+        ],
+        "cursorDetails": {
+            subscription: {"cursorBacklog": backlog, "cursorLedgerId": -1}
+            for subscription, backlog in backlogs.items()
+        },
     }

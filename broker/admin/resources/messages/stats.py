@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import flag, topic_name
+from broker.admin.resources.messages.backlog import offline_stats
 from broker.admin.resources.messages.internal_stats import internal_info, internal_stats
 from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, persistent
 from broker.admin.resources.messages.subscription_stats import Wanted
@@ -37,6 +38,7 @@ class StatsAdmin:
             Endpoint("GET", f"{TOPIC_PATH}/internalStats", self.internal_stats),
             Endpoint("GET", f"{TOPIC_PATH}/partitioned-internalStats", self.partitioned_insides),
             Endpoint("GET", f"{TOPIC_PATH}/internal-info", self.internal_info),
+            Endpoint("GET", f"{TOPIC_PATH}/backlog", self.backlog),
         ]
 
     async def stats(self, request: web.Request) -> web.Response:
@@ -72,6 +74,18 @@ class StatsAdmin:
         topics = await self._topics.all_stored(request)
         shown = {str(one.name): internal_info(one) for one in topics}
         return json_response({"version": 0, "partitions": shown})
+
+    async def backlog(self, request: web.Request) -> web.Response:
+        """Return what a topic's ledgers hold, and what is left of it to each subscription.
+
+        Zeros are shown for what has no ledgers: a partitioned topic, or none at all (recorded).
+        """
+        name = topic_name(request)
+        snapshot = await self._context.snapshot(name.namespace)
+        there = name.persistent and snapshot.contains(name)
+        topic = persistent(await self._topics.load(name)) if there else None
+        stats = offline_stats(name, topic, self._context.config.advertised_address)
+        return json_response({**stats, "statGeneratedAt": self._topics.loaded.clock.wall_ms()})
 
     async def _partitions(self, request: web.Request) -> tuple[int, list[Topic]]:
         topic = topic_name(request)

@@ -68,7 +68,7 @@ class Measured(Loaded):
             producer = self.cnx.producer(number)
             add(topic, producer)
             asked = pb.CommandSubscribe(subscription="s", consumer_id=number)
-            subscription = await topic.subscriptions.open(asked)
+            subscription = await topic.subscriptions.open(asked, "127.0.0.1")
             options = ConsumerOptions(number, f"c{number}", pb.CommandSubscribe.Shared)
             consumer = subscription.add_consumer(self.cnx, options)
             subscription.flow(consumer, 2)

@@ -59,7 +59,8 @@ class HeldStore(MemoryMessageStore):
 class Loaded:
     def __init__(self, **keys: str) -> None:
         self.names, self.store, self.clock = MemoryStore(), HeldStore(), ManualClock()
-        service = TopicService(self.names, lambda _: TopicRules())
+        service = self.service = TopicService(self.names, lambda _: TopicRules())
+        self.policies = DEFAULTS
         rules = CreationRules(lambda _: TopicRules(), lambda _: True, lambda: "here:8080")
         self.topics = LoadedTopics(
             TopicParts(
@@ -69,7 +70,7 @@ class Loaded:
                 store=self.store,
                 creation=TopicCreation(self.names, service, rules),
                 topics=service,
-                policies_of=lambda _: DEFAULTS,
+                policies_of=lambda _: self.policies,
                 subscriptions_of=lambda topic: Subscriptions(topic, SubscriptionRules()),
                 direct_subscriptions_of=NonPersistentSubscriptions,
             )
@@ -229,3 +230,25 @@ async def test_all_topics_are_closed_at_the_end() -> None:
     await loaded.topics.close()
     assert len(loaded.topics) == 0
     assert topic.closing
+
+
+async def test_a_topic_that_is_being_loaded_goes_with_its_namespace() -> None:
+    # Given
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    await loaded.service.create(NAME, {})
+    loaded.store.may_open.clear()
+    loading = await started(loaded.topics.get(NAME))
+    assert loaded.store.opened == 1
+    # When
+    await loaded.service.delete(NAME)
+    await loaded.names.delete_namespace(NAMESPACE)
+    dropped = await started(loaded.topics.drop_namespace(NAMESPACE, [[str(NAME).encode()]]))
+    assert not dropped.done()
+    loaded.store.may_open.set()
+    topic = await loading
+    await dropped
+    # Then
+    assert topic.closing
+    assert loaded.topics.loaded(NAME) is None
+    assert not loaded.store.holds(str(NAME))

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from broker.configuration.publishing_keys import PublishingConfig
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.monitors import TopicMonitors
+from broker.messages.position import EARLIEST
 from broker.policies.effective import (
     DEFAULTS,
     BacklogQuota,
@@ -17,9 +20,13 @@ from broker.policies.effective import (
     EffectivePolicies,
     InactiveTopics,
 )
+from broker.stores.changes import TopicChanges
+from broker.subscriptions.consumer import ConsumerOptions
+from proto.names import TopicName
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, publish
-from tests.unit.broker.messages.test_loaded_topics import NAME, Loaded
+from tests.support.subscriptions.recording_client import RecordingClient
+from tests.unit.broker.messages.test_loaded_topics import NAME, NAMESPACE, Loaded
 
 if TYPE_CHECKING:
     from broker.messages.topic import PersistentTopic
@@ -37,6 +44,12 @@ class Watched(Loaded):
         topic = await super().topic()
         topic.policies = self.policies
         return topic
+
+    async def persistent(self) -> set[str]:
+        """Return the names of the persistent topics."""
+        snapshot = await self.names.snapshot(NAMESPACE)
+        assert snapshot is not None
+        return {name.decode() for block in snapshot.persistent.blocks() for name in block.names()}
 
     async def after(self, seconds: float) -> None:
         """Let time pass, in steps in which monitors can look."""
@@ -120,6 +133,67 @@ async def test_quotas_are_enforced() -> None:
     assert len(topic.producers) == 0
 
 
+def expiring(minutes: int = 1) -> EffectivePolicies:
+    return replace(DEFAULTS, subscription_expiration_minutes=minutes)
+
+
+def shared(name: str) -> ConsumerOptions:
+    return ConsumerOptions(consumer_id=1, name=name, type=pb.CommandSubscribe.Shared)
+
+
+async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None:
+    # Given: of two that once had a consumer, one still has it, and one lost it half a minute ago.
+    watched = Watched(expiring())
+    topic = await watched.topic()
+    subscriptions = {one: topic.subscriptions.create(one) for one in ("idle", "held", "left")}
+    topic.subscriptions.create(SUBSCRIPTION)
+    subscriptions["held"].add_consumer(RecordingClient(), shared("c"))
+    gone = subscriptions["left"].add_consumer(RecordingClient(), shared("c"))
+    await watched.monitors.expire_subscriptions()
+    assert len(topic.subscriptions) == 4
+    watched.clock.advance(31)
+    subscriptions["left"].remove_consumer(gone)
+    # When
+    watched.clock.advance(30)
+    await watched.monitors.expire_subscriptions()
+    # Then
+    assert {one.name for one in topic.subscriptions} == {"held", "left", SUBSCRIPTION}
+    assert "idle" not in topic.ledger.cursors
+    watched.clock.advance(31)
+    await watched.monitors.expire_subscriptions()
+    assert {one.name for one in topic.subscriptions} == {"held", SUBSCRIPTION}
+
+
+async def test_a_subscription_that_is_reset_or_whose_topic_is_loaded_counts_anew() -> None:
+    # Given
+    watched = Watched(expiring())
+    topic = await watched.topic()
+    topic.subscriptions.create("s")
+    watched.clock.advance(50)
+    # When
+    topic.subscriptions.get("s").seek(EARLIEST)
+    watched.clock.advance(50)
+    await watched.monitors.expire_subscriptions()
+    await watched.topics.unload(NAME)
+    topic = await watched.topic()
+    watched.clock.advance(50)
+    await watched.monitors.expire_subscriptions()
+    # Then
+    assert "s" in topic.subscriptions
+    watched.clock.advance(11)
+    await watched.monitors.expire_subscriptions()
+    assert "s" not in topic.subscriptions
+
+
+async def test_without_a_policy_no_subscription_expires() -> None:
+    watched = Watched()
+    topic = await watched.topic()
+    topic.subscriptions.create("s")
+    watched.clock.advance(1e9)
+    await watched.monitors.expire_subscriptions()
+    assert "s" in topic.subscriptions
+
+
 def unused(mode: DeleteMode = DeleteMode.NO_SUBSCRIPTIONS) -> EffectivePolicies:
     return replace(DEFAULTS, inactive_topics=InactiveTopics(True, 60, mode))
 
@@ -153,11 +227,50 @@ async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePol
     assert watched.topics.loaded(NAME) is topic
 
 
-async def test_a_topic_that_did_not_come_with_its_first_client_stays() -> None:
+async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() -> None:
+    # Given: one that is not used, one that was used once, and one whose policies say nothing.
+    watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    idle, once, kept = (TopicName.parse(one) for one in ("idle", "once", "kept"))
+    await watched.service.create(idle, {})
+    await watched.service.create(once, {})
+    watched.policies = DEFAULTS
+    await watched.service.create(kept, {})
+    watched.policies = unused()
+    watched.clock.advance(59)
+    topic = await watched.topics.get(once)
+    # When
+    watched.clock.advance(2)
+    await watched.monitors.delete_unused()
+    # Then
+    assert await watched.persistent() == {str(once), str(kept)}
+    assert topic.made_by_use
+    watched.clock.advance(60)
+    await watched.monitors.delete_unused()
+    assert await watched.persistent() == {str(kept)}
+
+
+async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
     # Given
     watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    base = TopicName.parse("p")
+    await watched.service.create_partitioned(base, 2, {})
+    await watched.topics.get(TopicName.parse("p-partition-0"))
+    # When
+    watched.clock.advance(1000)
+    await watched.monitors.delete_unused()
+    # Then
+    assert await watched.persistent() == {f"{base}-partition-1"}
+    assert await watched.service.partitions(base, create=False) == 2
+
+
+async def test_a_topic_that_was_imported_stays() -> None:
+    # Given: a name that the store has, and nobody made here.
+    watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    await watched.names.apply(NAMESPACE, TopicChanges([str(NAME).encode()]))
     topic = await watched.topic()
-    topic.made_by_use = False
     # When
     watched.clock.advance(1000)
     await watched.monitors.delete_unused()

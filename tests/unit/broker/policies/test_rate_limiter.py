@@ -7,7 +7,12 @@ import sys
 import pytest
 
 from broker.policies.effective import NO_RATE, Rate
-from broker.policies.rate_limiter import RateLimiter
+from broker.policies.rate_limiter import (
+    MOST_CONSUMERS,
+    ConsumerIdentifier,
+    RateLimiter,
+    SubscribeRateLimiter,
+)
 from tests.support.clocks.manual_clock import ManualClock
 
 
@@ -72,3 +77,66 @@ def test_no_limit_is_no_limit() -> None:
     assert not limiter.limited
     assert limiter.available() == (sys.maxsize, sys.maxsize)
     assert limiter.seconds_until_more() == 0
+
+
+# -- subscriptions --------------------------------------------------------------------------------
+
+CONSUMER = ConsumerIdentifier("127.0.0.1", "c", 1)
+
+
+def test_two_subscriptions_in_ten_seconds_are_two_at_once_and_then_one_each_five() -> None:
+    # Given
+    clock = ManualClock(0.0)
+    limiter = SubscribeRateLimiter(Rate(2, period_seconds=10), clock)
+    # When
+    taken = []
+    for _ in range(22):
+        if limiter.take(CONSUMER):
+            taken.append(clock.now())
+            if len(taken) == 1:
+                continue
+        clock.advance(1)
+    # Then
+    assert taken == [0, 0, 5, 10, 15, 20]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CONSUMER._replace(host="10.0.0.1"),
+        CONSUMER._replace(name="d"),
+        CONSUMER._replace(consumer_id=2),
+    ],
+)
+def test_another_host_name_or_id_is_another_consumer(other: ConsumerIdentifier) -> None:
+    # Given
+    limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
+    assert limiter.take(CONSUMER)
+    # When, Then
+    assert not limiter.take(CONSUMER)
+    assert limiter.take(other)
+
+
+def test_another_limit_begins_anew_and_the_same_does_not() -> None:
+    # Given
+    limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
+    limiter.take(CONSUMER)
+    # When, Then
+    limiter.change(Rate(1, period_seconds=1000))
+    assert not limiter.take(CONSUMER)
+    limiter.change(Rate(2, period_seconds=1000))
+    assert [limiter.take(CONSUMER) for _ in range(3)] == [True, True, False]
+    limiter.change(Rate(-1, period_seconds=30))
+    assert limiter.take(CONSUMER)
+
+
+def test_the_consumers_that_are_remembered_are_bounded() -> None:
+    # Given
+    limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
+    # When
+    for consumer_id in range(MOST_CONSUMERS + 1):
+        limiter.take(CONSUMER._replace(consumer_id=consumer_id))
+    # Then: the one that came longest ago begins anew.
+    assert len(limiter) == MOST_CONSUMERS
+    assert not limiter.take(CONSUMER._replace(consumer_id=1))
+    assert limiter.take(CONSUMER._replace(consumer_id=0))

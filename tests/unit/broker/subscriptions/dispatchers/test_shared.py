@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS, Rate
+from broker.subscriptions.dispatchers import shared
 from broker.subscriptions.dispatchers.shared import LEAVING_A_TURN, SharedDispatcher
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
+
+if TYPE_CHECKING:
+    import pytest
 
 SHARED = pb.CommandSubscribe.Shared
 
@@ -394,3 +403,81 @@ async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
     await settle()
     # Then
     assert (held, cnx.entries) == (0, [0, 1])
+
+
+async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
+    # Given: a consumer that has much.
+    topic = await kept_topic(ledger_entries=7)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(100)
+    consumer, _ = consume(subscription, SHARED, 100)
+    await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    # When
+    for _ in range(3):
+        subscription.skip(1)
+    # Then: what is kept of it until its turn names what was skipped, and nothing else.
+    assert [len(list(one.positions)) for one in dispatcher._leaving] == [1, 1, 1]
+    assert consumer.unacked == 100
+
+
+async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(shared, "LEAVING_A_TURN", 3)
+    topic = await kept_topic(ledger_entries=7)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(100)
+    consumer, _ = consume(subscription, SHARED, 100)
+    await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    # When
+    for _ in range(9):
+        subscription.skip(10)
+    # Then
+    assert len(dispatcher._leaving) == 1
+    for _ in range(4):
+        await settle()
+    assert consumer.unacked == 10
+
+
+@given(
+    skips=st.lists(st.integers(1, 12), max_size=8),
+    redelivered=st.sets(st.integers(0, 39)),
+    most=st.sampled_from((3, LEAVING_A_TURN)),
+)
+async def test_whatever_is_skipped_leaves_its_consumers_and_nothing_else_does(
+    skips: list[int], redelivered: set[int], most: int
+) -> None:
+    with patch.object(shared, "LEAVING_A_TURN", most):
+        await skipped(skips, redelivered)
+
+
+async def skipped(skips: list[int], redelivered: set[int]) -> None:
+    topic = await kept_topic(ledger_entries=7)
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(40)
+    first, _ = consume(subscription, SHARED, 15)
+    second, _ = consume(subscription, SHARED, 15)
+    await settle()
+    subscription.redeliver(first, ids(*(positions[one] for one in redelivered)), None)
+    for count in skips:
+        subscription.skip(count)
+    for _ in range(4):
+        await settle()
+    mark = subscription.cursor.mark_delete
+    for consumer in (first, second):
+        assert all(position > mark for position in consumer.pending)
+        assert consumer.unacked == sum(left for left, _ in consumer.pending.values())
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    assert dispatcher.unacked == first.unacked + second.unacked
+    # All that is left is delivered, once there is room.
+    first.subscription.flow(first, 100)
+    for _ in range(4):
+        await settle()
+    held = {*first.pending, *second.pending}
+    assert held == {position for position in positions if position > mark}

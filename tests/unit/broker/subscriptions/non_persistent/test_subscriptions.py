@@ -47,7 +47,7 @@ async def joined(
     asked = Subscribe(subscription=subscription, subType=sub_type, topic="x", consumer_id=1)
     asked.request_id = 1
     client = RecordingClient()
-    opened = await there.open(asked)
+    opened = await there.open(asked, "127.0.0.1")
     values = {"name": f"c{next(IDS)}", **options}
     consumer = opened.add_consumer(client, ConsumerOptions(1, type=sub_type, **values))
     client.consumers[1] = consumer
@@ -65,7 +65,9 @@ async def test_a_subscription_is_found_while_its_first_consumer_is_on_its_way() 
     # Given
     there = subscriptions()
     # When
-    opened = await there.open(Subscribe(subscription="s", subType=Subscribe.Shared, topic="x"))
+    opened = await there.open(
+        Subscribe(subscription="s", subType=Subscribe.Shared, topic="x"), "127.0.0.1"
+    )
     # Then
     assert there.get("s") is opened
     assert "s" not in there
@@ -261,7 +263,7 @@ async def test_who_waited_for_the_last_to_leave_is_heard_like_all_others() -> No
     there = subscriptions()
     _, leaving = await joined(there)
     asked = Subscribe(subscription="s", subType=Subscribe.Shared, topic="x")
-    opened = await there.open(asked)
+    opened = await there.open(asked, "127.0.0.1")
     leaving.subscription.remove_consumer(leaving)
     # When
     late = RecordingClient()
