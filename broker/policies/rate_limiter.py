@@ -1,4 +1,4 @@
-"""Limits of messages and bytes, and of subscriptions, in a time."""
+"""Limits of messages and bytes, published or dispatched, and of subscriptions, in a time."""
 
 from __future__ import annotations
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, LATEST, Position, from_wire
-from broker.policies.rate_limiter import (
-    ConsumerIdentifier,
-    RateLimiter,
-    SubscribeRateLimiter,
-)
+from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
+from broker.subscriptions.by_name import SubscriptionsByName
 from broker.subscriptions.cursor import ManagedCursor
 from broker.subscriptions.subscription import Subscription, SubType
 from server.connection.request_errors import RequestError
 from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.context import (
         SubscribedTopic,
         SubscriptionRules,
@@ -38,14 +34,7 @@ INTERNAL = frozenset(("pulsar.dedup",))
 """Cursors of the broker's own, that are no subscriptions."""
 
 
-class _LeftCursor(NamedTuple):
-    """The cursor of a subscription that is gone, and the timer that will forget it."""
-
-    cursor: ManagedCursor
-    timer: TimerHandle
-
-
-class Subscriptions:
+class Subscriptions(SubscriptionsByName[Subscription]):
     """The subscriptions of one topic by name, as its ledger keeps them and as clients make them."""
 
     def __init__(
@@ -54,29 +43,20 @@ class Subscriptions:
         rules: SubscriptionRules,
         turns: SharedTurns | None = None,
     ) -> None:
+        super().__init__()
         self._topic = topic
         self.rules = rules
         self.turns = turns or SharedTurns()
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
         self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
-        self._by_name: dict[str, Subscription] = {}
         # Of subscriptions that are not durable: a SEEK closed their consumers, who come again.
-        self._left: dict[str, _LeftCursor] = {}
+        self._left: dict[str, tuple[ManagedCursor, TimerHandle]] = {}
         self._timer: TimerHandle | None = None
         self._is_closed = False
         for name, state in topic.ledger.cursors.items():
             if name not in INTERNAL:
                 cursor = ManagedCursor.recovered(topic.ledger, name, state)
                 self._by_name[name] = Subscription(name, topic, cursor, self)
-
-    def __iter__(self) -> Iterator[Subscription]:
-        return iter(list(self._by_name.values()))
-
-    def __len__(self) -> int:
-        return len(self._by_name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._by_name
 
     def get(self, name: str) -> Subscription | None:
         """Return a subscription; None if there is none."""
@@ -201,23 +181,20 @@ class Subscriptions:
             if len(self._left) >= MOST_LEFT:
                 self._take_left(next(iter(self._left)))
             clock = self._topic.clock
-            due = clock.now() + RETURN_SECONDS
-            timer = clock.call_at(due, self._take_left, name)
-            self._left[name] = _LeftCursor(cursor, timer)
+            timer = clock.call_at(clock.now() + RETURN_SECONDS, self._take_left, name)
+            self._left[name] = cursor, timer
 
     def _take_left(self, name: str) -> ManagedCursor | None:
-        """Return the cursor that a SEEK left behind, and forget it."""
-        left = self._left.pop(name, None)
-        if left is None:
-            return None
-        left.timer.cancel()
-        return left.cursor
+        cursor, timer = self._left.pop(name, (None, None))
+        if timer is not None:
+            timer.cancel()
+        return cursor
 
     # -- what the topic tells -----------------------------------------------------------------
 
     def entries_added(self) -> None:
         """Deliver what was stored."""
-        for subscription in list(self._by_name.values()):
+        for subscription in self:
             subscription.entries_added()
 
     def terminated(self) -> None:
@@ -232,33 +209,12 @@ class Subscriptions:
         for subscription in self:
             subscription.policies_changed()
 
-    def close_consumers(self) -> None:
-        """Close all consumers, and tell their clients."""
-        for subscription in self:
-            subscription.close_consumers()
-
-    @property
-    def consumers(self) -> Iterator[Consumer]:
-        """The consumers of all of them."""
-        for subscription in self:
-            yield from subscription.consumers
-
-    @property
-    def consumer_count(self) -> int:
-        """Consumers that are connected, of all subscriptions."""
-        return sum(len(one.consumers) for one in self._by_name.values())
-
     @property
     def slowest(self) -> Position:
         """The first entry that a durable subscription still needs; behind the last for none."""
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))
-
-    def update_rates(self, seconds: float) -> None:
-        """End a period of the statistics."""
-        for consumer in self.consumers:
-            consumer.update_rates(seconds)
 
     def clear_backlogs(self) -> None:
         """Move all cursors to the end."""
@@ -298,7 +254,7 @@ class Subscriptions:
             self._timer = None
         for subscription in self:
             subscription.close()
-        for name in list(self._left):
+        for name in tuple(self._left):
             self._take_left(name)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from broker.messages.managed_ledger import MessageStoreError
 from broker.policies.rate_limiter import RateLimiter
 
 if TYPE_CHECKING:
@@ -16,12 +18,16 @@ if TYPE_CHECKING:
     from broker.subscriptions.context import SubscriptionContext
     from limiter.clock import TimerHandle
 
+logger = logging.getLogger(__name__)
+
 READ_ENTRIES = 100
 """Most entries of one read (dispatcherMaxReadBatchSize)."""
 READ_BYTES = 5 * 1024 * 1024
 """Most bytes of one read (dispatcherMaxReadSizeBytes)."""
 ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
+READ_AGAIN_SECONDS = 1.0
+"""Entries that could not be read are read again so much later."""
 
 
 class Dispatcher(ABC):
@@ -42,6 +48,7 @@ class Dispatcher(ABC):
         self._waiting_for = 0
         self._rates: list[RateLimiter] = []
         self._rate_timer: TimerHandle | None = None
+        self._read_timer: TimerHandle | None = None
         self.consumers: list[Consumer] = []
         self.policies_changed()
 
@@ -59,8 +66,26 @@ class Dispatcher(ABC):
 
     def run(self) -> None:
         """Deliver what can be delivered now; go on in another turn if there is more."""
-        if self.consumers and self._deliver(ENTRIES_A_TURN) >= ENTRIES_A_TURN:
+        if not self.consumers or self._read_timer is not None:
+            return
+        try:
+            handled = self._deliver(ENTRIES_A_TURN)
+        except MessageStoreError as error:
+            # Other subscriptions may read elsewhere: they go on.
+            self._read_later(error)
+            return
+        if handled >= ENTRIES_A_TURN:
             self.wake()
+
+    def _read_later(self, error: MessageStoreError) -> None:
+        topic = self._context.topic
+        logger.warning("%s of %s waits for its messages: %s", self._cursor.name, topic.name, error)
+        when = topic.clock.now() + READ_AGAIN_SECONDS
+        self._read_timer = topic.clock.call_at(when, self._read_again)
+
+    def _read_again(self) -> None:
+        self._read_timer = None
+        self.wake()
 
     @abstractmethod
     def _deliver(self, most: int) -> int:
@@ -176,5 +201,8 @@ class Dispatcher(ABC):
         if self._rate_timer is not None:
             self._rate_timer.cancel()
             self._rate_timer = None
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
         for consumer in self.consumers:
             consumer.cnx.outbound.forget_listener(self.wake)

@@ -45,9 +45,8 @@ class ShadowTopicAdmin:
 
     async def set(self, request: web.Request) -> web.Response:
         """Refuse shadow topics, those that upstream refuses in its words."""
-        body = await json_body(request)
+        names = strings(await json_body(request), "the body")
         topic = await topic_with_policies(self._context, request)
-        names = strings(body or [], "shadowTopics")
         if not names:
             text = "Cannot specify empty shadow topics, please use remove command instead."
             raise RestError(412, text)
