@@ -12,11 +12,12 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced
-from broker.messages.made_topics import MadeTopics
+from broker.messages.made_topics import MOST_TOPICS, MadeTopics
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
+from broker.topics.rules import partition_name
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 
@@ -170,10 +171,13 @@ class LoadedTopics:
         """Note a topic that was made without a client, where those that nobody uses are deleted."""
         if not self._parts.policies_of(name).inactive_topics.delete:
             return
-        if partitions:
-            self.made.add_partitioned(name)
-        else:
+        if not partitions:
             self.made.add(name)
+            return
+        self.made.add_partitioned(name)
+        if self._parts.config.publishing.deletes_unused_partitioned:
+            for index in range(min(partitions, MOST_TOPICS)):
+                self.made.add(TopicName.parse(partition_name(name, index)))
 
     async def _opened(self, name: TopicName, *, made: bool) -> Topic:
         parts = self._parts
@@ -318,6 +322,15 @@ class LoadedTopics:
         if name.persistent:
             await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
+
+    async def delete_without_partitions(self, name: TopicName) -> None:
+        """Delete a partitioned topic, unless it was imported or has partitions left.
+
+        Raises:
+            RefusedError, StoreError: See ``TopicService.delete_without_partitions``.
+        """
+        if name in self.made:
+            await self._parts.topics.delete_without_partitions(name)
 
     async def drop_namespace(
         self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]

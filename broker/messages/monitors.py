@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
@@ -20,7 +21,7 @@ from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from broker.configuration.publishing_keys import PublishingConfig
     from broker.messages.loaded_topics import LoadedTopics
@@ -119,15 +120,26 @@ class TopicMonitors:
 
     async def delete_unused(self) -> None:
         """Delete topics that nobody has used for long, but none that was imported."""
+        partitioned: set[TopicName] = set()
+        async for name in self._unused():
+            await self._delete_unused(name)
+            partitioned.add(name.partitioned_name)
+        if self._config.deletes_unused_partitioned:
+            for name in partitioned:
+                with suppress(RefusedError, StoreError):
+                    await self._topics.delete_without_partitions(name)
+
+    async def _unused(self) -> AsyncIterator[TopicName]:
+        """Yield the topics that nobody has used for long, loaded or not."""
         for topic in self._topics:
             if topic.in_use:
                 topic.idle_since = self._clock.now()
             elif self._is_unused(topic):
-                await self._delete_unused(topic.name)
+                yield topic.name
         for number, (name, since) in enumerate(self._topics.made.unused(), 1):
             rule = self._topics.policies_of(name).inactive_topics
             if rule.delete and self._clock.now() - since >= rule.after_seconds:
-                await self._delete_unused(name)
+                yield name
             if number % _NAMES_AT_ONCE == 0:
                 await asyncio.sleep(0)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.publishing_keys import PublishingConfig
+from broker.configuration.config import BrokerConfig
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.monitors import TopicMonitors
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 class Watched(Loaded):
     """Loaded topics with monitors."""
 
-    def __init__(self, policies: EffectivePolicies = DEFAULTS) -> None:
-        super().__init__()
+    def __init__(self, policies: EffectivePolicies = DEFAULTS, **keys: str) -> None:
+        super().__init__(**keys)
         self.policies = policies
-        self.monitors = TopicMonitors(self.topics, PublishingConfig(), self.clock)
+        config = BrokerConfig.from_properties(keys).publishing
+        self.monitors = TopicMonitors(self.topics, config, self.clock)
 
     async def topic(self) -> PersistentTopic:
         topic = await super().topic()
@@ -263,6 +264,29 @@ async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
     # Then
     assert await watched.persistent() == {f"{base}-partition-1"}
     assert await watched.service.partitions(base, create=False) == 2
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says_so(
+    *, enabled: bool
+) -> None:
+    # Given: one whose partitions nobody used, and one of which a partition is in use.
+    key = "brokerDeleteInactivePartitionedTopicMetadataEnabled"
+    watched = Watched(unused(), **{key: str(enabled).lower()})
+    await watched.names.create_namespace(NAMESPACE)
+    for name in ("idle", "used"):
+        await watched.service.create_partitioned(TopicName.parse(name), 2, {})
+    topic = await watched.topics.get(TopicName.parse("used-partition-1"))
+    add(topic, watched.connection().producer())
+    # When
+    watched.clock.advance(61)
+    await watched.monitors.delete_unused()
+    # Then
+    snapshot = await watched.names.snapshot(NAMESPACE)
+    assert snapshot is not None
+    assert (str(TopicName.parse("idle")) in snapshot.partitioned) is not enabled
+    assert str(TopicName.parse("used")) in snapshot.partitioned
+    assert topic.full_name in await watched.persistent()
 
 
 async def test_a_topic_that_was_imported_stays() -> None:
