@@ -48,6 +48,7 @@ class TopicParts(NamedTuple):
         policies_of: Returns the policies in force for a topic.
         subscriptions_of: Makes the subscriptions of a topic from what its ledger has.
         direct_subscriptions_of: The same for non-persistent topics.
+        alone: No other broker can serve them.
     """
 
     config: BrokerConfig
@@ -59,6 +60,7 @@ class TopicParts(NamedTuple):
     policies_of: Callable[[TopicName], EffectivePolicies]
     subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions]
     direct_subscriptions_of: Callable[[NonPersistentTopic], DirectSubscriptions]
+    alone: bool = True
 
 
 class LoadedTopics:
@@ -110,6 +112,10 @@ class LoadedTopics:
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the policies in force for a topic, loaded or not."""
         return self._parts.policies_of(name)
+
+    def serves(self, name: TopicName) -> bool:
+        """Tell whether nobody else serves a topic, at this moment."""
+        return self._parts.alone or self._parts.owns(name)
 
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
@@ -171,13 +177,16 @@ class LoadedTopics:
         """Note a topic that was made without a client, where those that nobody uses are deleted."""
         if not self._parts.policies_of(name).inactive_topics.delete:
             return
-        if not partitions:
-            self.made.add(name)
-            return
-        self.made.add_partitioned(name)
-        if self._parts.config.publishing.deletes_unused_partitioned:
-            for index in range(min(partitions, MOST_TOPICS)):
-                self.made.add(TopicName.parse(partition_name(name, index)))
+        names = [name]
+        if partitions:
+            self.made.add_partitioned(name)
+            all_go = self._parts.config.publishing.deletes_unused_partitioned
+            indices = range(min(partitions, MOST_TOPICS) if all_go else 0)
+            names = [TopicName.parse(partition_name(name, index)) for index in indices]
+        for one in names:
+            # What another broker may use is not noted: this one would not know.
+            if self.serves(one):
+                self.made.add(one)
 
     async def _opened(self, name: TopicName, *, made: bool) -> Topic:
         parts = self._parts
@@ -223,6 +232,8 @@ class LoadedTopics:
         Returns:
             What ends when all of them are closed.
         """
+        if not self._parts.alone:
+            self.made.clear()  # Others may use them from now on.
         gone = [topic for topic in self if belongs(topic.name)]
         for topic in gone:
             topic.closing = True

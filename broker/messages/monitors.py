@@ -144,6 +144,8 @@ class TopicMonitors:
                 await asyncio.sleep(0)
 
     async def _delete_unused(self, name: TopicName) -> None:
+        if not self._topics.serves(name):
+            return  # Another broker does since this one was stopped for a while.
         logger.info("deleting %s, which nobody uses", name)
         try:
             await self._topics.delete(name)

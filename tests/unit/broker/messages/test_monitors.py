@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
@@ -335,3 +336,16 @@ async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture
     assert calls == [60, 60]
     assert "looks again" in caplog.text
     await watched.monitors.close()
+
+
+async def test_a_topic_that_another_broker_serves_by_now_stays() -> None:
+    # Given
+    watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    await watched.service.create(NAME, {})
+    watched.clock.advance(61)
+    # When
+    with patch.object(watched.topics, "serves", return_value=False):
+        await watched.monitors.delete_unused()
+    # Then
+    assert await watched.persistent() == {str(NAME)}
