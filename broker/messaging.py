@@ -126,6 +126,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
             policies_of=context.policies.of,
             subscriptions_of=lambda topic: Subscriptions(topic, rules, turns),
             direct_subscriptions_of=NonPersistentSubscriptions,
+            alone=context.ownership.alone,
         )
     )
     context.policies.on_change(topics.policies_changed)

@@ -32,6 +32,7 @@ class PublishingConfig(NamedTuple):
         retention_check_seconds: retentionCheckIntervalInSeconds.
         statistics_seconds: statsUpdateFrequencyInSecs.
         inactive_check_seconds: brokerDeleteInactiveTopicsFrequencySeconds.
+        deletes_unused_partitioned: brokerDeleteInactivePartitionedTopicMetadataEnabled.
         subscription_check_seconds: subscriptionExpiryCheckIntervalInMinutes.
         compaction_check_seconds: brokerServiceCompactionMonitorIntervalInSeconds.
     """
@@ -49,6 +50,7 @@ class PublishingConfig(NamedTuple):
     retention_check_seconds: int = 120
     statistics_seconds: int = 60
     inactive_check_seconds: int = 60
+    deletes_unused_partitioned: bool = False
     subscription_check_seconds: int = 300
     compaction_check_seconds: int = 60
 
@@ -76,6 +78,9 @@ def publishing_config(checked: CheckedKeys) -> PublishingConfig:
         retention_check_seconds=checked.integer("retentionCheckIntervalInSeconds"),
         statistics_seconds=checked.integer("statsUpdateFrequencyInSecs"),
         inactive_check_seconds=checked.integer("brokerDeleteInactiveTopicsFrequencySeconds"),
+        deletes_unused_partitioned=checked.flag(
+            "brokerDeleteInactivePartitionedTopicMetadataEnabled"
+        ),
         subscription_check_seconds=60 * checked.integer("subscriptionExpiryCheckIntervalInMinutes"),
         compaction_check_seconds=checked.integer("brokerServiceCompactionMonitorIntervalInSeconds"),
     )

@@ -11,11 +11,12 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
-from broker.messages.made_topics import MadeTopics
+from broker.messages.made_topics import MOST_TOPICS, MadeTopics
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.stores.name_locks import NameLocks, to_its_end
+from broker.topics.rules import partition_name
 from proto.names import TopicName
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class TopicParts(NamedTuple):
         policies_of: Returns the policies in force for a topic.
         subscriptions_of: Makes the subscriptions of a topic from what its ledger has.
         direct_subscriptions_of: The same for non-persistent topics.
+        alone: No other broker can serve them.
     """
 
     config: BrokerConfig
@@ -56,6 +58,7 @@ class TopicParts(NamedTuple):
     policies_of: Callable[[TopicName], EffectivePolicies]
     subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions]
     direct_subscriptions_of: Callable[[NonPersistentTopic], DirectSubscriptions]
+    alone: bool = True
 
 
 class LoadedTopics:
@@ -107,6 +110,10 @@ class LoadedTopics:
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the policies in force for a topic, loaded or not."""
         return self._parts.policies_of(name)
+
+    def serves(self, name: TopicName) -> bool:
+        """Tell whether nobody else serves a topic, at this moment."""
+        return self._parts.alone or self._parts.owns(name)
 
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a topic if it is loaded."""
@@ -168,10 +175,16 @@ class LoadedTopics:
         """Note a topic that was made without a client, where those that nobody uses are deleted."""
         if not self._parts.policies_of(name).inactive_topics.delete:
             return
+        names = [name]
         if partitions:
             self.made.add_partitioned(name)
-        else:
-            self.made.add(name)
+            all_go = self._parts.config.publishing.deletes_unused_partitioned
+            indices = range(min(partitions, MOST_TOPICS) if all_go else 0)
+            names = [TopicName.parse(partition_name(name, index)) for index in indices]
+        for one in names:
+            # What another broker may use is not noted: this one would not know.
+            if self.serves(one):
+                self.made.add(one)
 
     async def _opened(self, name: TopicName, *, made: bool) -> Topic:
         parts = self._parts
@@ -217,6 +230,8 @@ class LoadedTopics:
         Returns:
             What ends when all of them are closed.
         """
+        if not self._parts.alone:
+            self.made.clear()  # Others may use them from now on.
         gone = [topic for topic in self if belongs(topic.name)]
         for topic in gone:
             topic.closing = True
@@ -317,6 +332,15 @@ class LoadedTopics:
         if name.persistent:
             await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))
+
+    async def delete_without_partitions(self, name: TopicName) -> None:
+        """Delete a partitioned topic, unless it was imported or has partitions left.
+
+        Raises:
+            RefusedError, StoreError: See ``TopicService.delete_without_partitions``.
+        """
+        if name in self.made:
+            await self._parts.topics.delete_without_partitions(name)
 
     async def drop_namespace(
         self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]

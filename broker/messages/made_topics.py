@@ -58,6 +58,11 @@ class MadeTopics:
         self._unused_since.pop(str(name), None)
         self._partitioned.pop(str(name), None)
 
+    def clear(self) -> None:
+        """Forget all."""
+        self._unused_since.clear()
+        self._partitioned.clear()
+
     def forget(self, namespace: NamespaceName) -> None:
         """Forget the topics of a namespace that is gone."""
         start = (f"persistent://{namespace}/", f"non-persistent://{namespace}/")

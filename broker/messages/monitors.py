@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
@@ -124,19 +125,32 @@ class TopicMonitors:
 
     async def delete_unused(self) -> None:
         """Delete topics that nobody has used for long, but none that was imported."""
+        partitioned: set[TopicName] = set()
+        async for name in self._unused():
+            await self._delete_unused(name)
+            partitioned.add(name.partitioned_name)
+        if self._config.deletes_unused_partitioned:
+            for name in partitioned:
+                with suppress(RefusedError, StoreError):
+                    await self._topics.delete_without_partitions(name)
+
+    async def _unused(self) -> AsyncIterator[TopicName]:
+        """Yield the topics that nobody has used for long, loaded or not."""
         async for topic in self._in_turns():
             if topic.in_use:
                 topic.idle_since = self._clock.now()
             elif self._is_unused(topic):
-                await self._delete_unused(topic.name)
+                yield topic.name
         for number, (name, since) in enumerate(self._topics.made.unused(), 1):
             rule = self._topics.policies_of(name).inactive_topics
             if rule.delete and self._clock.now() - since >= rule.after_seconds:
-                await self._delete_unused(name)
+                yield name
             if number % _NAMES_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
     async def _delete_unused(self, name: TopicName) -> None:
+        if not self._topics.serves(name):
+            return  # Another broker does since this one was stopped for a while.
         logger.info("deleting %s, which nobody uses", name)
         try:
             await self._topics.delete(name)

@@ -56,7 +56,13 @@ class NotServedError(RequestError):
 
 
 class Ownership(Protocol):
-    """The bundles that this broker owns, and who owns the others."""
+    """The bundles that this broker owns, and who owns the others.
+
+    Attributes:
+        alone: No other broker can own any.
+    """
+
+    alone: bool
 
     def owns(self, topic: TopicName) -> bool:
         """Tell whether this broker serves a topic, at this moment."""

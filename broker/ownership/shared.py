@@ -54,6 +54,8 @@ class SharedOwnership:
         clock: For delays.
     """
 
+    alone = False
+
     def __init__(
         self,
         store: MetadataStore,

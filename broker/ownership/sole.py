@@ -23,6 +23,8 @@ class SoleOwnership:
         urls: Returns its service URL and its web service URL.
     """
 
+    alone = True
+
     def __init__(self, urls: Callable[[], tuple[str, str]]) -> None:
         self._urls = urls
         self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []

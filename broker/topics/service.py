@@ -242,6 +242,19 @@ class TopicService:
                 return
         raise overtaken(topic)
 
+    async def delete_without_partitions(self, topic: TopicName) -> None:
+        """Delete a partitioned topic if none of its partitions is there.
+
+        Raises:
+            RefusedError: It changes again and again.
+            StoreError: The store failed.
+        """
+        snapshot = await self._store.snapshot(topic.namespace)
+        count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+        names = (partition_name(topic, index).encode() for index in range(count))
+        if snapshot is not None and count and not any(map(snapshot.holds, names)):
+            await self.delete_partitioned(topic)
+
     async def _forget(self, topic: TopicName) -> None:
         for callback in self._deleted:
             await callback(topic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +16,7 @@ from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.messages.topic_creation import CreationRules, TopicCreation
-from broker.policies.effective import DEFAULTS
+from broker.policies.effective import DEFAULTS, InactiveTopics
 from broker.stores.memory import MemoryStore
 from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 NAMESPACE = NamespaceName("public", "default")
 NAME = TopicName.parse("t")
+FOREIGN = TopicName.parse("foreign")
+"""A topic of a bundle that this broker does not own."""
 Type = pb.BaseCommand
 
 
@@ -57,7 +60,7 @@ class HeldStore(MemoryMessageStore):
 
 
 class Loaded:
-    def __init__(self, **keys: str) -> None:
+    def __init__(self, *, alone: bool = True, **keys: str) -> None:
         self.names, self.store, self.clock = MemoryStore(), HeldStore(), ManualClock()
         service = self.service = TopicService(self.names, lambda _: TopicRules())
         self.policies = DEFAULTS
@@ -65,7 +68,8 @@ class Loaded:
         self.topics = LoadedTopics(
             TopicParts(
                 config=BrokerConfig.from_properties(keys),
-                owns=lambda _: True,
+                owns=lambda name: name != FOREIGN,
+                alone=alone,
                 clock=self.clock,
                 store=self.store,
                 creation=TopicCreation(self.names, service, rules),
@@ -252,3 +256,17 @@ async def test_a_topic_that_is_being_loaded_goes_with_its_namespace() -> None:
     assert topic.closing
     assert loaded.topics.loaded(NAME) is None
     assert not loaded.store.holds(str(NAME))
+
+
+async def test_of_several_brokers_one_notes_only_what_it_owns_and_until_it_loses_a_bundle() -> None:
+    # Given
+    loaded = Loaded(alone=False)
+    loaded.policies = replace(DEFAULTS, inactive_topics=InactiveTopics(delete=True))
+    await loaded.names.create_namespace(NAMESPACE)
+    # When
+    await loaded.service.create(NAME, {})
+    await loaded.service.create(FOREIGN, {})
+    # Then
+    assert [name for name, _ in loaded.topics.made.unused()] == [NAME]
+    await loaded.topics.let_go(lambda _: False)
+    assert len(loaded.topics.made) == 0

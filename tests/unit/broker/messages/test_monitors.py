@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.publishing_keys import PublishingConfig
+from broker.configuration.config import BrokerConfig
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.monitors import TopicMonitors
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
 class Watched(Loaded):
     """Loaded topics with monitors."""
 
-    def __init__(self, policies: EffectivePolicies = DEFAULTS) -> None:
-        super().__init__()
+    def __init__(self, policies: EffectivePolicies = DEFAULTS, **keys: str) -> None:
+        super().__init__(**keys)
         self.policies = policies
-        self.monitors = TopicMonitors(self.topics, PublishingConfig(), self.clock)
+        config = BrokerConfig.from_properties(keys).publishing
+        self.monitors = TopicMonitors(self.topics, config, self.clock)
 
     async def topic(self) -> PersistentTopic:
         topic = await super().topic()
@@ -265,6 +267,29 @@ async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
     assert await watched.service.partitions(base, create=False) == 2
 
 
+@pytest.mark.parametrize("enabled", [False, True])
+async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says_so(
+    *, enabled: bool
+) -> None:
+    # Given: one whose partitions nobody used, and one of which a partition is in use.
+    key = "brokerDeleteInactivePartitionedTopicMetadataEnabled"
+    watched = Watched(unused(), **{key: str(enabled).lower()})
+    await watched.names.create_namespace(NAMESPACE)
+    for name in ("idle", "used"):
+        await watched.service.create_partitioned(TopicName.parse(name), 2, {})
+    topic = await watched.topics.get(TopicName.parse("used-partition-1"))
+    add(topic, watched.connection().producer())
+    # When
+    watched.clock.advance(61)
+    await watched.monitors.delete_unused()
+    # Then
+    snapshot = await watched.names.snapshot(NAMESPACE)
+    assert snapshot is not None
+    assert (str(TopicName.parse("idle")) in snapshot.partitioned) is not enabled
+    assert str(TopicName.parse("used")) in snapshot.partitioned
+    assert topic.full_name in await watched.persistent()
+
+
 async def test_a_topic_that_was_imported_stays() -> None:
     # Given: a name that the store has, and nobody made here.
     watched = Watched(unused())
@@ -311,3 +336,16 @@ async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture
     assert calls == [60, 60]
     assert "looks again" in caplog.text
     await watched.monitors.close()
+
+
+async def test_a_topic_that_another_broker_serves_by_now_stays() -> None:
+    # Given
+    watched = Watched(unused())
+    await watched.names.create_namespace(NAMESPACE)
+    await watched.service.create(NAME, {})
+    watched.clock.advance(61)
+    # When
+    with patch.object(watched.topics, "serves", return_value=False):
+        await watched.monitors.delete_unused()
+    # Then
+    assert await watched.persistent() == {str(NAME)}
