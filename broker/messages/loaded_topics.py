@@ -321,6 +321,8 @@ class LoadedTopics:
         """Close a topic that is deleted already, and delete its messages."""
         if topic is not None:
             topic.closing = True
+            if not name.persistent:  # There producers hear of it first (recorded).
+                topic.producers.disconnect(fenced())
             topic.subscriptions.close_consumers()
             topic.subscriptions.close()
             topic.producers.disconnect(fenced())

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.consumer import ConsumerOptions
-from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -58,15 +57,13 @@ async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) 
     It is asked even if the newcomer is on the same connection, but not for one that wants another
     type (all recorded).
     """
-    in_the_way = list(subscription.consumers) if subscription.type == asked.subType else []
-    if asked.subType != pb.CommandSubscribe.Exclusive:
-        dispatcher = subscription.dispatcher
-        found = (
-            dispatcher.conflicting(asked.keySharedMeta)
-            if in_the_way and isinstance(dispatcher, KeySharedDispatcher)
-            else None
-        )
-        in_the_way = [] if found is None else [found]
+    if subscription.type != asked.subType:
+        return
+    in_the_way: list[Consumer] = []
+    if asked.subType == pb.CommandSubscribe.Exclusive:
+        in_the_way = list(subscription.consumers)
+    elif (found := subscription.conflicting(asked.keySharedMeta)) is not None:
+        in_the_way = [found]
     for consumer in in_the_way:
         await consumer.cnx.answers_ping()
 

@@ -14,6 +14,7 @@ from broker.subscriptions.dispatchers.single_active import (
     FailoverDispatcher,
     SingleActiveDispatcher,
 )
+from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -115,6 +116,11 @@ class Subscription:
         return self.dispatcher.consumers if self.dispatcher is not None else ()
 
     # -- consumers ----------------------------------------------------------------------------
+
+    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
+        """Return a consumer that has hashes of the fixed ranges that a newcomer asks for."""
+        ring = self.dispatcher.ring if isinstance(self.dispatcher, KeySharedDispatcher) else None
+        return ring.conflicting(meta) if isinstance(ring, FixedRanges) else None
 
     def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
         """Connect a consumer.

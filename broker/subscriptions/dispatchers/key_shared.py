@@ -8,7 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import parse_metadata
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.key_shared.draining import DrainingHashes
-from broker.subscriptions.key_shared.fixed_ranges import MOST_RANGES, FixedRanges
+from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
 from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
 from broker.subscriptions.key_shared.sticky_key import sticky_key
 from server.connection.request_errors import RequestError
@@ -110,14 +110,6 @@ class KeySharedDispatcher(SharedDispatcher):
             self.wake()
 
     # -- consumers ----------------------------------------------------------------------------
-
-    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
-        """Return a consumer that has hashes of the fixed ranges that a newcomer asks for."""
-        ring = self.ring
-        if not isinstance(ring, FixedRanges) or meta.keySharedMode != STICKY:
-            return None
-        holders = (ring.holder_within(one.start, one.end) for one in meta.hashRanges[:MOST_RANGES])
-        return next((one for one in holders if one is not None), None)
 
     def add(self, consumer: Consumer) -> None:
         """Take a consumer of the same mode; from now on it gets the keys of its part.

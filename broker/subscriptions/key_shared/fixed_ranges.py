@@ -49,7 +49,7 @@ class FixedRanges(Generic[C]):
         for first, last in ranges:
             if first > last:
                 raise _refused(f"Fixed hash range start > end for range: [{first},{last}]")
-            holder = self.holder_within(first, last)
+            holder = self._holder_within(first, last)
             if holder is not None:
                 raise _refused(f"Range conflict with consumer {holder}")
         taken = _joined(ranges)
@@ -73,7 +73,15 @@ class FixedRanges(Generic[C]):
         """Return the hashes of a consumer, as ranges whose both ends are in."""
         return [(first, last) for first, last, holder in self._ranges if holder is consumer]
 
-    def holder_within(self, first: int, last: int) -> C | None:
+    def conflicting(self, meta: pb.KeySharedMeta) -> C | None:
+        """Return a consumer that has hashes which a newcomer asks for."""
+        if meta.keySharedMode != pb.STICKY:
+            return None
+        asked = meta.hashRanges[:MOST_RANGES]
+        holders = (self._holder_within(one.start, one.end) for one in asked)
+        return next((one for one in holders if one is not None), None)
+
+    def _holder_within(self, first: int, last: int) -> C | None:
         """Return a consumer that took one of these hashes."""
         index = bisect_right(self._firsts, last) - 1
         if index < 0 or self._ranges[index][1] < first:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
 from broker.subscriptions.consumer import Consumer
-from broker.subscriptions.non_persistent.dispatchers import SubType, dispatcher_of
+from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
+from broker.subscriptions.non_persistent.dispatchers import (
+    DirectKeyShared,
+    SubType,
+    dispatcher_of,
+)
 from broker.subscriptions.subscription import NOT_ALONE, check_count, check_type
 from server.connection.request_errors import RequestError
 
@@ -76,6 +81,11 @@ class NonPersistentSubscription:
             consumer.deliver(entry, entry.message_count)
 
     # -- consumers ----------------------------------------------------------------------------
+
+    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
+        """Return a consumer that has hashes of the fixed ranges that a newcomer asks for."""
+        ring = self._dispatcher.ring if isinstance(self._dispatcher, DirectKeyShared) else None
+        return ring.conflicting(meta) if isinstance(ring, FixedRanges) else None
 
     def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
         """Connect a consumer.

@@ -182,6 +182,30 @@ async def test_a_terminated_topic_closes_producers_before_it_tells_consumers_the
     assert told == [Type.CLOSE_PRODUCER, Type.REACHED_END_OF_TOPIC]
 
 
+@pytest.mark.parametrize(
+    ("domain", "told"),
+    [
+        ("persistent", [Type.CLOSE_CONSUMER, Type.CLOSE_PRODUCER]),
+        ("non-persistent", [Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER]),
+    ],
+)
+async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(
+    domain: str, told: list[int]
+) -> None:
+    # Given
+    name = f"{domain}://public/default/d"
+    found = await client()
+    await found.ask(producer_command(topic=name))
+    request = pb.CommandSubscribe(topic=name, subscription="s", subType=pb.CommandSubscribe.Shared)
+    request.consumer_id, request.request_id = 1, 2
+    await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
+    # When
+    cnx: Any = found.cnx
+    await cnx.parts.loaded_topics.delete(TopicName.parse(name), force=True)
+    # Then
+    assert [one.type for one in found.answers()] == told
+
+
 async def test_the_first_subscription_is_there_before_the_first_message() -> None:
     found = await client()
     await found.ask(producer_command(initial_subscription_name="s"))

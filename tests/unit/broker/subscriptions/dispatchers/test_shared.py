@@ -48,6 +48,7 @@ async def test_single_messages_alternate() -> None:
     for _ in range(4):
         topic.publish()
         subscription.entries_added()
+        await settle()
     # Then
     assert (first.entries, second.entries) == ([0, 2], [1, 3])
 

@@ -190,6 +190,22 @@ async def test_keys_of_nobody_are_lost() -> None:
     assert client.messages == []
 
 
+async def test_who_has_hashes_that_a_newcomer_asks_for_is_found() -> None:
+    # Given
+    there = subscriptions()
+    low, high = (
+        pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=at, end=at + 9)])
+        for at in (0, 10)
+    )
+    _, consumer = await joined(there, Subscribe.Key_Shared, key_shared=low)
+    subscription = there.get("s")
+    assert subscription is not None
+    # When
+    found = [subscription.conflicting(one) for one in (low, high, pb.KeySharedMeta())]
+    # Then
+    assert found == [consumer, None, None]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "text"),
     [
