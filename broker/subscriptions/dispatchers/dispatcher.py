@@ -22,6 +22,8 @@ READ_BYTES = 5 * 1024 * 1024
 """Most bytes of one read (dispatcherMaxReadSizeBytes)."""
 ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
+BYTES_AS_AN_ENTRY = 16_384
+"""Bytes that are sent in the time in which one small entry is."""
 
 
 class Dispatcher(ABC):
@@ -61,6 +63,11 @@ class Dispatcher(ABC):
         """Deliver what can be delivered now; go on in another turn if there is more."""
         if self.consumers and self._deliver(ENTRIES_A_TURN) >= ENTRIES_A_TURN:
             self.wake()
+
+    @staticmethod
+    def _work_of(entries: list[Entry]) -> int:
+        """Return how many small entries are as much work as these."""
+        return len(entries) + sum(len(entry.data) for entry in entries) // BYTES_AS_AN_ENTRY
 
     @abstractmethod
     def _deliver(self, most: int) -> int:
