@@ -28,6 +28,8 @@ ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
 """Entries that could not be read are read again so much later."""
+BYTES_AS_AN_ENTRY = 16_384
+"""Bytes that are sent in the time in which one small entry is."""
 
 
 class Dispatcher(ABC):
@@ -86,6 +88,11 @@ class Dispatcher(ABC):
     def _read_again(self) -> None:
         self._read_timer = None
         self.wake()
+
+    @staticmethod
+    def _work_of(entries: list[Entry]) -> int:
+        """Return how many small entries are as much work as these."""
+        return len(entries) + sum(len(entry.data) for entry in entries) // BYTES_AS_AN_ENTRY
 
     @abstractmethod
     def _deliver(self, most: int) -> int:

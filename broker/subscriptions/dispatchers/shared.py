@@ -97,7 +97,9 @@ class SharedDispatcher(Dispatcher):
             entries = self._waiting_entries(allowed) or self._new_entries(allowed)
             if entries is None:
                 break
-            handled += max(1, len(entries)) + self.replay.take_looked_at() // SEARCH_A_STEP
+            handled += (
+                max(1, self._work_of(entries)) + self.replay.take_looked_at() // SEARCH_A_STEP
+            )
             self._share_out(entries)
         self._call_when_writable(self.consumers)
         return handled

@@ -41,7 +41,7 @@ class SingleActiveDispatcher(Dispatcher):
             entries = self._read(active)
             if not entries:
                 break
-            handled += len(entries)
+            handled += self._work_of(entries)
             for entry in entries:
                 if not active.cnx.outbound.writable:
                     break

@@ -18,6 +18,7 @@ PATIENCE_SECONDS = 120.0
 SUBSCRIPTION = "s"
 _LENGTHS = struct.Struct(">II")
 _READ_BYTES = 1 << 20
+_REDELIVERED_AT_ONCE = 5_000
 _PONG = encode_command(Type(type=Type.PONG, pong=pb.CommandPong()))
 
 
@@ -70,6 +71,29 @@ class ConsumingClient:
         kind = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
         self._tell(Type(type=kind, redeliverUnacknowledgedMessages=asked))
         self.receive([count], count)
+
+    def redeliver(self, ids: Sequence[tuple[int, int]]) -> None:
+        """Give back messages of consumer 1 by their ids, and receive them again."""
+        for first in range(0, len(ids), _REDELIVERED_AT_ONCE):
+            some = _message_ids(ids[first : first + _REDELIVERED_AT_ONCE])
+            asked = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=1, message_ids=some)
+            kind = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
+            self._tell(Type(type=kind, redeliverUnacknowledgedMessages=asked))
+        self.receive([len(ids)], len(ids))
+
+    def acknowledge(
+        self, ids: Sequence[tuple[int, int]], each: int, ack_set: Sequence[int] = ()
+    ) -> None:
+        """Acknowledge messages of consumer 1, so many with each ACK; return when all answered."""
+        frames = []
+        for first in range(0, len(ids), each):
+            some = _message_ids(ids[first : first + each], ack_set)
+            asked = pb.CommandAck(
+                consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=some, request_id=1
+            )
+            frames.append(encode_command(Type(type=Type.ACK, ack=asked)))
+        self._socket.sendall(b"".join(frames))
+        self._answers(len(frames))
 
     def seek_by_time(self, publish_time: int) -> None:
         """Go to a moment; the broker closes consumer 1."""
@@ -133,3 +157,9 @@ class ConsumingClient:
             if not data:
                 raise ProofError("the broker closed the connection")
             self._buffer += data
+
+
+def _message_ids(
+    ids: Sequence[tuple[int, int]], ack_set: Sequence[int] = ()
+) -> list[pb.MessageIdData]:
+    return [pb.MessageIdData(ledgerId=one, entryId=at, ack_set=ack_set) for one, at in ids]

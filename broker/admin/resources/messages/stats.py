@@ -5,7 +5,7 @@ Source: upstream PersistentTopicsBase.internalGetStats and its neighbours.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import flag, topic_name
@@ -15,8 +15,11 @@ from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, 
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
 from server.http import RestError, json_response
+from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from aiohttp import web
 
     from broker.admin.context import AdminContext
@@ -29,6 +32,7 @@ class StatsAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
         self._topics = MessageTopics(context)
+        self._steps = Steps()
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -49,10 +53,16 @@ class StatsAdmin:
     async def partitioned_stats(self, request: web.Request) -> web.Response:
         """Return the statistics of a partitioned topic, and of each partition if asked."""
         (count, topics), wanted = await self._partitions(request), _wanted(request)
-        owner = self._context.broker_id
-        shown = {str(topic.name): topic_stats(topic, wanted, owner) for topic in topics}
         one_by_one = request.query.get("perPartition", "true").lower() == "true"
-        return json_response(partitioned_stats(shown, count, one_by_one=one_by_one))
+
+        def work() -> Generator[None, None, dict[str, Any]]:
+            shown = {}
+            for topic in topics:
+                shown[str(topic.name)] = topic_stats(topic, wanted, self._context.broker_id)
+                yield
+            return (yield from partitioned_stats(shown, count, one_by_one=one_by_one))
+
+        return json_response(await self._steps.take(work()))
 
     async def internal_stats(self, request: web.Request) -> web.Response:
         """Return the ledgers and cursors of a topic, or of one partition."""

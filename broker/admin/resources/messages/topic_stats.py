@@ -17,7 +17,7 @@ from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
     from broker.admin.resources.messages.subscription_stats import Wanted
     from broker.messages.topic import Topic
@@ -161,9 +161,15 @@ _LIMITS = frozenset(("backlogQuotaLimitSize", "backlogQuotaLimitTime"))
 
 def partitioned_stats(
     partitions: Mapping[str, dict[str, Any]], count: int, *, one_by_one: bool
-) -> dict[str, Any]:
-    """Return the statistics of a partitioned topic from those of its partitions, by name."""
-    together = _together([*partitions.values()])
+) -> Generator[None, None, dict[str, Any]]:
+    """Put the statistics of a partitioned topic together from those of its partitions, by name.
+
+    A key of them in a step.
+    """
+    bodies, together = [*partitions.values()], dict[str, Any]()
+    for key in _keys(bodies):
+        together[key] = _joined(key, [body[key] for body in bodies if key in body])
+        yield
     if "oldestBacklogMessageAgeSeconds" in together:
         together["oldestBacklogMessageAgeSeconds"] = 0
     return {
@@ -173,10 +179,15 @@ def partitioned_stats(
     }
 
 
+def _keys(bodies: Iterable[dict[str, Any]]) -> Iterable[str]:
+    return dict.fromkeys(key for body in bodies for key in body if key not in _ONE_BY_ONE)
+
+
 def _together(bodies: list[dict[str, Any]]) -> dict[str, Any]:
     """Add figures up, collect lists, and join objects by key."""
-    keys = dict.fromkeys(key for body in bodies for key in body if key not in _ONE_BY_ONE)
-    return {key: _joined(key, [body[key] for body in bodies if key in body]) for key in keys}
+    return {
+        key: _joined(key, [body[key] for body in bodies if key in body]) for key in _keys(bodies)
+    }
 
 
 def _joined(key: str, values: Iterable[Any]) -> object:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS, Rate
-from broker.subscriptions.dispatchers import shared
+from broker.subscriptions.dispatchers import dispatcher, shared
 from broker.subscriptions.dispatchers.shared import LEAVING_A_TURN, SharedDispatcher
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
@@ -383,6 +384,24 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
     assert cnx.entries[:5] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
+async def test_large_messages_end_a_turn_sooner(
+    kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given: each is as much work as many small ones
+    monkeypatch.setattr(dispatcher, "BYTES_AS_AN_ENTRY", 1)
+    topic = await kept_topic(ledger_entries=1_000)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(250)
+    consumer, _ = consume(subscription, kind, 250)
+    assert subscription.dispatcher is not None
+    # When, Then: what was read together goes out together
+    subscription.dispatcher.run()
+    assert consumer.messages_out == dispatcher.READ_ENTRIES
+    await settle()
+    assert consumer.messages_out == 250
+
+
 async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again() -> None:
     # Given
     topic = await kept_topic()
@@ -410,9 +429,9 @@ async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
     # When
     gc.collect()
     # Then: a look at a million of them would hold up everybody
-    dispatcher = subscription.dispatcher
-    assert isinstance(dispatcher, SharedDispatcher)
-    kept = [*consumer.pending.items(), *dispatcher._holders, *dispatcher._redeliveries]
+    shared = subscription.dispatcher
+    assert isinstance(shared, SharedDispatcher)
+    kept = [*consumer.pending.items(), *shared._holders, *shared._redeliveries]
     assert len(kept) == 30
     gc.collect()
     assert not any(map(gc.is_tracked, kept))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST
+from broker.messages.stores.log import writer
 from broker.messages.stores.log.items import RETRY_SECONDS
 from broker.messages.stores.log.records import ENTRY_DATA_OFFSET
 from broker.messages.stores.log.segments import segment_name
@@ -40,6 +42,24 @@ async def test_what_is_appended_in_one_turn_is_one_write() -> None:
         # Then
         assert files.writes == before + 1
         assert unconfirmed < last == ledger.last_confirmed
+
+
+async def test_a_slow_disk_has_one_write_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given: each look at the clock is a turn later
+    files, clock = SimulatedFiles(), itertools.count()
+    monkeypatch.setattr(writer, "perf_counter", lambda: next(clock) * writer.TURN_SECONDS)
+    async with opened(log_store(files)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        await store.parts.writer.flushed()
+        before = files.writes
+        # When: this makes three writes
+        for _ in range(3):
+            ledger.append(bytes(writer.CHUNK_BYTES * 3 // 4), digest())
+        await asyncio.sleep(0)
+        # Then
+        assert files.writes == before + 1
+        await ledger.flushed()
+        assert files.writes == before + 3
 
 
 async def test_an_entry_that_is_not_confirmed_is_not_read() -> None:
