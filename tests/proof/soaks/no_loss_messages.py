@@ -29,7 +29,7 @@ from tests.proof.soaks.killed_history import ANY_MOMENT, WAYS, History, Totals
 from tests.support.messages.truth import Wrong
 from tests.support.stores.killed_broker import POINTS
 
-LIVES = 6
+LIVES, QUICK_LIVES = 6, 3
 MOST_SHOWN = 5
 
 
@@ -40,17 +40,17 @@ def prove(options: ProofOptions) -> ProofResult:
     options.out.mkdir(parents=True)
     random = Random(seed)
     totals = Totals(Counter(), Counter(), Counter(), Wrong())
-    ways: list[str] = []
+    lives, ways = QUICK_LIVES if options.quick else LIVES, list[str]()
     started = time.monotonic()
     while time.monotonic() - started < options.soak_seconds:
         number = totals.restarts["histories"]
         options.note(f"seed {seed}, history {number}, {totals.kills.total()} kills")
-        if len(ways) < LIVES:
+        if len(ways) < lives:
             ways += random.sample(WAYS, len(WAYS))
         try:
             with ExitStack() as stack:
                 history = History(options.out, number, random, totals, stack)
-                history.play([ways.pop(0) for _ in range(LIVES)])
+                history.play([ways.pop(0) for _ in range(lives)])
         except ServerStartError as error:
             totals.wrong.refused.append(str(error))
             break
