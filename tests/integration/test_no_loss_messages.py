@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(300)
 def test_kills_lose_no_message(tmp_path: Path) -> None:
     # Given, When
     result = prove(ProofOptions(tmp_path, quick=True, soak_seconds=20.0))

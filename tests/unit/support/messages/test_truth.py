@@ -68,8 +68,19 @@ def test_an_acknowledgement_without_an_answer_says_nothing() -> None:
     truth.begin_epoch()
     # When
     awaited, _ = truth.awaited(), truth.delivered(0, {0})
-    # Then
+    # Then: it may come, and if it does it was not acknowledged
     assert (awaited, truth.wrong.came_back) == ([], [])
+    assert truth.is_owed(0)
+
+
+def test_what_comes_again_behind_its_acknowledgement_may_have_been_under_way() -> None:
+    # Given
+    truth = published(1)
+    acknowledge(truth, 0, {0})
+    # When
+    truth.delivered(0, {0})
+    # Then
+    assert truth.wrong.came_back == []
 
 
 def test_what_is_given_back_must_come_again() -> None:
