@@ -63,13 +63,16 @@ def _card(index: int, summary: RunSummary) -> str:
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
         f'</h3><div class="big">{phase.answered_in_phase:,} of {phase.requests:,}</div>'
-        f'<p class="of">{words.request}s of {words.healthy} answered while {words.peer}s were '
-        f"there</p><dl>{listed}</dl></article>"
+        f'<p class="of">healthy {words.request}s answered while {words.peer}s were there</p>'
+        f"<dl>{listed}</dl></article>"
     )
 
 
 def _silent_facts(figures: SilentFigures) -> Iterator[tuple[str, str]]:
-    yield "taken from silent ones", _cell(taken(figures))
+    yield (
+        "taken from silent ones",
+        _cell(f"{figures.messages_sent:,} of {figures.messages_wanted:,}"),
+    )
     yield "of them held up", _cell(f"{figures.producers_held_up:,} of {figures.producers:,}")
 
 
