@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
@@ -17,9 +16,6 @@ from broker.subscriptions.dispatchers import dispatcher, shared
 from broker.subscriptions.dispatchers.shared import LEAVING_A_TURN, SharedDispatcher
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
-
-if TYPE_CHECKING:
-    import pytest
 
 SHARED = pb.CommandSubscribe.Shared
 
