@@ -40,6 +40,8 @@ def floodgate_side(label: str, folder: Path, *, through_proxy: bool) -> Iterator
     command = ["-m", "broker", *_AS_SHIPPED, "--set", "brokerServicePort=0"]
     command += ["--set", "metadataStoreUrl=memory:local", "--set", "advertisedAddress=127.0.0.1"]
     command += ["--set", "clusterName=standalone"]
+    # As the real one is started: else topics that nobody uses vanish at some moment of the run.
+    command += ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
     with running_server(command, folder / "broker.log") as broker:
         web = broker.web_url.removeprefix("http://")
         if not through_proxy:

@@ -67,7 +67,7 @@ def settings(options: ProofOptions, corpus: Path, profile: str) -> ClusterSettin
         key = f"maxTopicListInFlight{kind}MemSize"
         both[f"{key}MB"] = str(LIMIT_MB)
         both[f"{key}PermitsAcquireTimeoutMillis"] = str(TIMEOUT_MILLIS)
-    broker = {"metadataStoreUrl": "memory:local"}
+    broker = {"metadataStoreUrl": "memory:local", "brokerDeleteInactiveTopicsEnabled": "false"}
     return ClusterSettings(options.out / profile, both, broker, (corpus,))
 
 
