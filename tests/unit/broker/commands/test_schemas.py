@@ -102,7 +102,7 @@ async def test_an_invalid_name_is_refused() -> None:
     assert answer.error_code == pb.InvalidTopicName
 
 
-async def test_only_a_loaded_topic_is_given_a_schema() -> None:
+async def test_only_a_topic_that_exists_is_given_a_schema() -> None:
     # Given
     client = await with_schema()
     request = pb.CommandGetOrCreateSchema(request_id=8, topic="t", schema=sent("String"))
@@ -119,3 +119,25 @@ async def test_only_a_loaded_topic_is_given_a_schema() -> None:
     answer = found[0].getOrCreateSchemaResponse
     assert (answer.request_id, answer.error_code) == (8, pb.TopicNotFound)
     assert answer.error_message == "Topic not found t"
+
+
+async def test_a_topic_that_was_unloaded_is_loaded_to_be_given_a_schema() -> None:
+    # Given
+    client = await with_schema()
+    topics, name = client.cnx.parts.loaded_topics, TopicName.parse(NAME)
+    await topics.get(name)
+    await topics.unload(name)
+    # When
+    request = pb.CommandGetOrCreateSchema(request_id=7, topic=NAME)
+    request.schema.CopyFrom(sent("String", k="v"))
+    client.say(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=request))
+    found: list[pb.BaseCommand] = []
+
+    def answered() -> bool:
+        found.extend(client.answers())
+        return bool(found)
+
+    await until(answered)
+    # Then
+    answer = found[0].getOrCreateSchemaResponse
+    assert (answer.HasField("error_code"), answer.schema_version) == (False, version_bytes(0))
