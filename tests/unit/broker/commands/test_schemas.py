@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from broker.schemas.registry import version_bytes
 from proto.names import TopicName
 from tests.support.processes.cluster import until
 from tests.support.schemas import sent
+from tests.unit.broker.commands.test_producing import producing
 from tests.unit.broker.commands.test_table import CONNECTED, parts, wire
 
 if TYPE_CHECKING:
@@ -123,10 +124,10 @@ async def test_only_a_topic_that_exists_is_given_a_schema() -> None:
 
 async def test_a_topic_that_was_unloaded_is_loaded_to_be_given_a_schema() -> None:
     # Given
-    client = await with_schema()
-    topics, name = client.cnx.parts.loaded_topics, TopicName.parse(NAME)
-    await topics.get(name)
-    await topics.unload(name)
+    client = await producing()
+    topics: Any = client.cnx.parts.loaded_topics
+    await topics.unload(TopicName.parse(NAME))
+    client.answers()
     # When
     request = pb.CommandGetOrCreateSchema(request_id=7, topic=NAME)
     request.schema.CopyFrom(sent("String", k="v"))
