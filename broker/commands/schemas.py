@@ -102,9 +102,10 @@ def get_or_create_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _get_or_create(
     cnx: ServerCnx, asked: pb.CommandGetOrCreateSchema, name: TopicName
 ) -> None:
-    topic = cnx.parts.loaded_topics.loaded(name)
-    if topic is None:
-        raise RequestError(pb.TopicNotFound, f"Topic not found {asked.topic}")
+    try:
+        topic = await cnx.parts.loaded_topics.get(name, create=False)
+    except RequestError:
+        raise RequestError(pb.TopicNotFound, f"Topic not found {asked.topic}") from None
     version = await cnx.parts.schemas.for_request(name, asked.schema, topic.policies)
     response = pb.CommandGetOrCreateSchemaResponse(
         request_id=asked.request_id, schema_version=version

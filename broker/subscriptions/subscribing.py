@@ -21,7 +21,8 @@ def check_subscribe(asked: pb.CommandSubscribe) -> None:
     Raises:
         RequestError: The subscription has no name, or reads a compacted view that its type cannot.
     """
-    if not asked.subscription:
+    # A non-persistent topic takes it (recorded).
+    if not asked.subscription and not asked.topic.startswith("non-persistent://"):
         raise RequestError(pb.ProducerBusy, "Empty subscription name")
     if asked.read_compacted and asked.subType not in _ONE_ACTIVE:
         text = "readCompacted only allowed on failover or exclusive subscriptions"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from broker.schemas.versions import version_bytes
 from proto.names import TopicName
 from tests.support.processes.cluster import until
 from tests.support.schemas import sent
+from tests.unit.broker.commands.test_producing import producing
 from tests.unit.broker.commands.test_table import CONNECTED, parts, wire
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ async def test_an_invalid_name_is_refused() -> None:
     assert answer.error_code == pb.InvalidTopicName
 
 
-async def test_only_a_loaded_topic_is_given_a_schema() -> None:
+async def test_only_a_topic_that_exists_is_given_a_schema() -> None:
     # Given
     client = await with_schema()
     request = pb.CommandGetOrCreateSchema(request_id=8, topic="t", schema=sent("String"))
@@ -119,3 +120,25 @@ async def test_only_a_loaded_topic_is_given_a_schema() -> None:
     answer = found[0].getOrCreateSchemaResponse
     assert (answer.request_id, answer.error_code) == (8, pb.TopicNotFound)
     assert answer.error_message == "Topic not found t"
+
+
+async def test_a_topic_that_was_unloaded_is_loaded_to_be_given_a_schema() -> None:
+    # Given
+    client = await producing()
+    topics: Any = client.cnx.parts.loaded_topics
+    await topics.unload(TopicName.parse(NAME))
+    client.answers()
+    # When
+    request = pb.CommandGetOrCreateSchema(request_id=7, topic=NAME)
+    request.schema.CopyFrom(sent("String", k="v"))
+    client.say(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=request))
+    found: list[pb.BaseCommand] = []
+
+    def answered() -> bool:
+        found.extend(client.answers())
+        return bool(found)
+
+    await until(answered)
+    # Then
+    answer = found[0].getOrCreateSchemaResponse
+    assert (answer.HasField("error_code"), answer.schema_version) == (False, version_bytes(0))

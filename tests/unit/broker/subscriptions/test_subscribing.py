@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.subscriptions.subscribing import displace_dead
+from broker.subscriptions.subscribing import check_subscribe, displace_dead
+from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, kept_topic
 
 if TYPE_CHECKING:
@@ -62,3 +63,9 @@ async def test_who_is_in_the_way_of_a_newcomer_is_asked(
     await displace_dead(subscription, newcomer)
     # Then
     assert len(pings) == asked
+
+
+def test_only_a_persistent_topic_wants_a_name_of_a_subscription() -> None:
+    check_subscribe(pb.CommandSubscribe(topic="non-persistent://t/n/x"))
+    with pytest.raises(RequestError):
+        check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x"))
