@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from server.metrics.sample_table import SampleTable
 from server.metrics.scrape import Scrapes
-from tests.support.clocks.settle import settle, started
 from server.tasks.cooperative import Steps
+from tests.support.clocks.settle import settle, started
 from tests.support.processes.samples import read_samples
 
 if TYPE_CHECKING:
