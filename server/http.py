@@ -90,11 +90,15 @@ def json_response(
     value: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     """Return an answer of JSON, written as Pulsar writes it."""
+    given = {"Content-Type": JSON_TYPE, **(headers or {})}
+    return web.Response(body=json_bytes(value), status=status, headers=given)
+
+
+def json_bytes(value: object) -> bytes:
+    """Return a value as JSON, written as Pulsar writes it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # What a client sent may be in it, and need not be what UTF-8 can hold.
-    body = text.encode(errors="backslashreplace")
-    given = {"Content-Type": JSON_TYPE, **(headers or {})}
-    return web.Response(body=body, status=status, headers=given)
+    return text.encode(errors="backslashreplace")
 
 
 def application(

@@ -172,13 +172,17 @@ class FailoverDispatcher(SingleActiveDispatcher):
         self.wake()
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go, and choose again."""
+        """Let a consumer go, and choose again.
+
+        That takes a moment, and a connection may leave with a thousand: without partitions the
+        choice is another one only if it was of this one.
+        """
         self.consumers.remove(consumer)
-        if self.consumers:
-            self._choose()
-        else:
+        if not self.consumers:
             self.active = None
             self._rewind()
+        elif self.active in (consumer, None) or self._context.topic.name.partition_index >= 0:
+            self._choose()
 
     def disconnect_active(self) -> Consumer | None:
         """Let the active consumer go; nobody is until the next one comes (SEEK).

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aiohttp import web
+
 from broker.admin.paths import Endpoint
 from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.backlog import offline_stats
@@ -14,13 +16,11 @@ from broker.admin.resources.messages.internal_stats import internal_info, intern
 from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, persistent
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
-from server.http import RestError, json_response
+from server.http import JSON_TYPE, RestError, json_bytes, json_response
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-    from aiohttp import web
 
     from broker.admin.context import AdminContext
     from broker.messages.topic import Topic
@@ -55,14 +55,16 @@ class StatsAdmin:
         (count, topics), wanted = await self._partitions(request), _wanted(request)
         one_by_one = request.query.get("perPartition", "true").lower() == "true"
 
-        def work() -> Generator[None, None, dict[str, Any]]:
+        def work() -> Generator[None, None, bytes]:
             shown = {}
             for topic in topics:
                 shown[str(topic.name)] = topic_stats(topic, wanted, self._context.broker_id)
                 yield
-            return (yield from partitioned_stats(shown, count, one_by_one=one_by_one))
+            found = yield from partitioned_stats(shown, count, one_by_one=one_by_one)
+            return (yield from _written(found))
 
-        return json_response(await self._steps.take(work()))
+        body = await self._steps.take(work())
+        return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
 
     async def internal_stats(self, request: web.Request) -> web.Response:
         """Return the ledgers and cursors of a topic, or of one partition."""
@@ -111,3 +113,12 @@ def _wanted(request: web.Request) -> Wanted:
         publishers=not flag(request, "excludePublishers"),
         earliest=flag(request, "getEarliestTimeInBacklog"),
     )
+
+
+def _written(stats: dict[str, Any]) -> Generator[None, None, bytes]:
+    """Write the statistics of a partitioned topic as JSON, a partition in a step."""
+    written = []
+    for name, partition in stats.pop("partitions").items():
+        written.append(json_bytes({name: partition})[1:-1])
+        yield
+    return b'%b,"partitions":{%b}}' % (json_bytes(stats)[:-1], b",".join(written))

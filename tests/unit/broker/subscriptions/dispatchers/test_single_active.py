@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.subscriptions.dispatchers import single_active
+from broker.subscriptions.dispatchers.single_active import FailoverDispatcher
+from broker.subscriptions.failover import active_of
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.subscriptions.consumer import Consumer
+    from proto.names import TopicName
 
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 
@@ -177,6 +188,33 @@ async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> No
     await settle()
     # Then
     assert (standby.entries, told(standby.commands)[-1]) == ([1, 2], True)
+
+
+async def test_those_who_stand_by_leave_without_another_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given: a choice among a thousand takes a moment
+    subscription = (await kept_topic()).subscriptions().create("s")
+    for number in range(20):
+        consume(subscription, FAILOVER, 10, name=f"c{number}")
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, FailoverDispatcher)
+    active, choices = dispatcher.active, 0
+
+    def counted(consumers: Sequence[Consumer], topic: TopicName) -> int:
+        nonlocal choices
+        choices += 1
+        return active_of(consumers, topic)
+
+    monkeypatch.setattr(single_active, "active_of", counted)
+    # When
+    for consumer in [one for one in dispatcher.consumers if one is not active][1:]:
+        subscription.remove_consumer(consumer)
+    # Then
+    assert (dispatcher.active, choices) == (active, 0)
+    assert active is not None
+    subscription.remove_consumer(active)
+    assert (list(dispatcher.consumers), choices) == ([dispatcher.active], 1)
 
 
 async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns() -> None:

@@ -1,6 +1,21 @@
 from __future__ import annotations
 
+from typing import Any
+
 from broker.admin.resources.messages.topic_stats import partitioned_stats
+
+
+def together(
+    partitions: dict[str, dict[str, object]], count: int, *, one_by_one: bool
+) -> dict[str, Any]:
+    """Put statistics together in one go."""
+    steps = partitioned_stats(partitions, count, one_by_one=one_by_one)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found: dict[str, Any] = done.value
+            return found
 
 
 def partition(messages: int, **more: object) -> dict[str, object]:
@@ -27,7 +42,7 @@ def partition(messages: int, **more: object) -> dict[str, object]:
 
 def test_partitions_are_added_up() -> None:
     # When
-    found = partitioned_stats({"p-0": partition(1), "p-1": partition(2)}, 2, one_by_one=False)
+    found = together({"p-0": partition(1), "p-1": partition(2)}, 2, one_by_one=False)
     # Then
     assert found == {
         "msgInCounter": 3,
@@ -53,14 +68,14 @@ def test_partitions_are_added_up() -> None:
 def test_a_subscription_of_some_partitions_is_there() -> None:
     # When
     without = partition(1, subscriptions={})
-    found = partitioned_stats({"p-0": without, "p-1": partition(2)}, 2, one_by_one=True)
+    found = together({"p-0": without, "p-1": partition(2)}, 2, one_by_one=True)
     # Then
     assert found["subscriptions"]["s"]["msgBacklog"] == 2
     assert list(found["partitions"]) == ["p-0", "p-1"]
 
 
 def test_a_topic_none_of_whose_partitions_was_used_has_no_figures() -> None:
-    assert partitioned_stats({}, 2, one_by_one=True) == {
+    assert together({}, 2, one_by_one=True) == {
         "metadata": {"partitions": 2, "deleted": False},
         "partitions": {},
     }
