@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_BACKLOG = 4096
 ACCEPTED_A_TURN = 8
 """The event loop accepts one connection a turn of each of its servers. A thousand that come at
-once, while turns are long, would wait longer than clients do: so as many servers share the socket."""
+once, while turns are long, would wait longer than clients do: so several share the socket."""
 
 _REMEDIES = {
     errno.EADDRINUSE: "the port is in use; stop the other process, or set {port_key} to another "
