@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEFAULT_BACKLOG = 4096
+ACCEPTED_A_TURN = 8
+"""The event loop accepts one connection a turn of each of its servers. A thousand that come at
+once, while turns are long, would wait longer than clients do: so several share the socket."""
 
 _REMEDIES = {
     errno.EADDRINUSE: "the port is in use; stop the other process, or set {port_key} to another "
@@ -39,16 +42,17 @@ class Listener:
     Attributes:
         host: The address that is listened on, as the kernel says it.
         port: The port; where 0 was asked for, the one that was found.
-        server: The event loop's server.
+        servers: The event loop's servers, all of the same socket.
     """
 
     host: str
     port: int
-    server: asyncio.Server
+    servers: tuple[asyncio.Server, ...]
 
     def close(self) -> None:
         """Stop accepting; connections that are open live on. Harmless when repeated."""
-        self.server.close()
+        for server in self.servers:
+            server.close()
 
 
 async def listen(
@@ -80,7 +84,9 @@ async def listen(
     try:
         _prepare(bound, send_buffer_bytes)
         bound.bind(address)
-        server = await loop.create_server(factory, sock=bound, backlog=backlog)
+        servers = [await loop.create_server(factory, sock=bound, backlog=backlog)]
+        while len(servers) < ACCEPTED_A_TURN:
+            servers.append(await loop.create_server(factory, sock=bound.dup(), backlog=backlog))
     except OSError as error:
         bound.close()
         reason = error.strerror or str(error)
@@ -89,8 +95,8 @@ async def listen(
     except BaseException:
         bound.close()
         raise
-    name = server.sockets[0].getsockname()
-    return Listener(host=name[0], port=name[1], server=server)
+    name = servers[0].sockets[0].getsockname()
+    return Listener(host=name[0], port=name[1], servers=tuple(servers))
 
 
 def raise_open_files_limit() -> int:

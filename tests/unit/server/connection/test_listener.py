@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from server.connection.listener import listen, raise_open_files_limit
+from server.connection.listener import ACCEPTED_A_TURN, listen, raise_open_files_limit
 from server.errors import ListenError
 
 if TYPE_CHECKING:
@@ -130,3 +130,40 @@ def test_as_many_files_may_be_open_as_the_system_grants() -> None:
         assert granted == hard == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class Noted(asyncio.Protocol):
+    """Adds the connection it accepts to a list."""
+
+    def __init__(self, made: list[asyncio.BaseTransport]) -> None:
+        self._made = made
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._made.append(transport)
+
+
+async def most_accepted_in_a_turn(count: int) -> int:
+    made: list[asyncio.BaseTransport] = []
+    listener = await listen(lambda: Noted(made), "127.0.0.1", 0, port_key=KEY)
+    # Given: all are connected before the loop has a turn
+    peers = [socket.create_connection((listener.host, listener.port)) for _ in range(count)]
+    most = 0
+    while len(made) < count:
+        before = len(made)
+        await asyncio.sleep(0)
+        most = max(most, len(made) - before)
+    for transport in made:
+        transport.close()  # type: ignore[attr-defined]
+    for peer in peers:
+        peer.close()
+    listener.close()
+    await asyncio.sleep(0)
+    return most
+
+
+@LOOPS
+def test_a_turn_accepts_several_connections(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        assert runner.run(most_accepted_in_a_turn(3 * ACCEPTED_A_TURN)) >= ACCEPTED_A_TURN
