@@ -10,7 +10,7 @@ import asyncio
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from server.metrics.exposition import openmetrics_lines, prometheus_lines
+from server.metrics.exposition import TextFamily, openmetrics_lines, prometheus_lines
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
-
-    from server.metrics.exposition import TextFamily
 
     Gather: TypeAlias = Callable[[], Generator[None, None, Iterable[TextFamily]]]
     """Collects families in steps."""
@@ -66,6 +64,8 @@ def _written(
         while block := list(islice(lines, _LINES_A_STEP)):
             blocks.append("\n".join((*block, "")).encode())
             yield
+        if isinstance(family, TextFamily):
+            family.lines.clear()  # All of them at the end would take long.
     if as_openmetrics:
         blocks.append(b"# EOF\n")
     return blocks
