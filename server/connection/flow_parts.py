@@ -31,6 +31,8 @@ class ConnectionRules:
         keeps_alive_by_progress: A peer that takes what it is sent lives; see KeepAlive.
         resets_dead_peers: The kernel forgets what a peer that is closed as dead has not read.
         spares_proxies: A proxy has neither the budget nor the cooldown of one client.
+        spares_messages: What a client publishes, and what it says of messages it was sent, is not
+            counted in the cooldown.
     """
 
     parse: Parser = parse_from_client
@@ -40,6 +42,7 @@ class ConnectionRules:
     keeps_alive_by_progress: bool = True
     resets_dead_peers: bool = True
     spares_proxies: bool = True
+    spares_messages: bool = True
 
 
 FLOODGATE_RULES = ConnectionRules()
@@ -51,6 +54,7 @@ PULSAR_RULES = ConnectionRules(
     keeps_alive_by_progress=False,
     resets_dead_peers=False,
     spares_proxies=False,
+    spares_messages=False,
 )
 
 

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
+_NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseCommand.FLOW)
 
 
 class ServedConnection(Connection):
@@ -49,6 +50,7 @@ class ServedConnection(Connection):
         self.state = commands.handshake[0]
         self._flow_parts = flow
         self._rules = flow.connection_rules
+        self._not_counted = _NOT_COUNTED if self._rules.spares_messages else (_PING_TYPE,)
         self.sender.passes_queue = self._rules.passes_queue
         self.sender.on_sent = partial(flow.slow_peers.sent, self)
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
@@ -158,11 +160,16 @@ class ServedConnection(Connection):
             handler(self, command)
 
     def _count(self, kind: int) -> None:
-        """Count a command against the cooldown; a peer that answers a PING reads."""
+        """Count a command against the cooldown; a peer that answers a PING reads.
+
+        A consumer that is sent messages as fast as it reads is unwritable for a moment all the
+        time. Its commands about messages, and what is published beside it, have bounds of their
+        own, and are not answered with more than was asked.
+        """
         if kind == _PONG_TYPE:
             if self._keep_alive.pong_was_asked_for():
                 self._flow_parts.slow_peers.vouched_for(self)
-        elif self._flow is not None and kind != _PING_TYPE:
+        elif self._flow is not None and kind not in self._not_counted:
             self._flow.command_received()
 
     def writability_changed(self, *, writable: bool) -> None:

@@ -28,7 +28,7 @@ from tests.support.processes.commands import TYPES, complete_command
 
 Kind = pb.BaseCommand
 PING, PONG = (encode_command(complete_command(kind)) for kind in (Kind.PING, Kind.PONG))
-LOOKUP = encode_command(complete_command(Kind.LOOKUP))
+LOOKUP, ACK = (encode_command(complete_command(kind)) for kind in (Kind.LOOKUP, Kind.ACK))
 ANSWER = bytes(2_000)
 BOTH = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
 
@@ -306,6 +306,21 @@ async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
     served.peer.peer_sends(LOOKUP * 100)
     # Then
     assert len(served.cnx.commands) == 6
+
+
+@pytest.mark.parametrize(("as_shipped", "taken"), [(False, 100), (True, 6)])
+async def test_acknowledgements_are_counted_in_the_cooldown_only_as_shipped(
+    as_shipped: bool, taken: int
+) -> None:
+    # Given
+    served = Served(as_shipped=as_shipped)
+    served.is_paused()
+    served.takes()
+    await settle()
+    # When
+    served.peer.peer_sends(ACK * 100)
+    # Then
+    assert len(served.cnx.commands) == taken
 
 
 async def test_answers_in_the_making_pause_the_connection_they_are_for() -> None:
