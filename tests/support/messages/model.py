@@ -73,8 +73,9 @@ class Model:
         self.left[position] = set(range(entry.size))
 
     def acknowledge(self, position: Position, places: Iterable[int] | None = None) -> None:
-        """Take messages of an entry off; None for all."""
+        """Take messages of an entry off, None for all; its count of redeliveries is forgotten."""
         self.saved = False
+        self.redeliveries.pop(position, None)
         left = self.left.get(position)
         if left is not None:
             left.difference_update(WORD_PLACES if places is None else places)
