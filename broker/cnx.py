@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
+from proto.frames import encode_command
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -123,6 +124,10 @@ class ServerCnx(ServedConnection):
         self.turn_writer.flush()
         super().send(command)
 
+    def send_with_turn(self, command: pb.BaseCommand) -> None:
+        """Queue a command among the receipts and messages of this turn, in one write with them."""
+        self.turn_writer.add(encode_command(command))
+
     async def answers_ping(self) -> bool:
         """Ask the client whether it lives, and end the connection if it does not answer.
 
@@ -166,6 +171,7 @@ class ServerCnx(ServedConnection):
         """Take no more requests, let those under way answer, then close."""
         self.take_no_more()
         await self.requests.tasks.finished()
+        self.turn_writer.flush()
         self.close()
 
 

@@ -41,6 +41,9 @@ class ClientConnection(Protocol):
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the messages of this turn."""
 
+    def send_with_turn(self, command: pb.BaseCommand) -> None:
+        """Queue a command among the messages of this turn, in one write with them."""
+
     async def answers_ping(self) -> bool:
         """Ask the client whether it lives; one that does not answer is disconnected."""
 
@@ -265,4 +268,6 @@ class Consumer:
         """Tell the client that the broker closed it; its place in the subscription is not left."""
         self.cnx.consumers.pop(self.consumer_id, None)
         closed = pb.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=NO_REQUEST)
-        self.send(pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed))
+        command = pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)
+        # Many may be closed at once, and a system call for each would hold up everybody.
+        self.cnx.send_with_turn(command)

@@ -53,7 +53,7 @@ class SubscriptionOwner(Protocol):
     def changed(self) -> None:
         """A cursor has changed and is to be saved soon."""
 
-    def moved(self) -> None:
+    def left_entries(self) -> None:
         """Entries are no longer needed by a subscription: a ledger may be dropped."""
 
     def became_empty(self, subscription: Subscription) -> None:
@@ -169,17 +169,31 @@ class Subscription:
         consumer.cnx.outbound.forget_listener(dispatcher.wake)
         # Another consumer of the same connection may have waited for it too.
         dispatcher.wake()
-        self.messages_out += consumer.messages_out
-        self.bytes_out += consumer.bytes_out
+        self._count(consumer)
         self._is_active()
         if not dispatcher.consumers:
             self._owner.became_empty(self)
 
+    def _count(self, gone: Consumer) -> None:
+        self.messages_out += gone.messages_out
+        self.bytes_out += gone.bytes_out
+
     def close_consumers(self) -> None:
-        """Disconnect all consumers, and tell their clients."""
-        for consumer in list(self.consumers):
-            self.remove_consumer(consumer)
+        """Disconnect all consumers, and tell their clients.
+
+        A thousand may go in one turn: what they had is not shared out among those that follow.
+        """
+        dispatcher = self.dispatcher
+        if dispatcher is None or not dispatcher.consumers:
+            return
+        gone = list(dispatcher.consumers)
+        dispatcher.remove_all()
+        for consumer in gone:
+            consumer.cnx.outbound.forget_listener(dispatcher.wake)
+            self._count(consumer)
             consumer.close()
+        self._is_active()
+        self._owner.became_empty(self)
 
     def unused_for(self, seconds: float) -> bool:
         """Tell whether it is durable and nobody consumed it for longer than a time."""
@@ -254,7 +268,7 @@ class Subscription:
         self._note_advance()
         self._owner.changed()
         if self.cursor.mark_delete.ledger_id != ledger_before:
-            self._owner.moved()
+            self._owner.left_entries()
         if self.topic.terminated:
             self.tell_end()
 
@@ -288,7 +302,7 @@ class Subscription:
             self.close_consumers()
         self.cursor.reset(first)
         self.cursor.save()
-        self._owner.moved()
+        self._owner.left_entries()
 
     def skip(self, entries: int) -> None:
         """Skip entries from the mark-delete on; consumers hear nothing of it."""
@@ -307,7 +321,7 @@ class Subscription:
         self._owner.changed()
         if self.dispatcher is not None:
             self.dispatcher.cursor_moved(before)
-        self._owner.moved()
+        self._owner.left_entries()
         if self.topic.terminated:
             self.tell_end()
 

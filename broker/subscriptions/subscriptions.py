@@ -14,7 +14,7 @@ from server.connection.request_errors import RequestError
 from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from broker.subscriptions.context import (
         SubscribedTopic,
@@ -53,6 +53,11 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         self._left: dict[str, tuple[ManagedCursor, TimerHandle]] = {}
         self._timer: TimerHandle | None = None
         self._is_closed = False
+        # The ledger of the slowest at the last look, one that is still there, and others that may
+        # be: with 1,000 subscriptions a look at all takes a moment, and many may move at once.
+        self._held = -1
+        self._holder: Subscription | None = None
+        self._others: Iterator[Subscription] = iter(())
         for name, state in topic.ledger.cursors.items():
             if name not in INTERNAL:
                 cursor = ManagedCursor.recovered(topic.ledger, name, state)
@@ -220,6 +225,20 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         """Move all cursors to the end."""
         for subscription in self:
             subscription.skip_through(self._topic.ledger.last_confirmed)
+
+    def left_entries(self) -> None:
+        """Drop ledgers if all subscriptions have left the one that the slowest was in."""
+        while self._holder is not None and not self._still_holds(self._holder):
+            self._holder = next(self._others, None)
+        if self._holder is None:
+            self.moved()
+            self._held = self.slowest.ledger_id
+            self._others = iter(self)
+            self._holder = next(filter(self._still_holds, self._others), None)
+
+    def _still_holds(self, subscription: Subscription) -> bool:
+        is_here = self._by_name.get(subscription.name) is subscription and subscription.durable
+        return is_here and subscription.cursor.first_left.ledger_id <= self._held
 
     def moved(self) -> None:
         """Drop ledgers that nobody needs any more, as far as retention allows."""

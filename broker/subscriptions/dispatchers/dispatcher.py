@@ -169,6 +169,11 @@ class Dispatcher(ABC):
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go; what it had and did not acknowledge goes to others."""
 
+    def remove_all(self) -> None:
+        """Let all consumers go, the first that came first."""
+        for consumer in list(self.consumers):
+            self.remove(consumer)
+
     def flowed(self, consumer: Consumer) -> None:
         """Deliver to a consumer that has more room."""
         self.wake()

@@ -43,11 +43,12 @@ class KeySharedDispatcher(SharedDispatcher):
         meta = meta or pb.KeySharedMeta()
         self.mode = meta.keySharedMode
         self.allows_disorder = meta.allowOutOfOrderDelivery
-        self.ring: ConsistentHashRing[Consumer] | FixedRanges[Consumer] = (
-            FixedRanges() if self.mode == STICKY else ConsistentHashRing()
-        )
+        self.ring = self._nobodys_hashes()
         self.draining: DrainingHashes[Consumer] = DrainingHashes()
         super().__init__(context)
+
+    def _nobodys_hashes(self) -> ConsistentHashRing[Consumer] | FixedRanges[Consumer]:
+        return FixedRanges() if self.mode == STICKY else ConsistentHashRing()
 
     # -- delivering ---------------------------------------------------------------------------
 
@@ -152,9 +153,14 @@ class KeySharedDispatcher(SharedDispatcher):
         self.draining.lost(consumer)
         super().remove(consumer)
 
-    def _forget_all(self, last: Consumer) -> None:
+    def remove_all(self) -> None:
+        """Let all consumers go at once, with the hashes that they had."""
+        self.ring = self._nobodys_hashes()
+        super().remove_all()
+
+    def _forget_all(self) -> None:
         self.draining.clear()
-        super()._forget_all(last)
+        super()._forget_all()
 
 
 def _other_type(text: str) -> RequestError:

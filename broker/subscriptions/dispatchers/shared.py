@@ -401,14 +401,22 @@ class SharedDispatcher(Dispatcher):
         self._gave_back_all.discard(consumer)
         self._levels = None
         if not self.consumers:
-            self._forget_all(consumer)
+            consumer.pending = {}
+            self._forget_all()
             return
         self._leaving.append(_Leaving(consumer, iter(list(consumer.pending)), self._given_back))
         self.wake()
 
-    def _forget_all(self, last: Consumer) -> None:
+    def remove_all(self) -> None:
+        """Let all consumers go at once: nobody is left for whom to share out what they had."""
+        gone, self._levels = list(self.consumers), None
+        self.consumers.clear()
+        for consumer in gone:
+            consumer.pending = {}
+        self._forget_all()
+
+    def _forget_all(self) -> None:
         """Begin anew with the next consumer: at the first entry that is not acknowledged."""
-        last.pending = {}
         self._holders.clear()
         self._leaving.clear()
         self._looks_through_all = False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, Position
 from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher
-from broker.subscriptions.failover import active_of
+from broker.subscriptions.failover import active_of, rank
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -147,8 +148,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
 
     def add(self, consumer: Consumer) -> None:
         """Take a consumer; it hears at once that it is not the active one."""
-        self.consumers.append(consumer)
-        self.consumers.sort(key=lambda one: (one.priority_level, one.name))
+        insort(self.consumers, consumer, key=rank)
         if not self._choose() and self.active is not None:
             consumer.tell_active(is_active=consumer is self.active)
 

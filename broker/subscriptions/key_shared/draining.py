@@ -107,6 +107,7 @@ class DrainingHashes(Generic[C]):
         self._held.clear()
         self._hashes.clear()
         self._draining.clear()
+        self._cleared.clear()
 
     def of(self, consumer: C) -> list[DrainingHash]:
         """Return the hashes that drain from a consumer, in order (drainingHashes).

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import insort
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import parse_metadata
-from broker.subscriptions.failover import active_of
+from broker.subscriptions.failover import active_of, rank
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
 from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
 from broker.subscriptions.key_shared.sticky_key import sticky_key
@@ -76,22 +77,26 @@ class DirectFailover(DirectDispatcher):
         super().__init__()
         self._topic = topic
         self._active: Consumer | None = None
+        self._ranked: list[Consumer] = []
 
     def add(self, consumer: Consumer) -> None:
         """Take a consumer, and choose again."""
         super().add(consumer)
+        insort(self._ranked, consumer, key=rank)
         before = self._active
         self._choose_active()
         if self._active is before:
             consumer.tell_active(is_active=False)
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go, and choose again."""
+        """Let a consumer go, and choose again: without partitions only if it was the active one."""
         super().remove(consumer)
-        self._choose_active()
+        self._ranked.remove(consumer)
+        if consumer is self._active or self._topic.partition_index >= 0:
+            self._choose_active()
 
     def _choose_active(self) -> None:
-        consumers = self.consumers
+        consumers = self._ranked
         self._active = consumers[active_of(consumers, self._topic)] if consumers else None
 
     def choose(self, _: Entry) -> Consumer | None:
@@ -104,26 +109,29 @@ class DirectShared(DirectDispatcher):
 
     def __init__(self) -> None:
         super().__init__()
-        self._levels: list[list[Consumer]] = []
+        # None: to be made anew. With 1,000 consumers that takes a moment, and many leave at once.
+        self._levels: list[list[Consumer]] | None = None
 
     def add(self, consumer: Consumer) -> None:
         """Take a consumer; it has its turn behind those that are there."""
         super().add(consumer)
-        self._sort()
+        self._levels = None
 
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go."""
         super().remove(consumer)
-        self._sort()
+        self._levels = None
 
-    def _sort(self) -> None:
+    def _sorted(self) -> list[list[Consumer]]:
         levels: dict[int, list[Consumer]] = {}
         for consumer in self.consumers:
             levels.setdefault(consumer.priority_level, []).append(consumer)
-        self._levels = [levels[level] for level in sorted(levels)]
+        return [levels[level] for level in sorted(levels)]
 
     def choose(self, _: Entry) -> Consumer | None:
         """Return the next consumer that has room."""
+        if self._levels is None:
+            self._levels = self._sorted()
         for members in self._levels:
             for at, consumer in enumerate(members):
                 if consumer.takes_messages:

@@ -38,14 +38,25 @@ class ConsumingClient:
         self._answers(1)
 
     def subscribe(
-        self, topic: str, kind: pb.CommandSubscribe.SubType.ValueType, count: int
+        self,
+        topic: str,
+        kind: pb.CommandSubscribe.SubType.ValueType,
+        count: int,
+        subscriptions: Sequence[str] = (),
     ) -> None:
-        """Open consumers from the first message on, all asked for at once."""
+        """Open consumers from the first message on, all asked for at once.
+
+        Args:
+            topic: Theirs.
+            kind: How they share it.
+            count: How many.
+            subscriptions: One for each, if they do not have one together.
+        """
         frames = []
         for number in range(1, count + 1):
             asked = pb.CommandSubscribe(
                 topic=topic,
-                subscription=SUBSCRIPTION,
+                subscription=subscriptions[number - 1] if subscriptions else SUBSCRIPTION,
                 subType=kind,
                 consumer_id=number,
                 request_id=number,
@@ -58,12 +69,16 @@ class ConsumingClient:
 
     def receive(self, permits: Sequence[int], least: int) -> None:
         """Give consumers 1, 2, ... permits; return when so many messages came."""
+        self.flow(*permits)
+        self._messages(least)
+
+    def flow(self, *permits: int) -> None:
+        """Give consumers 1, 2, ... permits."""
         frames = []
         for number, count in enumerate(permits, 1):
             asked = pb.CommandFlow(consumer_id=number, messagePermits=count)
             frames.append(encode_command(Type(type=Type.FLOW, flow=asked)))
         self._socket.sendall(b"".join(frames))
-        self._messages(least)
 
     def redeliver_all(self, count: int) -> None:
         """Give back all that consumer 1 has, and receive it again."""
@@ -97,9 +112,18 @@ class ConsumingClient:
 
     def seek_by_time(self, publish_time: int) -> None:
         """Go to a moment; the broker closes consumer 1."""
-        asked = pb.CommandSeek(consumer_id=1, request_id=1, message_publish_time=publish_time)
-        self._tell(Type(type=Type.SEEK, seek=asked))
-        self._answers(2)
+        self.seek_all(1, publish_time)
+
+    def seek_all(self, count: int, publish_time: int) -> None:
+        """Go to a moment with consumers 1, 2, ... at once; the broker closes them."""
+        frames = []
+        for number in range(1, count + 1):
+            asked = pb.CommandSeek(
+                consumer_id=number, request_id=number, message_publish_time=publish_time
+            )
+            frames.append(encode_command(Type(type=Type.SEEK, seek=asked)))
+        self._socket.sendall(b"".join(frames))
+        self._answers(2 * count)
 
     def offer_schema(self, topic: str, definition: bytes) -> None:
         """Have the topic take an Avro schema."""

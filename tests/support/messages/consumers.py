@@ -52,6 +52,10 @@ class KeptConnection:
         self.turn_writer.flush()
         self._commands.append(command)
 
+    def send_with_turn(self, command: pb.BaseCommand) -> None:
+        """Keep a command behind the messages of this turn."""
+        self.send(command)
+
     async def answers_ping(self) -> bool:
         """Say whether the peer lives."""
         return self.lives

@@ -43,6 +43,9 @@ class RecordingClient:
     def send(self, command: pb.BaseCommand) -> None:
         self.sent.append(command)
 
+    def send_with_turn(self, command: pb.BaseCommand) -> None:
+        self.send(command)
+
     async def answers_ping(self) -> bool:
         return True
 

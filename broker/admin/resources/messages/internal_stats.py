@@ -13,6 +13,8 @@ from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from broker.messages.topic import Topic
     from broker.subscriptions.subscription import Subscription
 
@@ -20,8 +22,8 @@ MOST_HOLES = 1_000
 """Rows of entries acknowledged out of order that are shown of a cursor."""
 
 
-def internal_stats(topic: Topic, *, metadata: bool) -> dict[str, object]:
-    """Return the ledgers and cursors of a topic.
+def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dict[str, object]]:
+    """Return the ledgers and cursors of a topic; a cursor is a step.
 
     Args:
         topic: A topic, or a partition.
@@ -29,6 +31,10 @@ def internal_stats(topic: Topic, *, metadata: bool) -> dict[str, object]:
     """
     if not isinstance(topic, PersistentTopic):
         return {**dict.fromkeys(_COUNTS, 0), "cursors": {}}
+    cursors = {}
+    for subscription in subscriptions_of(topic):
+        cursors[subscription.name] = _cursor(subscription, topic)
+        yield
     ledger = topic.ledger
     ledgers, (added, _) = ledger.ledgers, ledger.added
     current = ledgers[-1]
@@ -57,7 +63,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> dict[str, object]:
         "lastConfirmedEntry": str(last),
         "state": "Terminated" if topic.terminated else "LedgerOpened",
         "ledgers": shown,
-        "cursors": {one.name: _cursor(one, topic) for one in subscriptions_of(topic)},
+        "cursors": cursors,
         "properties": {},
         "schemaLedgers": [],
         "compactedLedger": _compacted(topic),

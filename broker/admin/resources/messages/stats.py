@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from broker.admin.json_steps import json_in_steps
 from broker.admin.paths import Endpoint
 from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.backlog import offline_stats
@@ -16,7 +17,7 @@ from broker.admin.resources.messages.internal_stats import internal_info, intern
 from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, persistent
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
-from server.http import JSON_TYPE, RestError, json_bytes, json_response
+from server.http import JSON_TYPE, RestError, json_response
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
     from broker.admin.context import AdminContext
     from broker.messages.topic import Topic
+
+_LEVELS = 4
+"""A topic, its subscriptions, a subscription, its consumers have steps of their own, and partitions
+two more: their list, and each. What one consumer has is written in one step."""
 
 
 class StatsAdmin:
@@ -47,36 +52,40 @@ class StatsAdmin:
 
     async def stats(self, request: web.Request) -> web.Response:
         """Return the statistics of a topic, or of one partition."""
-        topic = await self._topics.one(request)
-        return json_response(topic_stats(topic, _wanted(request), self._context.broker_id))
+        topic, wanted = await self._topics.one(request), _wanted(request)
+        return await self._answered(topic_stats(topic, wanted, self._context.broker_id))
 
     async def partitioned_stats(self, request: web.Request) -> web.Response:
         """Return the statistics of a partitioned topic, and of each partition if asked."""
         (count, topics), wanted = await self._partitions(request), _wanted(request)
         one_by_one = request.query.get("perPartition", "true").lower() == "true"
 
-        def work() -> Generator[None, None, bytes]:
+        def work() -> Generator[None, None, dict[str, Any]]:
             shown = {}
             for topic in topics:
-                shown[str(topic.name)] = topic_stats(topic, wanted, self._context.broker_id)
-                yield
-            found = yield from partitioned_stats(shown, count, one_by_one=one_by_one)
-            return (yield from _written(found))
+                name = str(topic.name)
+                shown[name] = yield from topic_stats(topic, wanted, self._context.broker_id)
+            return (yield from partitioned_stats(shown, count, one_by_one=one_by_one))
 
-        body = await self._steps.take(work())
-        return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
+        return await self._answered(work(), _LEVELS + 2)
 
     async def internal_stats(self, request: web.Request) -> web.Response:
         """Return the ledgers and cursors of a topic, or of one partition."""
         topic = await self._topics.one(request)
-        return json_response(internal_stats(topic, metadata=flag(request, "metadata")))
+        return await self._answered(internal_stats(topic, metadata=flag(request, "metadata")))
 
     async def partitioned_insides(self, request: web.Request) -> web.Response:
         """Return the ledgers and cursors of each partition."""
         count, topics = await self._partitions(request)
-        shown = {str(topic.name): internal_stats(topic, metadata=False) for topic in topics}
-        metadata = {"partitions": count, "deleted": False}
-        return json_response({"metadata": metadata, "partitions": shown})
+
+        def work() -> Generator[None, None, dict[str, Any]]:
+            shown = {}
+            for topic in topics:
+                shown[str(topic.name)] = yield from internal_stats(topic, metadata=False)
+            metadata = {"partitions": count, "deleted": False}
+            return {"metadata": metadata, "partitions": shown}
+
+        return await self._answered(work(), _LEVELS + 2)
 
     async def internal_info(self, request: web.Request) -> web.Response:
         """Return the ledgers and cursors of a topic as they are stored, or of each partition."""
@@ -99,6 +108,17 @@ class StatsAdmin:
         stats = offline_stats(name, topic, self._context.config.advertised_address)
         return json_response({**stats, "statGeneratedAt": self._topics.loaded.clock.wall_ms()})
 
+    async def _answered(
+        self, shown: Generator[None, None, dict[str, Any]], levels: int = _LEVELS
+    ) -> web.Response:
+        """Answer with what is put together, and then written, in steps."""
+
+        def work() -> Generator[None, None, bytes]:
+            return (yield from json_in_steps((yield from shown), levels))
+
+        body = await self._steps.take(work())
+        return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
+
     async def _partitions(self, request: web.Request) -> tuple[int, list[Topic]]:
         topic = topic_name(request)
         count = await self._topics.partitions(topic)
@@ -113,12 +133,3 @@ def _wanted(request: web.Request) -> Wanted:
         publishers=not flag(request, "excludePublishers"),
         earliest=flag(request, "getEarliestTimeInBacklog"),
     )
-
-
-def _written(stats: dict[str, Any]) -> Generator[None, None, bytes]:
-    """Write the statistics of a partitioned topic as JSON, a partition in a step."""
-    written = []
-    for name, partition in stats.pop("partitions").items():
-        written.append(json_bytes({name: partition})[1:-1])
-        yield
-    return b'%b,"partitions":{%b}}' % (json_bytes(stats)[:-1], b",".join(written))

@@ -14,7 +14,7 @@ from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.dispatchers.single_active import SingleActiveDispatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.non_persistent.subscription import NonPersistentSubscription
@@ -35,9 +35,16 @@ class Wanted(NamedTuple):
     earliest: bool = False
 
 
-def subscription_stats(subscription: Subscription, wanted: Wanted) -> dict[str, Any]:
-    """Return the statistics of a subscription of stored messages."""
+def subscription_stats(
+    subscription: Subscription, wanted: Wanted
+) -> Generator[None, None, dict[str, Any]]:
+    """Return the statistics of a subscription of stored messages; a consumer is a step."""
     cursor, dispatcher = subscription.cursor, subscription.dispatcher
+    shown = []
+    for one in list(subscription.consumers) if wanted.consumers else ():
+        shown.append(consumer_stats(one, dispatcher))
+        yield
+    keys = yield from _keys(subscription)
     consumers, backlog = subscription.consumers, cursor.backlog
     shared = dispatcher if isinstance(dispatcher, SharedDispatcher) else None
     delayed = len(shared.delayed) if shared is not None else 0
@@ -62,10 +69,10 @@ def subscription_stats(subscription: Subscription, wanted: Wanted) -> dict[str, 
         "lastConsumedTimestamp": max((one.last_consumed_at for one in consumers), default=0),
         "lastAckedTimestamp": max((one.last_acked_at for one in consumers), default=0),
         "lastMarkDeleteAdvancedTimestamp": subscription.advanced_at,
-        "consumers": _consumers(subscription) if wanted.consumers else [],
+        "consumers": shown,
         "isDurable": durable,
         "isReplicated": False,
-        **_keys(subscription),
+        **keys,
         "nonContiguousDeletedMessagesRanges": cursor.acknowledged.count_ranges(),
         "nonContiguousDeletedMessagesRangesSerializedSize": _holes_size(subscription),
         "delayedMessageIndexSizeInBytes": shared.delayed.size_bytes if shared is not None else 0,
@@ -78,10 +85,13 @@ def subscription_stats(subscription: Subscription, wanted: Wanted) -> dict[str, 
 
 def direct_subscription_stats(
     subscription: NonPersistentSubscription, wanted: Wanted
-) -> dict[str, Any]:
-    """Return the statistics of a subscription of messages that are not stored."""
+) -> Generator[None, None, dict[str, Any]]:
+    """Return the statistics of a subscription of messages not stored; a consumer is a step."""
+    shown = []
+    for one in list(subscription.consumers) if wanted.consumers else ():
+        shown.append(consumer_stats(one))
+        yield
     consumers = subscription.consumers
-    shown = [consumer_stats(consumer) for consumer in consumers] if wanted.consumers else []
     return {
         **_traffic(subscription, consumers),
         "msgBacklog": 0,
@@ -115,10 +125,6 @@ def _traffic(
     }
 
 
-def _consumers(subscription: Subscription) -> list[dict[str, object]]:
-    return [consumer_stats(one, subscription.dispatcher) for one in subscription.consumers]
-
-
 def _active(subscription: Subscription) -> dict[str, str]:
     dispatcher = subscription.dispatcher
     if isinstance(dispatcher, SingleActiveDispatcher) and dispatcher.active is not None:
@@ -126,7 +132,7 @@ def _active(subscription: Subscription) -> dict[str, str]:
     return {}
 
 
-def _keys(subscription: Subscription) -> dict[str, object]:
+def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]]:
     """Return what is shown of Key_Shared; zeros of other types."""
     dispatcher = subscription.dispatcher
     body: dict[str, object] = {
@@ -138,7 +144,10 @@ def _keys(subscription: Subscription) -> dict[str, object]:
     }
     if isinstance(dispatcher, KeySharedDispatcher):
         draining = dispatcher.draining
-        hashes = [one for consumer in dispatcher.consumers for one in draining.of(consumer)]
+        hashes = []
+        for consumer in list(dispatcher.consumers):
+            hashes += draining.of(consumer)
+            yield
         body |= {
             "keySharedMode": pb.KeySharedMode.Name(dispatcher.mode),
             "allowOutOfOrderDelivery": dispatcher.allows_disorder,

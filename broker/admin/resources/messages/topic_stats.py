@@ -29,8 +29,8 @@ _HOLES = (
 )
 
 
-def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> dict[str, Any]:
-    """Return the statistics of a topic.
+def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, None, dict[str, Any]]:
+    """Return the statistics of a topic; each producer and consumer of it is a step.
 
     Args:
         topic: A topic, or a partition.
@@ -38,15 +38,21 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> dict[str, Any]:
         owner: Host and port of the broker that serves it.
     """
     if isinstance(topic, PersistentTopic):
-        return _of_stored(topic, wanted, owner)
+        return (yield from _of_stored(topic, wanted, owner))
     subscriptions = topic.subscriptions
     if not isinstance(topic, NonPersistentTopic) or not isinstance(
         subscriptions, NonPersistentSubscriptions
     ):
         raise TypeError(f"{topic} is of no kind that is known")
-    shown = {one.name: direct_subscription_stats(one, wanted) for one in subscriptions}
+    shown = {}
+    for one in subscriptions:
+        shown[one.name] = yield from direct_subscription_stats(one, wanted)
+        yield
+    publishers = yield from _publishers(topic, wanted)
+    traffic = _traffic(topic, shown)
+    yield
     return {
-        **_traffic(topic, shown),
+        **traffic,
         **dict.fromkeys(("storageSize", "backlogSize"), 0),
         **dict.fromkeys(("backlogQuotaLimitSize", "backlogQuotaLimitTime"), 0),
         "oldestBacklogMessageAgeSeconds": 0,
@@ -60,18 +66,26 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> dict[str, Any]:
         "topicCreationTimeStamp": 0,
         "lastPublishTimeStamp": 0,
         "msgDropRate": 0.0,
-        "publishers": _publishers(topic, wanted),
+        "publishers": publishers,
         "subscriptions": shown,
         "replication": {},
     }
 
 
-def _of_stored(topic: PersistentTopic, wanted: Wanted, owner: str) -> dict[str, Any]:
-    shown = {one.name: subscription_stats(one, wanted) for one in subscriptions_of(topic)}
+def _of_stored(
+    topic: PersistentTopic, wanted: Wanted, owner: str
+) -> Generator[None, None, dict[str, Any]]:
+    shown = {}
+    for one in subscriptions_of(topic):
+        shown[one.name] = yield from subscription_stats(one, wanted)
+        yield
+    publishers = yield from _publishers(topic, wanted)
+    traffic = _traffic(topic, shown)
+    yield
     policies, last = topic.policies, topic.compaction
     earliest = [one["earliestMsgPublishTimeInBacklog"] for one in shown.values()]
     return {
-        **_traffic(topic, shown),
+        **traffic,
         "storageSize": topic.ledger.size_bytes,
         "backlogSize": max((one["backlogSize"] for one in shown.values()), default=0),
         "backlogQuotaLimitSize": policies.size_quota.limit,
@@ -80,7 +94,7 @@ def _of_stored(topic: PersistentTopic, wanted: Wanted, owner: str) -> dict[str, 
         "publishRateLimitedTimes": topic.rate.limited_times,
         "earliestMsgPublishTimeInBacklogs": min(filter(None, earliest), default=0),
         **_NOT_HERE,
-        "publishers": _publishers(topic, wanted),
+        "publishers": publishers,
         "waitingPublishers": topic.producers.waiting,
         "subscriptions": shown,
         "replication": {},
@@ -113,8 +127,12 @@ def _traffic(topic: Topic, shown: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     }
 
 
-def _publishers(topic: Topic, wanted: Wanted) -> list[dict[str, object]]:
-    return [producer_stats(one) for one in topic.producers] if wanted.publishers else []
+def _publishers(topic: Topic, wanted: Wanted) -> Generator[None, None, list[dict[str, object]]]:
+    shown = []
+    for one in list(topic.producers) if wanted.publishers else ():
+        shown.append(producer_stats(one))
+        yield
+    return shown
 
 
 def _compaction(
@@ -164,12 +182,9 @@ def partitioned_stats(
 ) -> Generator[None, None, dict[str, Any]]:
     """Put the statistics of a partitioned topic together from those of its partitions, by name.
 
-    A key of them in a step.
+    A key of them, or of objects in them, in a step.
     """
-    bodies, together = [*partitions.values()], dict[str, Any]()
-    for key in _keys(bodies):
-        together[key] = _joined(key, [body[key] for body in bodies if key in body])
-        yield
+    together = yield from _together([*partitions.values()])
     if "oldestBacklogMessageAgeSeconds" in together:
         together["oldestBacklogMessageAgeSeconds"] = 0
     return {
@@ -183,21 +198,20 @@ def _keys(bodies: Iterable[dict[str, Any]]) -> Iterable[str]:
     return dict.fromkeys(key for body in bodies for key in body if key not in _ONE_BY_ONE)
 
 
-def _together(bodies: list[dict[str, Any]]) -> dict[str, Any]:
+def _together(bodies: list[dict[str, Any]]) -> Generator[None, None, dict[str, Any]]:
     """Add figures up, collect lists, and join objects by key."""
-    return {
-        key: _joined(key, [body[key] for body in bodies if key in body]) for key in _keys(bodies)
-    }
-
-
-def _joined(key: str, values: Iterable[Any]) -> object:
-    values = list(values)
-    first = values[0]
-    if isinstance(first, dict):
-        return _together(values)
-    if isinstance(first, list):
-        return [one for each in values for one in each]
-    return first if isinstance(first, str) else _figure(key, values)
+    together: dict[str, Any] = {}
+    for key in _keys(bodies):
+        values = [body[key] for body in bodies if key in body]
+        first = values[0]
+        if isinstance(first, dict):
+            together[key] = yield from _together(values)
+        elif isinstance(first, list):
+            together[key] = [one for each in values for one in each]
+        else:
+            together[key] = first if isinstance(first, str) else _figure(key, values)
+        yield
+    return together
 
 
 def _figure(key: str, values: list[Any]) -> object:

@@ -1,0 +1,58 @@
+"""Large answers of JSON, written in steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.http import json_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+
+def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
+    """Write a value as JSON, as ``json_bytes`` does, a part of it in a step.
+
+    Args:
+        value: Anything of which JSON can be made.
+        levels: So many levels of objects and lists have steps of their own; what is deeper is
+            written in one.
+    """
+    written: list[bytes] = []
+    yield from _write(value, levels, written.append)
+    return b"".join(written)
+
+
+def _write(value: object, levels: int, put: Callable[[bytes], None]) -> Generator[None, None, None]:
+    if levels and isinstance(value, list):
+        put(b"[")
+        for at, item in enumerate(value):
+            put(b"," if at else b"")
+            yield from _write(item, levels - 1, put)
+        put(b"]")
+    elif levels and isinstance(value, dict):
+        yield from _write_members(value, levels, put)
+    else:
+        put(json_bytes(value))
+        yield
+
+
+def _write_members(
+    members: dict[str, object], levels: int, put: Callable[[bytes], None]
+) -> Generator[None, None, None]:
+    """Write an object: small members together, each of the others in steps."""
+    small: dict[str, object] = {}
+    separator = b"{"
+    for name, value in members.items():
+        if not value or not isinstance(value, (dict, list)):
+            small[name] = value
+            continue
+        if small:
+            put(separator + json_bytes(small)[1:-1])
+            small, separator = {}, b","
+        put(separator + json_bytes(name) + b":")
+        separator = b","
+        yield from _write(value, levels - 1, put)
+    rest = json_bytes(small)[1:-1]
+    put(b"%b%b}" % (separator if rest or separator == b"{" else b"", rest))
+    yield
