@@ -255,6 +255,10 @@ class SharedDispatcher(Dispatcher):
     ) -> None:
         """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
         holder = self._holders.get(position)
+        if holder is not None and not done and self._is_given_back(holder, position):
+            # It was given back first, and its count rose before it is forgotten here.
+            self._leaves(holder, position, self._redelivered)
+            holder = None
         if holder is not None:
             left, sticky_hash = holder.pending[position]
             newly = left if done else min(newly, left)
@@ -311,18 +315,29 @@ class SharedDispatcher(Dispatcher):
                     if taken >= most:
                         return taken
                     continue
-                left, sticky_hash = consumer.pending.pop(position, _NOT_PENDING)
                 taken += 1
-                self._has_left(consumer, position)
-                if left >= 0:
-                    del self._holders[position]
-                    self._has_less(consumer, left)
-                    then(consumer, position, left, sticky_hash)
-                    self._let_go(consumer, sticky_hash)
+                self._leaves(consumer, position, then)
                 if taken >= most:
                     return taken
             self._leaving.popleft()
         return taken
+
+    def _leaves(
+        self, consumer: Consumer, position: Place, then: Callable[[Consumer, Place, int, int], None]
+    ) -> None:
+        """Take one entry from a consumer, if it still has it."""
+        left, sticky_hash = consumer.pending.pop(position, _NOT_PENDING)
+        self._has_left(consumer, position)
+        if left >= 0:
+            del self._holders[position]
+            self._has_less(consumer, left)
+            then(consumer, position, left, sticky_hash)
+            self._let_go(consumer, sticky_hash)
+
+    def _is_given_back(self, consumer: Consumer, position: Place) -> bool:
+        """Tell whether a consumer wants an entry redelivered that it still has."""
+        already = self._given_back_already.get(consumer, ())
+        return consumer in self._gave_back_all or position in already
 
     def _has_left(self, consumer: Consumer, position: Place) -> None:
         """Note that a consumer has an entry no more: it may get it, and give it back, again."""
