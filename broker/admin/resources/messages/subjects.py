@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -113,7 +114,11 @@ class MessageTopics:
         """Return the topic in the path, or those of its partitions that are there."""
         names = await self.names(request)
         await check_owner_of_all(self._context, names)
-        return [await self.load(name) for name in names]
+        topics = []
+        for name in names:
+            topics.append(await self.load(name))
+            await asyncio.sleep(0)  # They may all be loaded, and many.
+        return topics
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
