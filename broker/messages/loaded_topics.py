@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
     from broker.messages.topic_creation import TopicCreation
     from broker.policies.effective import EffectivePolicies
+    from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topics.service import TopicService
     from limiter.clock import Clock
     from proto.names import NamespaceName
@@ -361,13 +362,17 @@ class LoadedTopics:
             await self._parts.topics.delete_without_partitions(name)
 
     async def drop_namespace(
-        self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]
+        self,
+        namespace: NamespaceName,
+        blocks: Iterable[Iterable[bytes]],
+        left: NamespaceSnapshot | None = None,
     ) -> None:
         """Close the topics of a namespace that was deleted, and delete their messages.
 
         Args:
-            namespace: It is gone already, so that clients who come back find nothing.
+            namespace: Its names are gone already, so that clients who come back find nothing.
             blocks: The full names of its persistent topics, as many at a time as may hold the loop.
+            left: The names that others made meanwhile: these topics stay.
 
         Raises:
             MessageStoreError: The message store failed.
@@ -377,12 +382,15 @@ class LoadedTopics:
             async with self._locks.of(str(loading)):
                 pass  # It is loaded now, or was refused: a load that begins now finds nothing.
         for topic in self.within(namespace):
+            if left is not None and left.contains(topic.name):
+                continue
             async with self._locks.of(topic.full_name):
                 if self._topics.get(topic.full_name) is topic:
                     await to_its_end(self._drop(topic.name, topic))
         for block in blocks:
-            for name in map(bytes.decode, block):
-                if self._parts.store.holds(name):
+            for raw in block:
+                name = raw.decode()
+                if self._parts.store.holds(name) and (left is None or not left.holds(raw)):
                     await self._parts.store.delete_ledger(name)
             await asyncio.sleep(0)
 

@@ -17,6 +17,8 @@ from server.connection.request_errors import RequestError
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aiohttp import web
 
     from broker.admin.context import AdminContext
@@ -156,6 +158,22 @@ def subscription_name(request: web.Request) -> str:
 def no_subscription(name: str, topic: object) -> RestError:
     """Return the refusal of a request about a subscription that does not exist."""
     return RestError(404, f"Subscription {name} not found for topic {topic}")
+
+
+def check_subscribed(topics: Iterable[Topic], name: str) -> None:
+    """Refuse a request about a subscription that one of some topics of any kind has not.
+
+    Raises:
+        RestError: 404, there is none.
+    """
+    for topic in topics:
+        if topic.subscriptions.get(name) is None:
+            raise no_subscription(name, topic.name)
+
+
+def stored_of(topics: Iterable[Topic]) -> list[PersistentTopic]:
+    """Return those topics whose messages are stored."""
+    return [topic for topic in topics if isinstance(topic, PersistentTopic)]
 
 
 def subscription_of(topic: PersistentTopic, name: str) -> Subscription:

@@ -12,6 +12,7 @@ from broker.policies.effective import DEFAULTS, Retention
 from broker.policies.service import PolicyService
 from broker.stores.memory import MemoryStore
 from proto.names import NamespaceName, TopicName
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -45,7 +46,7 @@ def store() -> SharedStore:
 
 @pytest.fixture
 async def policies(store: SharedStore) -> AsyncIterator[PolicyService]:
-    service = PolicyService(store, lambda: DEFAULTS)
+    service = PolicyService(store, lambda: DEFAULTS, ManualClock())
     await service.start()
     yield service
     await service.close()
@@ -186,7 +187,7 @@ async def test_what_was_stored_before_the_start_is_in_force(store: SharedStore) 
     # Given
     value = {"retentionTimeInMinutes": 10, "retentionSizeInMB": -1}
     await store.set_policy(str(NAMESPACE), "retention_policies", value)
-    service = PolicyService(store, lambda: DEFAULTS)
+    service = PolicyService(store, lambda: DEFAULTS, ManualClock())
     # When
     await service.start()
     # Then
