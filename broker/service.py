@@ -170,7 +170,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
-        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies)
+        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies, self._clock)
         try:
             await self.dynamic.start()
             await self.policies.start()

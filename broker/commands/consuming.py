@@ -11,6 +11,7 @@ from broker.commands.transactions import refused_ack
 from broker.messages.errors import not_stored
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, from_wire, to_wire
+from broker.subscriptions.consumer import close_consumer_command
 from broker.subscriptions.last_message import last_message
 from broker.subscriptions.subscribing import (
     attach,
@@ -18,6 +19,7 @@ from broker.subscriptions.subscribing import (
     displace_dead,
     options_of,
 )
+from broker.subscriptions.subscriptions import ClosedWithOthersError
 from proto.commands import error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, TopicName
@@ -65,6 +67,9 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     try:
         check_subscribe(asked)
         await _join(cnx, asked)
+    except ClosedWithOthersError:
+        cnx.send(close_consumer_command(asked.consumer_id))
+        succeed(cnx, asked.request_id)
     except RequestError as error:
         refuse(cnx, asked.request_id, error)
     except MessageStoreError as error:

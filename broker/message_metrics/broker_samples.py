@@ -9,7 +9,7 @@ from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.publishing.latency import PublishLatency
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loaded_topics import LoadedTopics
@@ -42,22 +42,17 @@ class BrokerSums:
         self._out_bytes = dict.fromkeys((False, True), 0.0)
         self._latency = PublishLatency()
 
-    def add(
-        self, topic: Topic, figures: Mapping[str, float], subscriptions: Iterable[AnySubscription]
-    ) -> None:
-        """Count a topic.
-
-        Args:
-            topic: The topic.
-            figures: Its figures.
-            subscriptions: Its subscriptions.
-        """
+    def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
+        """Count a topic and its figures."""
         add_up(self._sums, figures)
         self._latency.add(topic.latency)
         is_system = topic.name.local_name.startswith("__")
         self._in_bytes[is_system] += topic.statistics.size_bytes
-        for one in subscriptions:
-            self._out_bytes[one.name == SUBSCRIPTION] += sent_figures(one)["out_bytes_total"]
+
+    def add_sent(self, subscription: AnySubscription) -> None:
+        """Count what a subscription's consumers were sent."""
+        sent = sent_figures(subscription)["out_bytes_total"]
+        self._out_bytes[subscription.name == SUBSCRIPTION] += sent
 
     def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
         """Add what is shown of the broker, whatever is shown of topics.

@@ -24,11 +24,12 @@ from broker.message_metrics.subscription_figures import (
     subscription_figures,
     subscriptions_of,
 )
-from broker.message_metrics.topic_figures import own_figures, topic_figures
+from broker.message_metrics.topic_figures import SubscriptionSums, own_figures, topic_figures
 from server.metrics.sample_table import SampleTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator
+    from typing import TypeAlias
 
     from broker.configuration.metric_keys import MetricKeys
     from broker.message_metrics.subscription_figures import AnySubscription
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from broker.messages.stores.figures import StoreFigures
     from broker.messages.topic import Topic
     from server.metrics.sample_table import Families
+
+    Steps: TypeAlias = Generator[None, None, None]
 
 _NOT_OF_TOPICS = frozenset(
     ("consumer_msg_ack_rate", "subscription_delayed", "subscription_in_replay")
@@ -59,7 +62,7 @@ class MetricSource(NamedTuple):
 
 
 class MessageMetrics:
-    """Collects the metrics of messages, a topic in a step."""
+    """Collects the metrics of messages, a subscription in a step."""
 
     def __init__(self, source: MetricSource) -> None:
         self._source = source
@@ -69,9 +72,9 @@ class MessageMetrics:
         walk = _Walk(self._source)
         for topic in self._source.topics:
             if not topic.closing:
-                walk.take(topic)
+                yield from walk.take(topic)
             yield
-        return walk.families()
+        return (yield from walk.families())
 
 
 class _Walk:
@@ -87,21 +90,29 @@ class _Walk:
         self._namespaces: dict[str, dict[str, float]] = {}
         self._broker = BrokerSums()
 
-    def take(self, topic: Topic) -> None:
+    def take(self, topic: Topic) -> Steps:
         """Count a topic, and show it if there is room."""
-        shown = {one: subscription_figures(one) for one in subscriptions_of(topic)}
-        figures = topic_figures(topic, shown, self._source.period_seconds)
+        shown: dict[AnySubscription, dict[str, float]] = {}
+        sums = SubscriptionSums()
+        for one in subscriptions_of(topic):
+            shown[one] = subscription_figures(one)
+            sums.add(one, shown[one])
+            self._broker.add_sent(one)
+            yield
+        figures = topic_figures(topic, sums, self._source.period_seconds)
         figures |= {f"evictions_{quota}": count for quota, count in topic.evictions.items()}
         namespace = str(topic.name.namespace)
         self._topics[namespace] += 1
-        self._broker.add(topic, figures, shown)
+        self._broker.add(topic, figures)
         if self._has_room(topic, shown):
-            self._show(topic, figures, shown)
+            yield from self._show(topic, figures, shown)
             return
         self._left_out += 1
         of_namespace = self._namespaces.setdefault(namespace, {})
-        for each in (figures, *map(sent_figures, shown)):
-            add_up(of_namespace, each)
+        add_up(of_namespace, figures)
+        for one in shown:
+            add_up(of_namespace, sent_figures(one))
+            yield
 
     def _has_room(self, topic: Topic, subscriptions: Collection[AnySubscription]) -> bool:
         keys = self._source.keys
@@ -122,23 +133,26 @@ class _Walk:
         topic: Topic,
         figures: dict[str, float],
         subscriptions: dict[AnySubscription, dict[str, float]],
-    ) -> None:
+    ) -> Steps:
         gauge, keys = self._table.gauge, self._source.keys
         labels = {**self._cluster, "namespace": str(topic.name.namespace)}
         labels["topic"] = topic.full_name
         self._add_figures(labels, {**figures, **own_figures(topic)}, leave_out=_NOT_OF_TOPICS)
         for subscription, own in subscriptions.items():
+            yield
             with_name = {**labels, "subscription": subscription.name}
             for name, value in own.items():
                 gauge(f"pulsar_subscription_{name}", with_name, value)
             for name, value in sent_figures(subscription).items():
                 gauge(f"pulsar_{name}", with_name, value)
-            for consumer in subscription.consumers if keys.consumers else ():
+            for consumer in list(subscription.consumers) if keys.consumers else ():
+                yield
                 of_one = {**with_name, "consumer_name": consumer.name}
                 of_one["consumer_id"] = str(consumer.consumer_id)
                 for name, value in consumer_figures(consumer).items():
                     gauge(f"pulsar_{name}", of_one, value)
-        for producer in topic.producers if keys.producers else ():
+        for producer in list(topic.producers) if keys.producers else ():
+            yield
             of_one = {**labels, "producer_name": producer.name}
             of_one["producer_id"] = str(producer.producer_id)
             for name, value in producer_figures(producer).items():
@@ -164,13 +178,15 @@ class _Walk:
 
     # -- together -----------------------------------------------------------------------------
 
-    def families(self) -> Families:
+    def families(self) -> Generator[None, None, Families]:
         """Return all families: add what is known when all topics are counted."""
         gauge, source = self._table.gauge, self._source
         for namespace, figures in self._namespaces.items():
             self._add_figures({**self._cluster, "namespace": namespace}, figures)
+            yield
         for namespace, count in self._topics.items():
             gauge("pulsar_topics_count", {**self._cluster, "namespace": namespace}, count)
+            yield
         left_out = self._left_out if source.keys.topics else 0
         gauge("floodgate_metrics_topics_left_out", self._cluster, left_out)
         self._broker.show(self._table, self._cluster, source.topics)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.messages.publishing import entry_sizes, latency
 from broker.messages.topic import PersistentTopic
+from broker.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,39 +21,75 @@ LATENCY = "storage_write_latency"
 SIZES = "entry_size"
 
 
+class SubscriptionSums:
+    """The figures of a topic's subscriptions together.
+
+    Attributes:
+        count: How many there are.
+        most_backlog_bytes: Bytes of the largest backlog.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.most_backlog_bytes = 0
+        self._sums = dict.fromkeys(_SUMMED, 0.0)
+
+    def add(self, subscription: AnySubscription, figures: Mapping[str, float]) -> None:
+        """Add the figures of one."""
+        self.count += 1
+        if isinstance(subscription, Subscription):
+            backlog_bytes = subscription.cursor.backlog_bytes
+            self.most_backlog_bytes = max(self.most_backlog_bytes, backlog_bytes)
+        for name in _SUMMED:
+            self._sums[name] += figures[name]
+
+    def __getitem__(self, name: str) -> float:
+        return self._sums[name]
+
+
+_SUMMED = (
+    "consumers_count",
+    "msg_rate_out",
+    "msg_throughput_out",
+    "msg_ack_rate",
+    "back_log",
+    "delayed",
+    "in_replay",
+    "delayed_message_index_size_bytes",
+)
+
+
 def topic_figures(
-    topic: Topic,
-    subscriptions: Mapping[AnySubscription, Mapping[str, float]],
-    period_seconds: float,
+    topic: Topic, subscriptions: SubscriptionSums, period_seconds: float
 ) -> dict[str, float]:
     """Return the figures by the names of their metrics behind ``pulsar_``.
 
     Args:
         topic: The topic.
-        subscriptions: Its subscriptions, and their figures.
+        subscriptions: The figures of its subscriptions.
         period_seconds: How long the period of the rates is.
     """
-    published, shown = topic.statistics, subscriptions.values()
+    published, shown = topic.statistics, subscriptions
     stored = topic.ledger.size_bytes if isinstance(topic, PersistentTopic) else 0
     return {
         "producers_count": len(topic.producers),
-        "subscriptions_count": len(subscriptions),
-        "consumers_count": _sum(shown, "consumers_count"),
+        "subscriptions_count": shown.count,
+        "consumers_count": shown["consumers_count"],
         "rate_in": published.message_rate,
-        "rate_out": _sum(shown, "msg_rate_out"),
+        "rate_out": shown["msg_rate_out"],
         "throughput_in": published.byte_rate,
-        "throughput_out": _sum(shown, "msg_throughput_out"),
+        "throughput_out": shown["msg_throughput_out"],
         "in_messages_total": published.messages,
         "in_bytes_total": published.size_bytes,
-        "consumer_msg_ack_rate": _sum(shown, "msg_ack_rate"),
-        "msg_backlog": _sum(shown, "back_log"),
-        "subscription_delayed": _sum(shown, "delayed"),
-        "subscription_in_replay": _sum(shown, "in_replay"),
-        "delayed_message_index_size_bytes": _sum(shown, "delayed_message_index_size_bytes"),
+        "consumer_msg_ack_rate": shown["msg_ack_rate"],
+        "msg_backlog": shown["back_log"],
+        "subscription_delayed": shown["delayed"],
+        "subscription_in_replay": shown["in_replay"],
+        "delayed_message_index_size_bytes": shown["delayed_message_index_size_bytes"],
         "storage_size": stored,
         "storage_logical_size": stored,
         "storage_offloaded_size": 0,
-        "storage_backlog_size": _backlog_bytes(topic),
+        "storage_backlog_size": shown.most_backlog_bytes,
         "storage_write_rate": sum(topic.sizes.last_counts) / period_seconds,
         **_buckets(LATENCY, latency.BUCKETS_MS, topic.latency.last_counts),
         f"{LATENCY}_sum": topic.latency.last_seconds * 1000,
@@ -70,16 +107,6 @@ def _buckets(prefix: str, bounds: Iterable[str], counts: Iterable[int]) -> dict[
         f"{prefix}_le_{bound}": count for bound, count in zip(bounds, of_bounds, strict=True)
     }
     return {**found, over: larger, f"{prefix}_count": sum(of_bounds) + larger}
-
-
-def _sum(figures: Iterable[Mapping[str, float]], name: str) -> float:
-    return sum(one[name] for one in figures)
-
-
-def _backlog_bytes(topic: Topic) -> int:
-    if not isinstance(topic, PersistentTopic):
-        return 0
-    return max((one.cursor.backlog_bytes for one in topic.subscriptions), default=0)
 
 
 def own_figures(topic: Topic) -> dict[str, float]:

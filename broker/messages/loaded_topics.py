@@ -15,6 +15,7 @@ from broker.messages.made_topics import MOST_TOPICS, MadeTopics
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
+from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
 from proto.names import TopicName
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
     from broker.messages.topic_creation import TopicCreation
     from broker.policies.effective import EffectivePolicies
+    from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topics.service import TopicService
     from limiter.clock import Clock
     from proto.names import NamespaceName
@@ -90,6 +92,7 @@ class LoadedTopics:
         self._topics: dict[str, Topic] = {}
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
+        self._followers = PolicyFollowers()
         self._unloads: set[asyncio.Task[None]] = set()
         self._loading: set[TopicName] = set()
         self.loads = 0
@@ -105,7 +108,7 @@ class LoadedTopics:
 
     def within(self, namespace: NamespaceName) -> Iterator[Topic]:
         """Yield the loaded topics of a namespace."""
-        return (topic for topic in self if topic.name.namespace == namespace)
+        return iter(self._within(namespace))
 
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the policies in force for a topic, loaded or not."""
@@ -201,14 +204,25 @@ class LoadedTopics:
         return topic
 
     def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
-        """Have the topics of a namespace, or one topic, or all, follow their policies."""
-        for topic in self:
-            if scope is None or scope in (
-                topic.name.namespace,
-                topic.name,
-                topic.name.partitioned_name,
-            ):
-                topic.policies_changed()
+        """Have the topics of a namespace, or one topic, or all, follow their policies.
+
+        The first at once, and what are more in the next turns.
+        """
+        self._followers.follow(self._within(scope))
+
+    def _within(self, scope: NamespaceName | TopicName | None) -> list[Topic]:
+        if scope is None:
+            return list(self)
+        if isinstance(scope, TopicName):
+            own, partitions = str(scope), f"{scope}-partition-"
+            found = (
+                topic
+                for name, topic in self._topics.items()
+                if name == own or name.startswith(partitions)
+            )
+            return [topic for topic in found if scope in (topic.name, topic.name.partitioned_name)]
+        inside = tuple(f"{domain}://{scope}/" for domain in ("persistent", "non-persistent"))
+        return [topic for name, topic in self._topics.items() if name.startswith(inside)]
 
     # -- their end ----------------------------------------------------------------------------
 
@@ -253,6 +267,7 @@ class LoadedTopics:
         topic.closing = True
         try:
             topic.producers.disconnect(fenced())
+            topic.rate.stop()  # Who was paused for it may publish to others.
             topic.subscriptions.close_consumers()
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
@@ -314,6 +329,7 @@ class LoadedTopics:
         except BaseException:
             if topic is not None:
                 topic.closing = False
+                topic.policies_changed()  # They may have changed meanwhile.
             raise
         await self._drop(name, topic)
 
@@ -326,6 +342,7 @@ class LoadedTopics:
             topic.subscriptions.close_consumers()
             topic.subscriptions.close()
             topic.producers.disconnect(fenced())
+            topic.rate.stop()
             del self._topics[topic.full_name]
             self.past_latency.add(topic.latency)
             if isinstance(topic, PersistentTopic):
@@ -345,13 +362,17 @@ class LoadedTopics:
             await self._parts.topics.delete_without_partitions(name)
 
     async def drop_namespace(
-        self, namespace: NamespaceName, blocks: Iterable[Iterable[bytes]]
+        self,
+        namespace: NamespaceName,
+        blocks: Iterable[Iterable[bytes]],
+        left: NamespaceSnapshot | None = None,
     ) -> None:
         """Close the topics of a namespace that was deleted, and delete their messages.
 
         Args:
-            namespace: It is gone already, so that clients who come back find nothing.
+            namespace: Its names are gone already, so that clients who come back find nothing.
             blocks: The full names of its persistent topics, as many at a time as may hold the loop.
+            left: The names that others made meanwhile: these topics stay.
 
         Raises:
             MessageStoreError: The message store failed.
@@ -361,12 +382,15 @@ class LoadedTopics:
             async with self._locks.of(str(loading)):
                 pass  # It is loaded now, or was refused: a load that begins now finds nothing.
         for topic in self.within(namespace):
+            if left is not None and left.contains(topic.name):
+                continue
             async with self._locks.of(topic.full_name):
                 if self._topics.get(topic.full_name) is topic:
                     await to_its_end(self._drop(topic.name, topic))
         for block in blocks:
-            for name in map(bytes.decode, block):
-                if self._parts.store.holds(name):
+            for raw in block:
+                name = raw.decode()
+                if self._parts.store.holds(name) and (left is None or not left.holds(raw)):
                     await self._parts.store.delete_ledger(name)
             await asyncio.sleep(0)
 

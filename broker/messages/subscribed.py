@@ -36,6 +36,9 @@ class TopicSubscription(Protocol):
     def consumers(self) -> Collection[TopicConsumer]:
         """Its consumers."""
 
+    def delete(self) -> None:
+        """Close all consumers, and forget what they acknowledged."""
+
 
 class SubscriptionCursor(Protocol):
     """A cursor, as far as the topic needs it."""
@@ -62,9 +65,6 @@ class StoredSubscription(TopicSubscription, Protocol):
 
     def unused_for(self, seconds: float) -> bool:
         """Tell whether it is durable and nobody consumed it for longer than a time."""
-
-    def delete(self) -> None:
-        """Close all consumers, and forget what they acknowledged."""
 
     def skip(self, entries: int) -> None:
         """Acknowledge the next entries."""

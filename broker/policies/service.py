@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from broker.errors import Refusal, RefusedError
 from broker.policies.documents import in_force
 from broker.stores.changes import StoreError
+from limiter.clock import clock_sleep
 from proto.names import NamespaceName, TopicName
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from broker.policies.effective import EffectivePolicies
     from broker.stores.store import MetadataStore
+    from limiter.clock import Clock
 
     Changed: TypeAlias = NamespaceName | TopicName | None
 
@@ -29,6 +31,10 @@ logger = logging.getLogger(__name__)
 
 MAX_DOCUMENTS = 100_000
 """Namespaces and topics that may have policies of their own; more are refused."""
+READ_AGAIN_SECONDS = 1.0
+"""Policies that could not be read are read again so much later."""
+MOST_TOLD = 1_000
+"""Names that others changed and that are read one by one."""
 _NONE: Mapping[str, Any] = {}
 
 
@@ -40,11 +46,15 @@ class PolicyService:
     Args:
         store: Keeps what was set.
         defaults: Returns the broker's own.
+        clock: The time.
     """
 
-    def __init__(self, store: MetadataStore, defaults: Callable[[], EffectivePolicies]) -> None:
+    def __init__(
+        self, store: MetadataStore, defaults: Callable[[], EffectivePolicies], clock: Clock
+    ) -> None:
         self._store = store
         self._defaults = defaults
+        self._clock = clock
         self._documents: dict[str, dict[str, object]] = {}
         # What is in force by name, of those with a document only.
         self._in_force: dict[str, EffectivePolicies] = {}
@@ -164,6 +174,8 @@ class PolicyService:
 
     def _changed_elsewhere(self, name: str) -> None:
         self._told.add(name)
+        if len(self._told) > MOST_TOLD:
+            self._told = {""}  # All are read.
         self._told_something.set()
 
     async def _follow(self) -> None:
@@ -171,11 +183,16 @@ class PolicyService:
             await self._told_something.wait()
             self._told_something.clear()
             told, self._told = self._told, set()
+            left = [""] if "" in told else sorted(told)
             try:
-                for name in [""] if "" in told else sorted(told):
-                    await self._read(name)
+                while left:
+                    await self._read(left[-1])
+                    left.pop()
             except StoreError as error:
                 logger.warning("policies that another broker set cannot be read: %s", error)
+                self._told.update(left)
+                self._told_something.set()
+                await clock_sleep(self._clock, READ_AGAIN_SECONDS)
 
     async def _read(self, name: str) -> None:
         """Take over what is stored for a name, or for all with "".

@@ -267,7 +267,11 @@ class Consumer:
     def close(self) -> None:
         """Tell the client that the broker closed it; its place in the subscription is not left."""
         self.cnx.consumers.pop(self.consumer_id, None)
-        closed = pb.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=NO_REQUEST)
-        command = pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)
         # Many may be closed at once, and a system call for each would hold up everybody.
-        self.cnx.send_with_turn(command)
+        self.cnx.send_with_turn(close_consumer_command(self.consumer_id))
+
+
+def close_consumer_command(consumer_id: int) -> pb.BaseCommand:
+    """Return the CLOSE_CONSUMER for a consumer that the broker closed."""
+    closed = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST)
+    return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from server.configuration.common import Profile
+
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.compaction.topic_compaction import TopicCompaction
@@ -32,6 +34,8 @@ class SubscriptionRules:
             wait (keySharedLookAheadMsgInReplayThresholdPerConsumer, ...PerSubscription).
         strict_delivery_time: Delayed messages are never early
             (isDelayedDeliveryDeliverAtTimeStrict).
+        closes_who_rolls_back: Who subscribes with a rollback to a subscription that is there, and
+            not durable, is closed with those that have it.
     """
 
     failover_delay_seconds: float = 1.0
@@ -40,6 +44,7 @@ class SubscriptionRules:
     look_ahead_per_consumer: int = 2_000
     look_ahead: int = 20_000
     strict_delivery_time: bool = False
+    closes_who_rolls_back: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> SubscriptionRules:
@@ -51,6 +56,7 @@ class SubscriptionRules:
             config.look_ahead_per_consumer,
             config.look_ahead,
             config.strict_delivery_time,
+            config.profile is Profile.PULSAR,
         )
 
 

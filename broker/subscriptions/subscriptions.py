@@ -34,6 +34,10 @@ INTERNAL = frozenset(("pulsar.dedup",))
 """Cursors of the broker's own, that are no subscriptions."""
 
 
+class ClosedWithOthersError(Exception):
+    """A consumer rolled back a subscription, and was closed with those that had it."""
+
+
 class Subscriptions(SubscriptionsByName[Subscription]):
     """The subscriptions of one topic by name, as its ledger keeps them and as clients make them."""
 
@@ -79,6 +83,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         Raises:
             RequestError: It may not be created, the policies of the topic refuse it, or this
                 consumer subscribes too often.
+            ClosedWithOthersError: It is closed, as ``SubscriptionRules`` say.
         """
         check_type_allowed(self._topic, asked)
         consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
@@ -90,6 +95,8 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             _check_durability(found, durable=asked.durable)
             if asked.start_message_rollback_duration_sec > 0:
                 found.seek(self._rolled_back(asked))  # Others who have it are closed (recorded).
+                if self.rules.closes_who_rolls_back and not found.durable:
+                    raise ClosedWithOthersError
             return found
         if asked.durable and not self._topic.policies.auto_subscription_creation:
             raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
+    from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from proto.names import NamespaceName
 
 _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
@@ -128,11 +129,20 @@ class NamespaceAdmin:
             await self._remove(
                 namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
             )
-        deleted = await self._delete(namespace)
+        try:
+            deleted = await self._delete(namespace)
+        except RestError:
+            await self._drop_topics(namespace, snapshot)
+            raise
         if deleted:
-            blocks = (block.names() for block in snapshot.persistent.blocks())
-            await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks)
+            await self._drop_topics(namespace, snapshot)
         return deleted
+
+    async def _drop_topics(self, namespace: NamespaceName, before: NamespaceSnapshot) -> None:
+        """Close the topics whose names are gone, and delete their messages."""
+        left = await self._context.store.snapshot(namespace)
+        blocks = (block.names() for block in before.persistent.blocks())
+        await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks, left)
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
         """Tell whether a namespace has only non-persistent topics, which upstream ignores."""

@@ -15,7 +15,9 @@ from broker.admin.resources.messages.subjects import (
     SUBSCRIPTION_PATH,
     TOPIC_PATH,
     MessageTopics,
+    check_subscribed,
     no_subscription,
+    stored_of,
     subscription_name,
     subscription_of,
     subscriptions_of,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
+    from broker.messages.topic import PersistentTopic
     from broker.subscriptions.subscription import Subscription
 
 _CONSUMERS_CHECK = 1_000
@@ -78,7 +81,7 @@ class CursorAdmin:
     async def expire_older(self, request: web.Request) -> web.Response:
         """Expire what is older than some seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
-        topics, name = await self._topics.all_stored(request), subscription_name(request)
+        topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
         for subscription in [subscription_of(topic, name) for topic in topics]:
             _expire(subscription, seconds)
         return done()
@@ -86,10 +89,21 @@ class CursorAdmin:
     async def expire_all(self, request: web.Request) -> web.Response:
         """Expire what is older than some seconds, for all subscriptions in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
-        for topic in await self._topics.all_stored(request):
+        for topic in await self._all_that_expire(request, "messages for all subscriptions"):
             for subscription in subscriptions_of(topic):
                 _expire(subscription, seconds)
         return done()
+
+    async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
+        """Return the topic in the path, or its partitions.
+
+        Raises:
+            RestError: 405, nothing is kept of their messages.
+        """
+        topics = await self._topics.all(request)
+        if not topic_name(request).persistent:
+            raise RestError(405, f"Expire {what} on a non-persistent topic is not allowed")
+        return stored_of(topics)
 
     async def expire_to_id(self, request: web.Request) -> web.Response:
         """Expire everything up to an entry."""
@@ -103,12 +117,17 @@ class CursorAdmin:
     # -- reset --------------------------------------------------------------------------------
 
     async def reset_to_time(self, request: web.Request) -> web.Response:
-        """Make the first message of a time the next one, in all partitions."""
+        """Make the first message of a time the next one, in all partitions.
+
+        Where nothing is stored nothing is done, if there is the subscription (recorded).
+        """
         time_ms = path_number(request, "timestamp")
-        topics, name = await self._topics.all_stored(request), subscription_name(request)
-        for subscription in [subscription_of(topic, name) for topic in topics]:
+        topics, name = await self._topics.all(request), subscription_name(request)
+        check_subscribed(topics, name)
+        stored = stored_of(topics)
+        for subscription in [subscription_of(topic, name) for topic in stored]:
             subscription.seek(subscription.topic.ledger.published_at(time_ms))
-        for topic in topics:
+        for topic in stored:
             await topic.ledger.flushed()
         return done()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -16,6 +17,8 @@ from server.connection.request_errors import RequestError
 from server.http import RestError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aiohttp import web
 
     from broker.admin.context import AdminContext
@@ -113,7 +116,11 @@ class MessageTopics:
         """Return the topic in the path, or those of its partitions that are there."""
         names = await self.names(request)
         await check_owner_of_all(self._context, names)
-        return [await self.load(name) for name in names]
+        topics = []
+        for name in names:
+            topics.append(await self.load(name))
+            await asyncio.sleep(0)  # They may all be loaded, and many.
+        return topics
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
@@ -151,6 +158,22 @@ def subscription_name(request: web.Request) -> str:
 def no_subscription(name: str, topic: object) -> RestError:
     """Return the refusal of a request about a subscription that does not exist."""
     return RestError(404, f"Subscription {name} not found for topic {topic}")
+
+
+def check_subscribed(topics: Iterable[Topic], name: str) -> None:
+    """Refuse a request about a subscription that one of some topics of any kind has not.
+
+    Raises:
+        RestError: 404, there is none.
+    """
+    for topic in topics:
+        if topic.subscriptions.get(name) is None:
+            raise no_subscription(name, topic.name)
+
+
+def stored_of(topics: Iterable[Topic]) -> list[PersistentTopic]:
+    """Return those topics whose messages are stored."""
+    return [topic for topic in topics if isinstance(topic, PersistentTopic)]
 
 
 def subscription_of(topic: PersistentTopic, name: str) -> Subscription:

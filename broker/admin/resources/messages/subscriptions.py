@@ -14,8 +14,10 @@ from broker.admin.resources.messages.message_ids import ResetTarget, reset_targe
 from broker.admin.resources.messages.subjects import (
     SUBSCRIPTION_PATH,
     MessageTopics,
+    check_subscribed,
     no_subscription,
     persistent,
+    stored_of,
     subscription_name,
     subscription_of,
     subscriptions_of,
@@ -77,38 +79,45 @@ class SubscriptionAdmin:
             return [await self._topics.load(topic, create=True)]
 
     async def delete(self, request: web.Request) -> web.Response:
-        """Delete a subscription; with force also under its consumers."""
-        topics, name = await self._topics.all_stored(request), subscription_name(request)
-        found = [one for topic in topics if (one := subscriptions_of(topic).get(name)) is not None]
+        """Delete a subscription; with force also under its consumers.
+
+        Of a non-persistent topic it is nothing but its consumers, and always goes (recorded).
+        """
+        topics, name = await self._topics.all(request), subscription_name(request)
+        found = [one for topic in topics if (one := topic.subscriptions.get(name)) is not None]
         if not found:
             if len(topics) == 1:
                 raise no_subscription(name, topics[0].name)
             raise RestError(404, "Subscription not found")
-        if not flag(request, "force") and any(subscription.consumers for subscription in found):
+        force = flag(request, "force") or not topic_name(request).persistent
+        if not force and any(subscription.consumers for subscription in found):
             raise RestError(412, "Subscription has active connected consumers")
         for subscription in found:
             subscription.delete()
         return done()
 
     async def get_properties(self, request: web.Request) -> web.Response:
-        """Return the properties of a subscription, together those of all partitions."""
+        """Return the properties of a subscription, together those of all partitions.
+
+        Those of non-persistent topics have none (recorded).
+        """
         name, topic = subscription_name(request), topic_name(request)
         found: dict[str, str] = {}
-        there = False
-        for one in await self._topics.all_stored(request):
+        topics = await self._topics.all(request)
+        if not any(one.subscriptions.get(name) for one in topics):
+            raise no_subscription(name, topic)
+        for one in stored_of(topics):
             subscription = subscriptions_of(one).get(name)
             if subscription is not None:
-                there = True
                 found |= subscription.cursor.properties
-        if not there:
-            raise no_subscription(name, topic)
         return json_response(found)
 
     async def set_properties(self, request: web.Request) -> web.Response:
-        """Replace the properties of a subscription."""
+        """Replace the properties of a subscription; nothing is kept of non-persistent topics."""
         properties = await string_map(request)
-        topics, name = await self._topics.all_stored(request), subscription_name(request)
-        for subscription in [subscription_of(topic, name) for topic in topics]:
+        topics, name = await self._topics.all(request), subscription_name(request)
+        check_subscribed(topics, name)
+        for subscription in [subscription_of(topic, name) for topic in stored_of(topics)]:
             subscription.cursor.properties = dict(properties)
             subscription.cursor.changed = True
             subscription.cursor.save()
@@ -116,20 +125,30 @@ class SubscriptionAdmin:
 
     async def get_replicated(self, request: web.Request) -> web.Response:
         """Return that no subscription is replicated."""
+        _check_stored(request, "get")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
-        for topic in topics:
-            subscription_of(topic, name)
+        check_subscribed(topics, name)
         return json_response({str(topic.name): False for topic in topics})
 
     async def set_replicated(self, request: web.Request) -> web.Response:
         """Refuse to replicate a subscription: there is one cluster."""
         wanted = (await request.text()).strip()
+        _check_stored(request, "enable/disable")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
-        for topic in topics:
-            subscription_of(topic, name)
+        check_subscribed(topics, name)
         if wanted == "true":
             raise RestError(412, "nothing is replicated here: there is one cluster")
         return done()
+
+
+def _check_stored(request: web.Request, what: str) -> None:
+    """Refuse what no non-persistent topic has, whether it exists or not.
+
+    Raises:
+        RestError: 405, it is one.
+    """
+    if not topic_name(request).persistent:
+        raise RestError(405, f"Cannot {what} replicated subscriptions on non-persistent topics")
 
 
 async def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> None:

@@ -61,7 +61,7 @@ def parts(**keys: str) -> BrokerParts:
     service.store = MemoryStore()
     service.lister = TopicLister(service.store)
     service.dynamic = DynamicConfiguration(service.config, service.store, lambda _: None)
-    service.policies = PolicyService(service.store, lambda: service.config.policies)
+    service.policies = PolicyService(service.store, lambda: service.config.policies, service._clock)
     rules = TopicRules.of(service.config, service.config.policies)
     service.topics = TopicService(service.store, lambda _: rules)
     service._choose_ownership()

@@ -16,7 +16,7 @@ from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.messages.topic_creation import CreationRules, TopicCreation
-from broker.policies.effective import DEFAULTS, InactiveTopics
+from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
 from broker.stores.memory import MemoryStore
 from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
@@ -270,3 +270,60 @@ async def test_of_several_brokers_one_notes_only_what_it_owns_and_until_it_loses
     assert [name for name, _ in loaded.topics.made.unused()] == [NAME]
     await loaded.topics.let_go(lambda _: False)
     assert len(loaded.topics.made) == 0
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_who_was_paused_for_the_rate_of_a_topic_is_read_again_when_it_goes(
+    *, deleted: bool
+) -> None:
+    # Given
+    loaded = Loaded()
+    loaded.policies = replace(DEFAULTS, publish_rate=Rate(1))
+    topic, cnx = await loaded.topic(), loaded.connection()
+    producer = cnx.producer(1)
+    add(topic, producer)
+    for number in range(100):
+        publish(topic, producer, number)
+    assert not cnx.gate.open
+    # When
+    await (loaded.topics.delete(NAME, force=True) if deleted else loaded.topics.unload(NAME))
+    # Then
+    assert cnx.gate.open
+
+
+async def test_of_a_namespace_that_others_keep_alive_only_what_they_made_stays() -> None:
+    # Given: both names went, and one came back before the namespace could go
+    loaded = Loaded()
+    await loaded.topic()
+    kept = TopicName.parse("kept")
+    await loaded.topics.get(kept)
+    for name in (NAME, kept):
+        await loaded.service.delete(name)
+    await loaded.service.create(kept, {})
+    names = [str(name).encode() for name in (NAME, kept)]
+    # When
+    left = await loaded.names.snapshot(NAMESPACE)
+    await loaded.topics.drop_namespace(NAMESPACE, [names], left)
+    # Then
+    assert loaded.topics.loaded(NAME) is None
+    assert loaded.topics.loaded(kept) is not None
+    assert [loaded.store.holds(str(name)) for name in (NAME, kept)] == [False, True]
+
+
+async def test_policies_are_followed_by_the_topics_they_are_of() -> None:
+    # Given
+    loaded = Loaded()
+    await loaded.topic()
+    parted = TopicName.parse("p")
+    await loaded.service.create_partitioned(parted, 4, {})
+    names = ("p-partition-3", "p-partition-0", "pp", "t", "non-persistent://public/default/p")
+    topics = [await loaded.topics.get(TopicName.parse(name)) for name in names]
+    loaded.policies = replace(DEFAULTS, publish_rate=Rate(1))
+    # When
+    loaded.topics.policies_changed(parted)
+    # Then
+    assert [topic.rate.limits for topic in topics] == [True, True, False, False, False]
+    loaded.topics.policies_changed(NamespaceName("public", "def"))
+    assert [topic.rate.limits for topic in topics] == [True, True, False, False, False]
+    loaded.topics.policies_changed(NAMESPACE)
+    assert all(topic.rate.limits for topic in topics)

@@ -10,8 +10,11 @@ from broker.errors import RefusedError
 from broker.policies import service as module
 from broker.policies.effective import DEFAULTS, Retention
 from broker.policies.service import PolicyService
+from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
 from proto.names import NamespaceName, TopicName
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -45,7 +48,7 @@ def store() -> SharedStore:
 
 @pytest.fixture
 async def policies(store: SharedStore) -> AsyncIterator[PolicyService]:
-    service = PolicyService(store, lambda: DEFAULTS)
+    service = PolicyService(store, lambda: DEFAULTS, ManualClock())
     await service.start()
     yield service
     await service.close()
@@ -186,9 +189,52 @@ async def test_what_was_stored_before_the_start_is_in_force(store: SharedStore) 
     # Given
     value = {"retentionTimeInMinutes": 10, "retentionSizeInMB": -1}
     await store.set_policy(str(NAMESPACE), "retention_policies", value)
-    service = PolicyService(store, lambda: DEFAULTS)
+    service = PolicyService(store, lambda: DEFAULTS, ManualClock())
     # When
     await service.start()
     # Then
     assert service.of(TOPIC).retention == Retention(10, -1)
     await service.close()
+
+
+async def test_what_others_changed_while_the_store_failed_is_read_a_second_later(
+    store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    clock = ManualClock()
+    service = PolicyService(store, lambda: DEFAULTS, clock)
+    await service.start()
+    for topic in (TOPIC, OTHER):
+        await store.set_policy(str(topic), TTL, 5)
+    read = store.policy_documents
+
+    async def fails(_: str | None = None) -> dict[str, dict[str, object]]:
+        raise StoreError("not now")
+
+    monkeypatch.setattr(store, "policy_documents", fails)
+    store.tell(str(TOPIC))
+    store.tell(str(OTHER))
+    await settle()
+    monkeypatch.setattr(store, "policy_documents", read)
+    assert service.document(TOPIC) == {}
+    # When
+    clock.advance(module.READ_AGAIN_SECONDS)
+    await settle()
+    # Then
+    assert [service.document(one) for one in (TOPIC, OTHER)] == [{TTL: 5}, {TTL: 5}]
+    await service.close()
+
+
+async def test_of_more_names_than_are_kept_all_are_read(
+    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(module, "MOST_TOLD", 3)
+    for topic in (TOPIC, OTHER):
+        await store.set_policy(str(topic), TTL, 5)
+    # When
+    for number in range(4):
+        store.tell(f"persistent://public/default/another-{number}")
+    await settle()
+    # Then
+    assert [policies.document(one) for one in (TOPIC, OTHER)] == [{TTL: 5}, {TTL: 5}]

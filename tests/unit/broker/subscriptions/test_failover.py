@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from broker.subscriptions.failover import active_of
+from broker.subscriptions.failover import active_of, rank
 from broker.subscriptions.key_shared.murmur import murmur
 from proto.names import TopicName
 
@@ -14,6 +14,10 @@ from proto.names import TopicName
 class Consumer(NamedTuple):
     name: str
     priority_level: int = 0
+
+
+def ordered(*consumers: Consumer) -> list[Consumer]:
+    return sorted(consumers, key=rank)
 
 
 def predicted(names: list[str], topic: str) -> str:
@@ -26,7 +30,7 @@ def predicted(names: list[str], topic: str) -> str:
 @pytest.mark.parametrize(("partition", "active"), [(0, "a"), (1, "b"), (2, "c"), (3, "a")])
 def test_a_partition_takes_turns_among_the_sorted_names(partition: int, active: str) -> None:
     # Given
-    consumers = [Consumer("c"), Consumer("low", 1), Consumer("a"), Consumer("b")]
+    consumers = ordered(Consumer("c"), Consumer("low", 1), Consumer("a"), Consumer("b"))
     # When
     index = active_of(consumers, TopicName.parse(f"t-partition-{partition}"))
     # Then
@@ -37,7 +41,7 @@ def test_a_partition_takes_turns_among_the_sorted_names(partition: int, active: 
 def test_another_topic_goes_to_the_next_point_of_the_ring(number: int) -> None:
     # Given
     topic = TopicName.parse(f"t{number}")
-    consumers = [Consumer("c"), Consumer("a"), Consumer("b"), Consumer("low", 1)]
+    consumers = ordered(Consumer("c"), Consumer("a"), Consumer("b"), Consumer("low", 1))
     # When
     index = active_of(consumers, topic)
     # Then
@@ -46,6 +50,23 @@ def test_another_topic_goes_to_the_next_point_of_the_ring(number: int) -> None:
 
 def test_a_number_that_is_lower_is_a_higher_priority() -> None:
     # Given
-    consumers = [Consumer("a", 3), Consumer("b", -1), Consumer("c", 0)]
+    consumers = ordered(Consumer("a", 3), Consumer("b", -1), Consumer("c", 0))
     # When, Then
-    assert active_of(consumers, TopicName.parse("t")) == 1
+    assert consumers[active_of(consumers, TopicName.parse("t"))].name == "b"
+
+
+def test_a_partition_is_given_to_one_of_a_thousand_without_a_look_at_each() -> None:
+    # Given
+    looks = 0
+
+    class Watched(Consumer):
+        def __getattribute__(self, name: str) -> object:
+            nonlocal looks
+            looks += 1
+            return super().__getattribute__(name)
+
+    consumers = [Watched(f"{number:04}", number // 900) for number in range(1000)]
+    # When
+    index = active_of(consumers, TopicName.parse("t-partition-901"))
+    # Then
+    assert (index, looks < 50) == (1, True)

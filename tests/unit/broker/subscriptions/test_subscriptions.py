@@ -11,7 +11,7 @@ from broker.messages.position import EARLIEST, LATEST, Position, to_wire
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.policies.effective import DEFAULTS, Rate
 from broker.subscriptions.subscribing import options_of
-from broker.subscriptions.subscriptions import RETURN_SECONDS
+from broker.subscriptions.subscriptions import RETURN_SECONDS, ClosedWithOthersError
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, kept_topic
 from tests.support.subscriptions.recording_client import RecordingClient
@@ -157,3 +157,52 @@ async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> 
     assert again is subscription
     assert (consumer in subscription.consumers, subscription.cursor.backlog) == (False, 0)
     assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
+
+
+async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given: ten subscriptions at the start of the first of two ledgers
+    topic = await kept_topic(ledger_entries=2)
+    subscriptions = topic.subscriptions()
+    made = [subscriptions.create(f"s{number}", earliest=True) for number in range(10)]
+    topic.publish(4)
+    looks = 0
+    moved = subscriptions.moved
+
+    def counted() -> None:
+        nonlocal looks
+        looks += 1
+        moved()
+
+    monkeypatch.setattr(subscriptions, "moved", counted)
+    made[0].skip(1)
+    before, ledgers = looks, len(topic.ledger.ledgers)
+    # When
+    for subscription in made[:-1]:
+        subscription.skip(3)
+    # Then: all but one have left
+    assert (looks, len(topic.ledger.ledgers)) == (before, ledgers)
+    made[-1].skip(3)
+    assert (looks, len(topic.ledger.ledgers)) == (before + 1, ledgers - 1)
+
+
+async def test_in_profile_pulsar_who_rolls_back_one_that_is_not_durable_is_closed_with_others() -> (
+    None
+):
+    # Given
+    topic = await kept_topic()
+    subscriptions = topic.subscriptions()
+    subscriptions.rules = replace(subscriptions.rules, closes_who_rolls_back=True)
+    durable = subscriptions.create("durable", earliest=True)
+    brief = subscriptions.create("s", earliest=True, durable=False)
+    _, cnx = consume(brief, Shared)
+    asked = pb.CommandSubscribe(
+        subscription="s", durable=False, start_message_rollback_duration_sec=60
+    )
+    # When, Then
+    with pytest.raises(ClosedWithOthersError):
+        await subscriptions.open(asked, HOST)
+    assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
+    asked.subscription, asked.durable = "durable", True
+    assert await subscriptions.open(asked, HOST) is durable

@@ -1,0 +1,53 @@
+"""Topics that follow a change of their policies, some of them in a turn of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+AT_ONCE = 50
+"""Topics that follow in one turn."""
+
+
+class Follower(Protocol):
+    """A topic, as far as it follows policies."""
+
+    closing: bool
+
+    def policies_changed(self) -> None:
+        """Follow the policies in force."""
+
+
+class PolicyFollowers:
+    """Topics that are still to follow: there may be 10,000 in a namespace.
+
+    Bound: each loaded topic waits once, however often policies change.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Follower, None] = {}
+        self._following: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def follow(self, topics: Sequence[Follower]) -> None:
+        """Have topics follow their policies: the first at once, the others in the next turns."""
+        for topic in topics[:AT_ONCE]:
+            topic.policies_changed()
+        self._waiting.update(dict.fromkeys(topics[AT_ONCE:]))
+        if self._waiting and self._following is None:
+            self._following = asyncio.get_running_loop().create_task(self._follow_waiting())
+
+    async def _follow_waiting(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(0)
+            for topic in list(islice(self._waiting, AT_ONCE)):
+                del self._waiting[topic]
+                if not topic.closing:
+                    topic.policies_changed()
+        self._following = None

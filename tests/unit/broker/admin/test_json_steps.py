@@ -1,0 +1,39 @@
+"""Answers that are written in steps are those that are written at once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.admin.json_steps import json_in_steps
+from server.http import json_bytes
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=30,
+)
+
+
+def written(value: object, levels: int) -> tuple[bytes, int]:
+    """Return what is written, and in how many steps."""
+    work, steps = json_in_steps(value, levels), 0
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            text: bytes = done.value
+            return text, steps
+        steps += 1
+
+
+@given(VALUES, st.integers(0, 5))
+def test_it_is_the_same_text(value: object, levels: int) -> None:
+    assert written(value, levels)[0] == json_bytes(value)
+
+
+@pytest.mark.parametrize(("levels", "steps"), [(0, 1), (2, 101)])
+def test_each_of_the_levels_has_steps_of_its_own(levels: int, steps: int) -> None:
+    consumers = [{"name": str(number), "ranges": [[1, 2]]} for number in range(100)]
+    assert written({"consumers": consumers, "n": 1}, levels)[1] == steps

@@ -1,0 +1,57 @@
+"""Topics follow a change of policies, some of them in a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+from broker.policies.followers import AT_ONCE, PolicyFollowers
+from tests.support.clocks.settle import settle
+
+
+class Topic:
+    def __init__(self) -> None:
+        self.closing = False
+        self.changes = 0
+
+    def policies_changed(self) -> None:
+        self.changes += 1
+
+
+async def test_some_follow_at_once_and_the_others_in_the_next_turns() -> None:
+    # Given
+    followers, topics = PolicyFollowers(), [Topic() for _ in range(3 * AT_ONCE + 1)]
+    seen = []
+    # When
+    followers.follow(topics)
+    for _ in range(5):
+        seen.append(sum(topic.changes for topic in topics))
+        await asyncio.sleep(0)
+    # Then
+    assert seen[0] == AT_ONCE
+    assert max(after - before for before, after in pairwise(seen)) <= AT_ONCE
+    await settle()
+    assert [topic.changes for topic in topics] == [1] * len(topics)
+
+
+async def test_however_often_policies_change_a_topic_waits_once() -> None:
+    # Given
+    followers, topics = PolicyFollowers(), [Topic() for _ in range(2 * AT_ONCE)]
+    # When
+    for _ in range(10):
+        followers.follow(topics)
+    # Then
+    assert len(followers) == AT_ONCE
+    await settle()
+    assert [topic.changes for topic in topics[AT_ONCE:]] == [1] * AT_ONCE
+
+
+async def test_one_that_is_closed_meanwhile_follows_nothing() -> None:
+    # Given
+    followers, topics = PolicyFollowers(), [Topic() for _ in range(AT_ONCE + 2)]
+    followers.follow(topics)
+    # When
+    topics[-1].closing = True
+    await settle()
+    # Then
+    assert [topic.changes for topic in topics[-2:]] == [1, 0]
