@@ -279,7 +279,8 @@ class Subscription:
         assert self.dispatcher is not None
         if epoch is not None and epoch > consumer.epoch and self.type not in INDIVIDUALLY:
             consumer.epoch = epoch
-        positions = [from_wire(one.ledgerId, one.entryId) for one in ids] if ids else None
+        # Plain numbers: thousands may come at once, and what no consumer has is passed over.
+        positions = [(one.ledgerId, one.entryId) for one in ids] if ids else None
         self.dispatcher.redeliver(consumer, positions)
 
     # -- moving the cursor --------------------------------------------------------------------

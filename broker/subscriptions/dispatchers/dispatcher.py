@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.policies.rate_limiter import RateLimiter
@@ -28,6 +28,9 @@ ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
 """Entries that could not be read are read again so much later."""
+Place: TypeAlias = tuple[int, int]
+"""A position as it is kept for each message that consumers have: a plain tuple, which the garbage
+collector passes over. With a million of Position each of its long looks would hold up everybody."""
 BYTES_AS_AN_ENTRY = 16_384
 """Bytes that are sent in the time in which one small entry is."""
 
@@ -179,7 +182,7 @@ class Dispatcher(ABC):
         self.wake()
 
     @abstractmethod
-    def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
+    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
         """Deliver again what a consumer gives back; None for all that it has."""
 
     @abstractmethod

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.subscriptions.delayed import DelayedMessages
-from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher
+from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher, Place
 from broker.subscriptions.replay import ReplayQueue
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ LEAVING_A_TURN = 1_000
 SEARCH_A_STEP = 40
 """Waiting positions that are looked at in the time in which one entry is delivered."""
 _NOT_PENDING = (-1, 0)
-Place: TypeAlias = tuple[int, int]
-"""A position as it is kept for each message that consumers have: a plain tuple, which the garbage
-collector passes over. With a million of Position each of its long looks would hold up everybody."""
 
 
 class _Leaving(NamedTuple):
@@ -276,7 +273,7 @@ class SharedDispatcher(Dispatcher):
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
         """Follow that a consumer no longer has an entry whose key has this hash."""
 
-    def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
+    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
         """Deliver again what a consumer has of these; each counts once more as redelivered."""
         if consumer not in self._gave_back_all:
             if positions is None:
@@ -292,10 +289,10 @@ class SharedDispatcher(Dispatcher):
         yield from list(consumer.pending)
         self._gave_back_all.discard(consumer)
 
-    def _not_yet_given_back(self, consumer: Consumer, positions: Iterable[Position]) -> list[Place]:
+    def _not_yet_given_back(self, consumer: Consumer, positions: Iterable[Place]) -> list[Place]:
         already = self._given_back_already.setdefault(consumer, set())
         pending = consumer.pending
-        asked = dict.fromkeys(map(tuple, positions)) if len(already) < len(pending) else ()
+        asked = dict.fromkeys(positions) if len(already) < len(pending) else ()
         new = [at for at in asked if at in pending and at not in already]
         already.update(new)
         if not already:

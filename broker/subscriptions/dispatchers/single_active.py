@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, Position
-from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher
+from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher, Place
 from broker.subscriptions.failover import active_of, rank
 from server.connection.request_errors import RequestError
 
@@ -115,7 +115,7 @@ class SingleActiveDispatcher(Dispatcher):
             self.active = None
             self._rewind()
 
-    def redeliver(self, consumer: Consumer, positions: Iterable[Position] | None) -> None:
+    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
         """Deliver everything again that is not acknowledged, whichever was asked for."""
         if consumer is self.active:
             self._rewind()

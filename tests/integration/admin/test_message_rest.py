@@ -192,7 +192,6 @@ async def test_the_message_of_time_0_is_the_earliest() -> None:
     ("method", "path"),
     [
         ("POST", "subscription/s/skip/1"),
-        ("POST", "subscription/s/resetcursor/0"),
         ("GET", "lastMessageId"),
         ("POST", "terminate"),
     ],
@@ -205,6 +204,28 @@ async def test_a_topic_that_stores_nothing_says_so(method: str, path: str) -> No
         assert answer.status == 500
         assert "stores no messages" in answer.reason
         assert (await rest.ask("GET", f"{topic}/stats")).value["subscriptions"] == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "reason"),
+    [
+        ("POST", "subscription/s/resetcursor/0", None, 404, "Subscription s not found for topic"),
+        ("POST", "subscription/s/expireMessages/1", None, 405, "Expire messages on a non-pers"),
+        ("POST", "all_subscription/expireMessages/1", None, 405, "Expire messages for all subsc"),
+        ("GET", "subscription/s/properties", None, 404, "Subscription s not found for topic"),
+        ("PUT", "subscription/s/properties", "{}", 404, "Subscription s not found for topic"),
+        ("GET", "subscription/s/replicatedSubscriptionStatus", None, 405, "Cannot get replicated"),
+        ("DELETE", "subscription/s", None, 404, "Subscription s not found for topic"),
+    ],
+)
+async def test_of_a_topic_that_stores_nothing_a_subscription_is_not_found(
+    method: str, path: str, body: str | None, status: int, reason: str
+) -> None:
+    topic = "/admin/v2/non-persistent/public/default/t"
+    async with broker() as (_, rest):
+        await rest.done("PUT", topic)
+        answer = await rest.ask(method, f"{topic}/{path}", body)
+        assert (answer.status, answer.reason[: len(reason)]) == (status, reason)
 
 
 @pytest.mark.parametrize(

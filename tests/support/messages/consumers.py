@@ -31,6 +31,8 @@ NAME = TopicName.parse("persistent://public/default/t")
 class KeptConnection:
     """A connection whose peer keeps every command that it is sent, in order."""
 
+    client_version = "test"
+
     def __init__(self) -> None:
         self.peer = "127.0.0.1:1"
         self.consumers: dict[int, Consumer] = {}

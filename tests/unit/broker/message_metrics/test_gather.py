@@ -214,3 +214,15 @@ async def test_a_store_at_its_bound_says_so() -> None:
     of_broker = values(measured.samples())
     assert of_broker["floodgate_message_store_limit_bytes"] == 1
     assert of_broker["floodgate_message_store_refused_total"] >= 1
+
+
+async def test_each_subscription_is_a_step() -> None:
+    # Given
+    measured = Measured()
+    topic = await measured.topic()
+    before = len(list(measured.metrics.gather()))
+    # When
+    for number in range(20):
+        topic.subscriptions.create(f"s{number}")
+    # Then: once to count it, once to show it
+    assert len(list(measured.metrics.gather())) == before + 40

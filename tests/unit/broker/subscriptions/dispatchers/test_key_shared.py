@@ -154,3 +154,29 @@ async def test_a_consumer_of_another_kind_is_refused(
     # Then
     assert str(refused.value) == text
     assert len(subscription.consumers) == 1
+
+
+async def test_who_comes_after_all_were_closed_has_every_key_and_what_they_had() -> None:
+    # Given: each of several has some messages
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    connected = [consume(subscription, KEY_SHARED, 100, name=f"c{number}") for number in range(5)]
+    for key in KEYS:
+        topic.publish(1, key=key)
+    subscription.entries_added()
+    await settle()
+    assert sum(len(consumer.pending) for consumer, _ in connected) == len(KEYS)
+    # When
+    subscription.close_consumers()
+    # Then
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, KeySharedDispatcher)
+    gone = [dispatcher.ring.ranges(consumer) for consumer, _ in connected]
+    assert (list(subscription.consumers), gone) == ([], [[]] * 5)
+    for consumer, cnx in connected:
+        assert [one.type for one in cnx.commands][-1:] == [pb.BaseCommand.CLOSE_CONSUMER]
+        assert not consumer.pending
+    assert subscription.messages_out == len(KEYS)
+    newcomer, _ = consume(subscription, KEY_SHARED, 100, name="new")
+    await settle()
+    assert (len(newcomer.pending), newcomer.unacked) == (len(KEYS), len(KEYS))

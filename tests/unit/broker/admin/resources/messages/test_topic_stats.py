@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import proto.PulsarApi_pb2 as pb
+from broker.admin.resources.messages.subscription_stats import Wanted, subscription_stats
 from broker.admin.resources.messages.topic_stats import partitioned_stats
+from tests.support.messages.consumers import consume, kept_topic
 
 
 def together(
@@ -79,3 +82,21 @@ def test_a_topic_none_of_whose_partitions_was_used_has_no_figures() -> None:
         "metadata": {"partitions": 2, "deleted": False},
         "partitions": {},
     }
+
+
+async def test_each_consumer_is_a_step() -> None:
+    # Given
+    subscription = (await kept_topic()).subscriptions().create("s")
+    for number in range(20):
+        consume(subscription, pb.CommandSubscribe.Key_Shared, name=f"c{number}")
+    # When
+    steps = list(subscription_stats(subscription, Wanted()))
+    # Then: once for itself, once for its hashes that drain
+    assert len(steps) == 40
+
+
+def test_partitions_are_put_together_a_key_of_their_subscriptions_at_a_time() -> None:
+    partitions = {str(number): partition(number) for number in range(3)}
+    keys = len(partition(0)) - len(("ownerBroker",))
+    inside = len(("s",)) + len(partition(0)["subscriptions"]["s"])  # type: ignore[index]
+    assert len(list(partitioned_stats(partitions, 3, one_by_one=True))) == keys + inside
