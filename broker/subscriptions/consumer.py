@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.context import SubscribedTopic
     from broker.subscriptions.cursor import ManagedCursor
     from limiter.flow.outbound_buffer import OutboundBuffer
-    from server.connection.turn_writer import TurnWriter
+    from proto.transport.turn_writer import TurnWriter
 
 UNSOLICITED = (1 << 64) - 1
 """The request id of commands that nobody asked for: -1."""

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.cnx import ClientCnx, ClientCnxState
-from client.connect_options import ConnectOptions
-from client.errors import (
+from client.connection.cnx import ClientCnx, ClientCnxState
+from client.connection.connect_options import ConnectOptions
+from client.connection.errors import (
     AnswerDeclinedError,
     AnswerTooLargeError,
-    ConnectError,
     DisconnectedError,
     RequestTimeoutError,
     RequestTooLargeError,
-    ServerResponseError,
     TooManyPendingRequestsError,
 )
+from client.exceptions import ConnectError, ServerResponseError
 from proto.errors import RemoteProtocolError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -334,6 +333,20 @@ async def test_each_command_of_a_server_is_taken_or_closes() -> None:
         Type.PARTITIONED_METADATA_RESPONSE,
         Type.GET_TOPICS_OF_NAMESPACE_RESPONSE,
         Type.GET_SCHEMA_RESPONSE,
+        Type.GET_OR_CREATE_SCHEMA_RESPONSE,
+        Type.GET_LAST_MESSAGE_ID_RESPONSE,
+        Type.CONSUMER_STATS_RESPONSE,
+        Type.ACK_RESPONSE,
+        Type.PRODUCER_SUCCESS,
+        Type.SEND_RECEIPT,
+        Type.SEND_ERROR,
+        Type.MESSAGE,
+        Type.CLOSE_PRODUCER,
+        Type.CLOSE_CONSUMER,
+        Type.ACTIVE_CONSUMER_CHANGE,
+        Type.REACHED_END_OF_TOPIC,
+        Type.WATCH_TOPIC_LIST_SUCCESS,
+        Type.WATCH_TOPIC_UPDATE,
         Type.SUCCESS,
         Type.ERROR,
         Type.PING,

@@ -6,8 +6,11 @@ import asyncio
 
 import pytest
 
-from client.errors import ClientClosedError, ConnectError
-from client.pool import MAX_SERVERS, ConnectionPool, open_connection, server_address
+from client.connection.connect_options import ConnectOptions
+from client.connection.errors import ClientClosedError
+from client.connection.pool import ConnectionPool, open_connection
+from client.connection.service_url import server_address
+from client.exceptions import ConnectError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.byte_broker import ByteBroker, connected_command
@@ -135,17 +138,16 @@ async def test_a_host_that_is_no_name_is_a_connect_error() -> None:
         await open_connection(("a" * 70, 6650))
 
 
-async def test_the_number_of_servers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_servers_is_bounded() -> None:
     # Given
-    monkeypatch.setattr("client.pool.MAX_SERVERS", 1)
     async with ByteBroker(connected_command()) as one, ByteBroker(connected_command()) as two:
-        pool = ConnectionPool()
+        pool = ConnectionPool(ConnectOptions(max_servers=1))
         await pool.get(address(one))
         # Then
         with pytest.raises(ConnectError, match="1 servers are open already"):
             await pool.get(address(two))
         await pool.close()
-    assert MAX_SERVERS == 1_000
+    assert ConnectOptions().max_servers == 1_000
 
 
 async def test_a_closed_pool_refuses_and_has_closed_its_connections() -> None:

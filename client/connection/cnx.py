@@ -8,19 +8,18 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.connect_options import ConnectOptions
-from client.errors import (
+from client.connection.attached import Attached
+from client.connection.connect_options import ConnectOptions
+from client.connection.errors import (
     AnswerDeclinedError,
     AnswerTooLargeError,
-    ConnectError,
     DisconnectedError,
-    PulsarClientError,
     RequestTimeoutError,
     RequestTooLargeError,
-    ServerResponseError,
     TooManyPendingRequestsError,
 )
-from client.pending_requests import PendingRequest, PendingRequests
+from client.connection.pending_requests import PendingRequest, PendingRequests
+from client.exceptions import ConnectError, PulsarException, server_response_error
 from limiter.clock import Clock, LoopClock, deadline
 from proto.errors import FrameTooLargeError, RemoteProtocolError
 from proto.frames import (
@@ -33,12 +32,14 @@ from proto.parsing.command_bounds import COMMAND_BYTES
 from proto.topics_response import TopicsAnswer, read_topics_head
 from proto.transport.connection import Connection
 from proto.transport.keep_alive import CLOSING, KeepAlive, PeerState, Verdict
+from proto.transport.turn_writer import TurnWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from limiter.clock import TimerHandle
     from proto.frames import Frame
+    from proto.transport.tls import TlsLayer
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +59,35 @@ class ClientCnxState(Enum):
 class ClientCnx(Connection):
     """A client's side of one connection.
 
+    Args:
+        options: What it tells of itself, and how patient it is.
+        clock: Where time comes from.
+        tls: TLS above the plain transport; None without.
+        target: For a proxy: the broker, ``host:port``, that it is to pass everything on to.
+
+    Attributes:
+        attached: The producers, consumers and watches it serves.
+        turn_writer: Where messages and acknowledgements are gathered until the turn ends.
+        exclusive_turns: Producers that wait for exclusive access, by their requests: set when the
+            broker says it is their turn.
+
     Source: upstream ClientCnx.
     """
 
-    def __init__(self, options: ConnectOptions | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        options: ConnectOptions | None = None,
+        clock: Clock | None = None,
+        tls: TlsLayer | None = None,
+        target: str | None = None,
+    ) -> None:
         self._options = options or ConnectOptions()
         drains = self._options.drain_oversized
-        super().__init__(LARGEST_MESSAGE_BYTES if drains else DEFAULT_MAX_MESSAGE_BYTES)
+        super().__init__(LARGEST_MESSAGE_BYTES if drains else DEFAULT_MAX_MESSAGE_BYTES, tls=tls)
+        self._target = target
+        self.attached = Attached()
+        self.turn_writer = TurnWriter(self.enqueue)
+        self.exclusive_turns: dict[int, asyncio.Future[pb.CommandProducerSuccess]] = {}
         self._frame_limit_bytes = DEFAULT_MAX_MESSAGE_BYTES + FRAME_PADDING_BYTES
         self._clock: Clock = clock or LoopClock()
         self._pending = PendingRequests()
@@ -75,6 +98,11 @@ class ClientCnx(Connection):
         self._progress_at = self._clock.now()
         self._keep_alive = KeepAlive(by_progress=False)
         self._keep_alive_timer: TimerHandle | None = None
+
+    @property
+    def max_message_size(self) -> int:
+        """Bytes a message may have, as the server says."""
+        return self._frame_limit_bytes - FRAME_PADDING_BYTES
 
     @property
     def last_request_id(self) -> int:
@@ -90,11 +118,19 @@ class ClientCnx(Connection):
             protocol_version=self._options.protocol_version,
             auth_method_name="none",
         )
+        if self._target is not None:
+            connect.proxy_to_broker_url = self._target
+        credentials = self._options.credentials
+        if credentials is not None:
+            connect.auth_method_name = credentials.method_name
+            connect.auth_data = credentials.auth_data()
         if self._options.proxy_version is not None:
             connect.proxy_version = self._options.proxy_version
         if self._options.original_principal is not None:
             connect.original_principal = self._options.original_principal
-        connect.feature_flags.supports_auth_refresh = True
+        flags = connect.feature_flags
+        flags.supports_auth_refresh = flags.supports_topic_watchers = True
+        flags.supports_partial_producer = True
         self.state = ClientCnxState.SENT_CONNECT_FRAME
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
         self._arm_keep_alive()
@@ -122,10 +158,10 @@ class ClientCnx(Connection):
         if not self._ready.done():
             self._ready.set_result(None)
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: PulsarException) -> None:
         self.state = ClientCnxState.FAILED
         if not self._ready.done():
-            self._ready.set_exception(ConnectError(reason))
+            self._ready.set_exception(reason)
             self._ready.exception()
 
     # -- keep-alive ---------------------------------------------------------------------------
@@ -232,6 +268,7 @@ class ClientCnx(Connection):
         limit_bytes = min(self._frame_limit_bytes - FRAME_PADDING_BYTES, COMMAND_BYTES)
         if self._options.drain_oversized and len(data) > limit_bytes:
             raise RequestTooLargeError(len(data), limit_bytes)
+        self.turn_writer.flush()
         self.enqueue([data], len(data))
 
     # -- answers ------------------------------------------------------------------------------
@@ -252,7 +289,7 @@ class ClientCnx(Connection):
             pending.fail(refusal)
         return refusal is None
 
-    def _refusal(self, pending: PendingRequest, total_size: int) -> PulsarClientError | None:
+    def _refusal(self, pending: PendingRequest, total_size: int) -> PulsarException | None:
         limit_bytes = self._frame_limit_bytes
         if self._options.answer_limit_bytes is not None:
             limit_bytes = min(limit_bytes, self._options.answer_limit_bytes)
@@ -271,7 +308,9 @@ class ClientCnx(Connection):
             if pending is not None and pending.raw:
                 pending.resolve(TopicsAnswer(frame.total_size, frame.parts, found[1]))
                 return
-        self._command_received(frame.command())
+        command = frame.command()
+        if not self.attached.receive(command, frame):
+            self._command_received(command)
 
     def _command_received(self, command: pb.BaseCommand) -> None:
         kind = command.type
@@ -281,35 +320,85 @@ class ClientCnx(Connection):
             self.send(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
         elif kind == pb.BaseCommand.ERROR:
             self._error_received(command.error)
+        elif kind == pb.BaseCommand.PRODUCER_SUCCESS:
+            self._producer_success_received(command)
+        elif kind == pb.BaseCommand.AUTH_CHALLENGE:
+            self._challenge_received(command.authChallenge)
         elif kind in _ANSWERS:
             self._pending.resolve(getattr(command, _ANSWERS[kind]).request_id, command)
         elif kind != pb.BaseCommand.PONG:
             name = pb.BaseCommand.Type.Name(kind)
             raise RemoteProtocolError(f"{name} is not an answer this client asked for")
 
+    def _producer_success_received(self, command: pb.BaseCommand) -> None:
+        """Hand over the answer; one that waits for exclusive access gets a second, in its turn."""
+        success = command.producer_success
+        turn = self.exclusive_turns.pop(success.request_id, None)
+        if turn is not None and not turn.done():
+            turn.set_result(success)
+        elif not success.producer_ready and success.request_id in self._pending:
+            loop = asyncio.get_running_loop()
+            self.exclusive_turns[success.request_id] = loop.create_future()
+        self._pending.resolve(success.request_id, command)
+
+    def _challenge_received(self, challenge: pb.CommandAuthChallenge) -> None:
+        """Show the credentials of this moment: those shown before run out.
+
+        Source: upstream ClientCnx.handleAuthChallenge; as the C++ client, the text is not read.
+        """
+        credentials = self._options.credentials
+        if credentials is None:
+            raise RemoteProtocolError(f"{self.peer} asks for credentials, and there are none")
+        answer = pb.CommandAuthResponse(
+            client_version=self._options.client_version,
+            protocol_version=self._options.protocol_version,
+        )
+        answer.response.auth_method_name = credentials.method_name
+        answer.response.auth_data = credentials.auth_data()
+        self.send(pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE, authResponse=answer))
+
     def _error_received(self, error: pb.CommandError) -> None:
         if self.state is not ClientCnxState.READY:
-            self._fail(f"{pb.ServerError.Name(error.error)}: {error.message}")
+            refusal: PulsarException = server_response_error(error.error, error.message)
+            if error.error not in _CREDENTIALS_REFUSED:
+                refusal = ConnectError(str(refusal))
+            self._fail(refusal)
             self.abort()
             return
-        self._pending.fail(error.request_id, ServerResponseError(error.error, error.message))
+        refusal = server_response_error(error.error, error.message)
+        turn = self.exclusive_turns.pop(error.request_id, None)
+        if turn is not None and not turn.done():
+            turn.set_exception(refusal)
+        self._pending.fail(error.request_id, refusal)
 
     def lost(self, error: Exception | None) -> None:
         """End every request that is under way."""
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
-        self._fail(f"{self.peer} closed the connection" + (f": {error}" if error else ""))
+        reason = f"{self.peer} closed the connection" + (f": {error}" if error else "")
+        self._fail(ConnectError(reason))
         for pending in self._pending.values():
             pending.fail(DisconnectedError(self.peer))
+        for turn in self.exclusive_turns.values():
+            if not turn.done():
+                turn.set_exception(DisconnectedError(self.peer))
+        self.exclusive_turns.clear()
+        self.attached.lost()
         if self.on_lost is not None:
             self.on_lost()
 
 
+_CREDENTIALS_REFUSED = (pb.AuthenticationError, pb.AuthorizationError)
 _ANSWERS: dict[pb.BaseCommand.Type.ValueType, str] = {
     pb.BaseCommand.LOOKUP_RESPONSE: "lookupTopicResponse",
     pb.BaseCommand.PARTITIONED_METADATA_RESPONSE: "partitionMetadataResponse",
     pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: "getTopicsOfNamespaceResponse",
     pb.BaseCommand.GET_SCHEMA_RESPONSE: "getSchemaResponse",
+    pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE: "getOrCreateSchemaResponse",
+    pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE: "getLastMessageIdResponse",
+    pb.BaseCommand.CONSUMER_STATS_RESPONSE: "consumerStatsResponse",
+    pb.BaseCommand.ACK_RESPONSE: "ackResponse",
+    pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS: "watchTopicListSuccess",
     pb.BaseCommand.SUCCESS: "success",
 }
 """Commands that answer a request, and the field that carries the request id."""

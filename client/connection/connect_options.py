@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from proto.version import FLOODGATE_VERSION
+
+if TYPE_CHECKING:
+    import ssl
+
+    from client.connection.authentication import Credentials
 
 PROTOCOL_VERSION = 21
 """The newest protocol version this client speaks."""
@@ -12,6 +18,10 @@ MAX_PENDING_REQUESTS = 50_000
 """Unanswered requests a connection may have (upstream: maxLookupRequest)."""
 OPERATION_TIMEOUT_SECONDS = 30.0
 """Seconds that a request may take (upstream: operationTimeoutMs)."""
+CONNECT_TIMEOUT_SECONDS = 10.0
+"""Seconds that a server may take to accept a connection (upstream: connectionTimeoutMs)."""
+MAX_SERVERS = 1_000
+"""Servers a pool keeps connections to."""
 KEEP_ALIVE_SECONDS = 30.0
 """Seconds between questions whether a server lives (upstream: keepAliveIntervalSeconds)."""
 
@@ -33,6 +43,10 @@ class ConnectOptions:
             an error; otherwise it costs the connection, as upstream.
         answer_limit_bytes: What a topic list's length field may say at most, where that is less
             than the server may send: for a proxy whose clients take no larger frames.
+        connect_timeout_seconds: How long a server may take to accept the connection.
+        credentials: Shown in CONNECT and at every challenge; None for none.
+        tls: Rules and certificates for ``pulsar+ssl``; None refuses such addresses.
+        max_servers: Connections to different servers that a pool may have.
     """
 
     client_version: str = FLOODGATE_VERSION
@@ -44,3 +58,7 @@ class ConnectOptions:
     drain_oversized: bool = False
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS
     answer_limit_bytes: int | None = None
+    connect_timeout_seconds: float = CONNECT_TIMEOUT_SECONDS
+    credentials: Credentials | None = None
+    tls: ssl.SSLContext | None = None
+    max_servers: int = MAX_SERVERS

@@ -1,31 +1,30 @@
-"""Errors of the client of the binary protocol.
+"""The errors of a connection to a server, beyond those the official clients have names for.
 
-PulsarClientError
-    ConnectError                 the server cannot be reached, or refused the handshake
+NotConnected
     DisconnectedError            the connection ended while a request was under way
+Timeout
     RequestTimeoutError          no answer in time
+TooManyLookupRequestException
     TooManyPendingRequestsError  the connection's bound of unanswered requests
+AlreadyClosed
     ClientClosedError            the client was closed
-    ServerResponseError          the server answered with an error
-    AnswerDeclinedError          the caller did not want an answer of the announced size
-    AnswerTooLargeError          an answer above the negotiated frame limit
-    RequestTooLargeError         a request that the server would end the connection for
+AnswerDeclinedError              the caller did not want an answer of the announced size
+AnswerTooLargeError              an answer above the negotiated frame limit
+RequestTooLargeError             a request that the server would end the connection for
 """
 
 from __future__ import annotations
 
-import proto.PulsarApi_pb2 as pb
+from client.exceptions import (
+    AlreadyClosed,
+    NotConnected,
+    PulsarException,
+    Timeout,
+    TooManyLookupRequestException,
+)
 
 
-class PulsarClientError(Exception):
-    """Root of the client's errors."""
-
-
-class ConnectError(PulsarClientError):
-    """The server cannot be reached, or refused the handshake."""
-
-
-class DisconnectedError(PulsarClientError):
+class DisconnectedError(NotConnected):
     """The connection ended while a request was under way.
 
     Attributes:
@@ -40,36 +39,19 @@ class DisconnectedError(PulsarClientError):
         return f"Disconnected from server at {self.server}"
 
 
-class RequestTimeoutError(PulsarClientError):
+class RequestTimeoutError(Timeout):
     """The server did not answer in time."""
 
 
-class TooManyPendingRequestsError(PulsarClientError):
+class TooManyPendingRequestsError(TooManyLookupRequestException):
     """The connection has as many unanswered requests as it may have."""
 
 
-class ClientClosedError(PulsarClientError):
+class ClientClosedError(AlreadyClosed):
     """The client was closed."""
 
 
-class ServerResponseError(PulsarClientError):
-    """The server answered with an error.
-
-    Attributes:
-        server_error: Pulsar's error code.
-        message: The server's text.
-    """
-
-    def __init__(self, server_error: pb.ServerError.ValueType, message: str) -> None:
-        super().__init__(server_error, message)
-        self.server_error = server_error
-        self.message = message
-
-    def __str__(self) -> str:
-        return f"{pb.ServerError.Name(self.server_error)}: {self.message}"
-
-
-class AnswerDeclinedError(PulsarClientError):
+class AnswerDeclinedError(PulsarException):
     """The caller declined an answer when its size was announced; its body was drained.
 
     Attributes:
@@ -84,7 +66,7 @@ class AnswerDeclinedError(PulsarClientError):
         return f"an answer of {self.total_size} bytes was declined"
 
 
-class AnswerTooLargeError(PulsarClientError):
+class AnswerTooLargeError(PulsarException):
     """An answer above the negotiated frame limit was announced; its body was drained.
 
     Attributes:
@@ -104,7 +86,7 @@ class AnswerTooLargeError(PulsarClientError):
         )
 
 
-class RequestTooLargeError(PulsarClientError):
+class RequestTooLargeError(PulsarException):
     """A request larger than the server would take; it was not sent.
 
     Attributes:
