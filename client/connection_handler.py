@@ -83,6 +83,7 @@ class ConnectionHandler:
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         self._assigned_url: str | None = None
+        self._attaching = self._lost_meanwhile = False
         self.cnx: ClientCnx | None = None
         self.reconnections = 0
 
@@ -94,17 +95,21 @@ class ConnectionHandler:
             Timeout: Time was up; its cause is the last error.
         """
         due = self._clock.now() + retry_seconds
-        while True:
-            try:
-                return await self._attach_once()
-            except PulsarException as error:
-                delay = self._backoff.next()
-                if not may_pass(error):
-                    raise
-                if self._clock.now() + delay >= due:
-                    text = f"{self.topic} could not be attached to in {retry_seconds:g} s: {error}"
-                    raise Timeout(text) from error
-            await clock_sleep(self._clock, delay)
+        self._attaching = True
+        try:
+            while True:
+                try:
+                    return await self._attach_once()
+                except PulsarException as error:
+                    delay = self._backoff.next()
+                    if not may_pass(error):
+                        raise
+                    if self._clock.now() + delay >= due:
+                        text = f"{self.topic} could not be attached to in {retry_seconds:g} s"
+                        raise Timeout(f"{text}: {error}") from error
+                await clock_sleep(self._clock, delay)
+        finally:
+            self._attaching = False
 
     async def _attach_once(self) -> None:
         if self._closed:
@@ -115,9 +120,11 @@ class ConnectionHandler:
             if url is None
             else self._client.connection_by_url(url)
         )
+        self._lost_meanwhile = False
         await self._attach(cnx)
-        if cnx.closed:
-            raise NotConnected(f"{cnx.peer} closed the connection")
+        # The answer came, and an end behind it, before this task could go on.
+        if cnx.closed or self._lost_meanwhile:
+            raise NotConnected(f"{cnx.peer} closed the connection, or what it served on it")
         self.cnx = cnx
         self._backoff.reset()
 
@@ -136,7 +143,9 @@ class ConnectionHandler:
         self._attach_again(0.0 if assigned_url else REOPEN_SECONDS)
 
     def _attach_again(self, delay: float) -> None:
-        if not self._closed and self._task is None:
+        self._lost_meanwhile = True
+        if not self._closed and not self._attaching:
+            self._attaching = True
             loop = asyncio.get_running_loop()
             self._task = loop.create_task(self._until_attached(delay))
 
@@ -157,7 +166,7 @@ class ConnectionHandler:
                     self.reconnections += 1
                     return
         finally:
-            self._task = None
+            self._attaching, self._task = False, None
 
     async def close(self) -> None:
         """Attach no more; once more is harmless."""
