@@ -16,13 +16,13 @@ from client.messages.enums import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import proto.PulsarApi_pb2 as pb
     from client.consumers.policies import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
         ConsumerKeySharedPolicy,
         NegativeAckBackoff,
     )
-    import proto.PulsarApi_pb2 as pb
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""

@@ -59,7 +59,7 @@ class ConsumerKeySharedPolicy:
     def __init__(
         self,
         key_shared_mode: KeySharedMode = KeySharedMode.AutoSplit,
-        allow_out_of_order_delivery: bool = False,  # noqa: FBT001, FBT002 - the official signature
+        allow_out_of_order_delivery: bool = False,
         sticky_ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self._mode = key_shared_mode
