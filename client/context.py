@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from client.pulsar_client import PulsarClient
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.clock import Clock
+
+
+class Part(Protocol):
+    """A producer, consumer, reader or table view."""
+
+    async def close(self) -> None:
+        """End it; once more is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,8 @@ class ClientContext:
         producer_ids: Numbers that no other producer of this client has.
         consumer_ids: Numbers that no other consumer of this client has.
         watch_ids: Numbers that no other watch of this client has.
+        parts: Those that a program opened and nobody closed. ``Client`` adds them; each takes
+            itself out when it is closed.
     """
 
     cluster: PulsarClient
@@ -33,6 +42,7 @@ class ClientContext:
     producer_ids: Iterator[int] = field(default_factory=count)
     consumer_ids: Iterator[int] = field(default_factory=count)
     watch_ids: Iterator[int] = field(default_factory=count)
+    parts: set[Part] = field(default_factory=set)
 
     @property
     def clock(self) -> Clock:

@@ -85,7 +85,7 @@ class UnknownError(PulsarException):
     result = Result.UnknownError
 
 
-class InvalidConfiguration(PulsarException, ValueError):
+class InvalidConfiguration(PulsarException, ValueError):  # noqa: N818
     """An argument, or a combination of arguments, makes no sense.
 
     A ValueError as well, as the official client raises for its arguments.
@@ -208,7 +208,7 @@ class InvalidTopicName(PulsarException):
     result = Result.InvalidTopicName
 
 
-class InvalidUrl(PulsarException, ValueError):
+class InvalidUrl(PulsarException, ValueError):  # noqa: N818
     """A service URL cannot be read."""
 
     result = Result.InvalidUrl
