@@ -30,6 +30,7 @@ from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
+    DEFAULT_PRODUCER_SHARE,
     MemoryLimitController,
 )
 from proto.names import InvalidNameError, TopicName
@@ -90,6 +91,8 @@ class Client(PulsarClient):
         memory_limit_bytes: What the messages of all its producers and consumers may take; 0 for no
             limit.
         memory_limit_controller: Such a limit that several clients share; it stays open.
+        producer_share: The fraction of the limit that producers have whatever consumers fetch
+            ahead.
         clock: Where time comes from.
 
     Attributes:
@@ -124,6 +127,7 @@ class Client(PulsarClient):
         *,
         memory_limit_bytes: int = DEFAULT_LIMIT_BYTES,
         memory_limit_controller: MemoryLimitController | None = None,
+        producer_share: float = DEFAULT_PRODUCER_SHARE,
         clock: Clock | None = None,
     ) -> None:
         self._service_info = ServiceInfo(service_url, authentication, tls_trust_certs_file_path)
@@ -151,7 +155,7 @@ class Client(PulsarClient):
         self._partition_counts: SharedQuestions[int] = SharedQuestions(places)
         self._shares_memory = memory_limit_controller is not None
         self.memory = memory_limit_controller or MemoryLimitController(
-            memory_limit_bytes, clock=self.clock
+            memory_limit_bytes, clock=self.clock, producer_share=producer_share
         )
         self._context = ClientContext(self, self.memory, operation_timeout_seconds)
         self._closing: asyncio.Task[None] | None = None
@@ -419,6 +423,7 @@ class Client(PulsarClient):
             if isinstance(outcome, Exception):
                 logger.warning("closing the client: %s", outcome)
         self._context.parts.clear()
+        await self._context.receiver_queues.close()
         await super().close()
         if not self._shares_memory:
             self.memory.close()

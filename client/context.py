@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+from client.memory.receiver_queues import ReceiverQueues
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,6 +36,7 @@ class ClientContext:
         watch_ids: Numbers that no other watch of this client has.
         parts: Those that a program opened and nobody closed. ``Client`` adds them; each takes
             itself out when it is closed.
+        receiver_queues: The receiver queues of its consumers; closed after them.
     """
 
     cluster: PulsarClient
@@ -43,6 +46,11 @@ class ClientContext:
     consumer_ids: Iterator[int] = field(default_factory=count)
     watch_ids: Iterator[int] = field(default_factory=count)
     parts: set[Part] = field(default_factory=set)
+    receiver_queues: ReceiverQueues = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Made here, since there is one to a client, and it needs what the others gave.
+        object.__setattr__(self, "receiver_queues", ReceiverQueues(self.memory, self.clock))
 
     @property
     def clock(self) -> Clock:
