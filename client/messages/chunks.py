@@ -49,7 +49,7 @@ class ChunkAssembly:
         pending_bytes: Bytes of the chunks that have come.
     """
 
-    def __init__(  # noqa: PLR0913 - the official client's settings
+    def __init__(
         self,
         clock: Clock,
         on_dropped: Callable[[Sequence[MessageId], bool], None],
