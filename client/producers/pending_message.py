@@ -21,19 +21,21 @@ class PendingMessage(OutgoingMessage):
     Attributes:
         result: The program's: the message's id, or why there is none.
         waits: Whether it stands in line for its place and memory, or fails.
+        placed: Whether it has a place in the queue that no entry of it has taken over.
         reservation: Its memory, from admission until the broker answered or it failed.
         chunks: Its parts, once it is being sent in several.
         serial: Its place among all that were given to this producer.
         created_at: When it was given.
     """
 
-    __slots__ = ("chunks", "created_at", "reservation", "result", "serial", "waits")
+    __slots__ = ("chunks", "created_at", "placed", "reservation", "result", "serial", "waits")
     result: asyncio.Future[MessageId]
 
     def prepare(self, result: asyncio.Future[MessageId], *, waits: bool) -> None:
         """Begin, before it is given to a producer."""
         self.result = result
         self.waits = waits
+        self.placed = False
         self.reservation: Reservation | None = None
         self.chunks: Chunks | None = None
         self.serial = 0
