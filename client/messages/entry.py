@@ -86,7 +86,8 @@ class Entry:
     @property
     def is_chunk(self) -> bool:
         """Whether it is a part of a message: see ChunkAssembly."""
-        return self.head.metadata.num_chunks_from_msg > 1
+        metadata = self.head.metadata
+        return metadata.num_chunks_from_msg > 1 and not metadata.encryption_keys
 
     @property
     def uncompressed_bytes(self) -> int:
