@@ -82,11 +82,13 @@ class SendingProducer:
     """The parts of a producer that stand in each of its entries.
 
     Attributes:
+        producer_id: Its number on the connection.
         producer_name: Its name.
         compression: How payloads are compressed.
         schema_version: The version of its schema; b"" without one.
     """
 
+    producer_id: int
     producer_name: str
     compression: CompressionType = CompressionType.NONE
     schema_version: bytes = b""

@@ -219,7 +219,7 @@ def receive(count: int) -> Callable[[pulsar.Client], list[pulsar.Message]]:
 async def test_the_official_client_reads_our_entries(
     compression: CompressionType, batching: bool
 ) -> None:
-    producer = SendingProducer("ours", compression)
+    producer = SendingProducer(1, "ours", compression)
     messages = outgoing()
     if batching:
         builder = BatchBuilder()
@@ -253,7 +253,7 @@ async def test_the_official_client_puts_our_chunks_together() -> None:
     # GIVEN a message that this client sent in chunks
     chunked = ChunkedMessage(
         OutgoingMessage(LARGE, 7, {"a": "1"}),
-        SendingProducer("ours", CompressionType.ZSTD),
+        SendingProducer(1, "ours", CompressionType.ZSTD),
         NOW,
         5_242_880,
     )
