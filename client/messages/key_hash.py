@@ -28,8 +28,8 @@ def key_hash(scheme: HashingScheme, key: str) -> int:
 def boost_hash(key: str) -> int:
     """Return Boost's hash of a string: what the C++, Python and Node clients use if not told.
 
-    That of Boost 1.81 and later, on machines of 64 bits: words of eight bytes, the rest as one more,
-    are each multiplied into the hash, the two halves of the product one over the other.
+    That of Boost 1.81 and later, on machines of 64 bits: words of eight bytes, and the rest as one
+    more, are multiplied into the hash, the two halves of each product one over the other.
     """
     data = key.encode(errors="surrogateescape")
     step = _BOOST_START
