@@ -86,7 +86,8 @@ class Entry:
     @property
     def is_chunk(self) -> bool:
         """Whether it is a part of a message: see ChunkAssembly."""
-        return self.head.metadata.num_chunks_from_msg > 1
+        metadata = self.head.metadata
+        return metadata.num_chunks_from_msg > 1 and not metadata.encryption_keys
 
     @property
     def uncompressed_bytes(self) -> int:
@@ -154,12 +155,16 @@ class Entry:
             single = payload[start:at]
             wanted = True
             # The usual message says its size and number alone.
-            if single[0] == _SIZE_TAG and (count := single[1]) < _MORE and (
-                size == 2 or single[2] == _SEQUENCE_TAG
+            if (
+                single[0] == _SIZE_TAG
+                and (count := single[1]) < _MORE
+                and (size == 2 or single[2] == _SEQUENCE_TAG)
             ):
                 pass
-            elif single[0] == _SIZE_TAG and single[2] < _MORE and (
-                size == 3 or single[3] == _SEQUENCE_TAG
+            elif (
+                single[0] == _SIZE_TAG
+                and single[2] < _MORE
+                and (size == 3 or single[3] == _SEQUENCE_TAG)
             ):
                 count = single[1] & 0x7F | single[2] << 7
             else:

@@ -179,9 +179,7 @@ def copy_keys(
         metadata.ordering_key = message.ordering_key.encode(errors="surrogateescape")
 
 
-def compressed(
-    payload: bytes, metadata: pb.MessageMetadata, compression: CompressionType
-) -> bytes:
+def compressed(payload: bytes, metadata: pb.MessageMetadata, compression: CompressionType) -> bytes:
     """Return the payload as it is sent, and write into the metadata how it is compressed."""
     if compression is CompressionType.NONE:
         return payload
