@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from client.consumers.due_times import Entry
     from client.consumers.options import ConsumerOptions
-    from client.consumers.partial_batches import PartialBatch
     from client.messages.message_id import MessageId
     from limiter.clock import Clock, TimerHandle
 
@@ -216,6 +215,9 @@ class Acknowledgements:
                 await self._link.request_ack(ack)
         except PulsarException as error:
             _fail(group, error)
+        except asyncio.CancelledError:
+            _fail(group, AlreadyClosed("the consumer was closed before it was acknowledged"))
+            raise
         else:
             if group is not None and not group.done():
                 group.set_result(None)
@@ -246,17 +248,17 @@ class Acknowledgements:
     async def close(self) -> None:
         """Send what waits, and wait for the answers that were asked for."""
         self.flush()
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    def end(self) -> None:
+        """Forget what was not sent, and wait for nothing any more."""
         self._forget()
         self.partial.clear()
         _fail(self._group, AlreadyClosed("the consumer was closed before it was acknowledged"))
         self._group = None
-        if self._tasks:
-            tasks = tuple(self._tasks)
-            try:
-                await asyncio.wait(tasks)
-            finally:
-                for task in tasks:
-                    task.cancel()
+        for task in self._tasks:
+            task.cancel()
 
 
 def _fail(group: asyncio.Future[None] | None, error: PulsarException) -> None:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import proto.PulsarApi_pb2 as pb
-    from client.messages.message import Message
     from client.consumers.policies import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
         ConsumerKeySharedPolicy,
         NegativeAckBackoff,
     )
+    from client.messages.message import Message
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""
