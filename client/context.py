@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
+from client.memory.receiver_queues import ReceiverQueues
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,6 +27,7 @@ class ClientContext:
         producer_ids: Numbers that no other producer of this client has.
         consumer_ids: Numbers that no other consumer of this client has.
         watch_ids: Numbers that no other watch of this client has.
+        receiver_queues: The receiver queues of its consumers; closed after them.
     """
 
     cluster: PulsarClient
@@ -33,6 +36,11 @@ class ClientContext:
     producer_ids: Iterator[int] = field(default_factory=count)
     consumer_ids: Iterator[int] = field(default_factory=count)
     watch_ids: Iterator[int] = field(default_factory=count)
+    receiver_queues: ReceiverQueues = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Made here, since there is one to a client, and it needs what the others gave.
+        object.__setattr__(self, "receiver_queues", ReceiverQueues(self.memory, self.clock))
 
     @property
     def clock(self) -> Clock:

@@ -8,14 +8,16 @@ docs/limiter.md has its names beside upstream's.
 Kept: a request is admitted while usage is at or below the limit *before* it is added. Usage may
 exceed the limit by one whole request, and so a request larger than the limit is served as well.
 
-Differs: reservations are objects, so that releasing twice is harmless, usage is their sum and
-never negative; waiting callers are served in the order of asking, bounded in number and time, and
-only those are woken that may go on; a trigger may repeat while usage stays up, and what it raises
-does not reach the caller; after close nothing waits.
+Differs: a share of the limit is the producers' own, whatever consumers prefetch; reservations are
+objects, so that releasing twice is harmless, usage is their sum and never negative; waiting callers
+are served in the order of asking, bounded in number and time, and only those are woken that may go
+on; a trigger may repeat while usage stays up, and what it raises does not reach the caller; after
+close nothing waits.
 
 Everything is decided in plain functions that run to completion on one event loop. Invariants:
 usage is the sum of the live reservations; a waiter is either in the queue or done; somebody waits
-only while usage is above the limit. That rule does not ask for sizes: no head blocks the queue.
+only while usage is above the limit, and the producers' part of it above their share. That rule
+does not ask for sizes: no head blocks the queue.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from limiter.client_memory.errors import (
     MemoryReserveQueueFullError,
     MemoryReserveTimeoutError,
 )
+from limiter.client_memory.prefetch import Prefetch
 from limiter.client_memory.reservation import (
     MemoryLimitStatistics,
     MemoryWaiter,
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT_BYTES = 64 * 1024 * 1024
 DEFAULT_MAX_WAITERS = 10_000
+DEFAULT_PRODUCER_SHARE = 0.25
+"""The producers' own part of the limit. Receiver queues grow up to 75 % of it (PIP-74), so that
+prefetching has no use for the rest."""
 SHRINK_THRESHOLD = 0.95
 """The fraction of the limit at which consumers shrink their receiver queues."""
 
@@ -58,9 +64,15 @@ class MemoryLimitController:
         limit_bytes: The limit; 0 or less is none, and then usage is counted all the same.
         max_waiters: How many callers may wait at once, at least 1; the next one is refused.
         observer: Told how each request ended, and after how many seconds. It must not raise.
+        producer_share: The fraction of the limit up to which requests are served whatever is
+            prefetched; 0 for none, as upstream, where prefetched messages can stop producers.
+
+    Attributes:
+        prefetch: The part of consumers: what they hold ahead, what they were promised, and who is
+            next.
 
     Raises:
-        ValueError: ``max_waiters`` is less than 1.
+        ValueError: ``max_waiters`` is less than 1, or ``producer_share`` not from 0 up to 1.
 
     Source: PIP-74, MemoryLimitController.
     """
@@ -71,9 +83,12 @@ class MemoryLimitController:
         max_waiters: int = DEFAULT_MAX_WAITERS,
         clock: Clock | None = None,
         observer: Callable[[ReserveOutcome, float], None] | None = None,
+        producer_share: float = DEFAULT_PRODUCER_SHARE,
     ) -> None:
         if max_waiters < 1:
             raise ValueError(f"max_waiters is at least 1, not {max_waiters}")
+        if not 0 <= producer_share <= 1:
+            raise ValueError(f"producer_share is a fraction from 0 to 1, not {producer_share}")
         self._limit = limit_bytes
         self._max_waiters = max_waiters
         self._clock: Clock = clock or LoopClock()
@@ -85,6 +100,15 @@ class MemoryLimitController:
         self._timeouts = 0
         self._waiters: OrderedDict[MemoryWaiter, None] = OrderedDict()
         self._triggers = MemoryTriggers(limit_bytes, self._clock, lambda: self._usage)
+        # Without a share not even a producer that holds nothing is served above the limit.
+        self._producer_bytes = int(limit_bytes * producer_share) if producer_share else -1
+        self.prefetch = Prefetch(
+            limit_bytes,
+            limit_bytes - max(0, self._producer_bytes),
+            self._clock,
+            lambda: self._usage,
+            self._grant_waiters,
+        )
         self._closed = False
 
     def __repr__(self) -> str:
@@ -127,6 +151,8 @@ class MemoryLimitController:
 
     def try_reserve(self, size: int) -> Reservation | None:
         """Reserve ``size`` bytes if usage is at or below the limit; otherwise return None.
+
+        Within the producers' share it is reserved whatever is prefetched.
 
         Raises:
             ValueError: ``size`` is negative.
@@ -190,6 +216,16 @@ class MemoryLimitController:
         """
         check_size(size)
         return self._reserve_at_once(size, ReserveOutcome.FORCED)
+
+    def reserve_prefetched(self) -> Reservation:
+        """Return a consumer's reservation of nothing, to be adjusted as messages come and go.
+
+        What it grows by is prefetched: it is there already, and does not wait.
+
+        Source: MemoryLimitController.forceReserveMemory, one for each message.
+        """
+        self._reservations += 1
+        return Reservation(0, self._change_prefetched)
 
     def register_trigger(
         self,
@@ -263,7 +299,14 @@ class MemoryLimitController:
         return self._allows_more() and not self._waiters
 
     def _allows_more(self) -> bool:
-        return self._limit <= 0 or self._usage <= self._limit
+        """Return True while usage and what was promised to consumers leave something.
+
+        One entry of each consumer is not counted as promised: it may come above the limit.
+        """
+        usage, prefetch = self._usage, self.prefetch
+        if self._limit <= 0 or usage + prefetch.more_bytes <= self._limit:
+            return True
+        return usage - prefetch.arrived_bytes <= self._producer_bytes
 
     def _reserve_at_once(self, size: int, outcome: ReserveOutcome) -> Reservation:
         before = self._usage
@@ -290,7 +333,15 @@ class MemoryLimitController:
             self._triggers.usage_rose(before, before + delta_bytes)
         else:
             self._usage += delta_bytes
-            self._grant_waiters()
+            if self._waiters:
+                self._grant_waiters()
+            if self.prefetch.waiting:
+                self.prefetch.serve()
+
+    def _change_prefetched(self, delta_bytes: int, *, ended: bool) -> None:
+        """Enter what the reservation of a consumer did to itself."""
+        self.prefetch.arrived_bytes += delta_bytes
+        self._change(delta_bytes, ended=ended)
 
     def _enqueue(self, waiter: MemoryWaiter, timeout_seconds: float | None) -> None:
         waiting = len(self._waiters)
