@@ -115,7 +115,11 @@ class OutgoingEntry:
     is_chunk: bool = False
 
     def send_frame(self, producer_id: int) -> tuple[bytes, bytes]:
-        """Return the frame that sends it, in two pieces: the second is the payload itself."""
+        """Return the frame that sends it, in two pieces: the second is the payload itself.
+
+        Args:
+            producer_id: The producer's number on the connection.
+        """
         send = pb.CommandSend(
             producer_id=producer_id,
             sequence_id=self.sequence_id,
@@ -181,8 +185,8 @@ def copy_keys(
 
 def compressed(payload: bytes, metadata: pb.MessageMetadata, compression: CompressionType) -> bytes:
     """Return the payload as it is sent, and write into the metadata how it is compressed."""
-    if compression is CompressionType.NONE:
-        return payload
+    if compression is CompressionType.NONE or not payload:
+        return payload  # The C++ client cannot read an empty payload that ZLib has compressed.
     metadata.compression = pb.CompressionType.ValueType(compression.value)
     metadata.uncompressed_size = len(payload)
     return compress(compression, payload)

@@ -17,7 +17,12 @@ from client.connection.errors import (
     RequestTooLargeError,
     TooManyPendingRequestsError,
 )
-from client.exceptions import ConnectError, PulsarException, ServerResponseError
+from client.exceptions import (
+    ConnectError,
+    ErrorGettingAuthenticationData,
+    PulsarException,
+    ServerResponseError,
+)
 from proto.errors import RemoteProtocolError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -390,6 +395,41 @@ async def test_credentials_are_shown_in_connect_and_anew_at_a_challenge() -> Non
     assert (connect.connect.auth_method_name, connect.connect.auth_data) == ("token", b"word 1")
     shown = answer.authResponse.response
     assert (shown.auth_method_name, shown.auth_data) == ("token", b"word 2")
+
+
+class NoToken(Token):
+    """Credentials that cannot be had after so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def auth_data(self) -> bytes:
+        if self.asked == self.times:
+            raise ErrorGettingAuthenticationData("no word")
+        return super().auth_data()
+
+
+async def test_without_the_credentials_that_it_needs_a_client_does_not_connect() -> None:
+    # Given / When
+    server = Server(credentials=NoToken(0))
+    # Then
+    with pytest.raises(ErrorGettingAuthenticationData, match="no word"):
+        await server.cnx.ready()
+    assert server.wire.closed
+
+
+async def test_a_challenge_that_cannot_be_answered_ends_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    server = Server(credentials=NoToken(1)).accept()
+    # When
+    challenge = pb.CommandAuthChallenge(server_version="x")
+    server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
+    # Then
+    assert server.wire.closed
+    assert "which asks for new credentials: no word" in caplog.text
 
 
 async def test_a_challenge_without_credentials_ends_the_connection() -> None:
