@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 Entry = tuple[int, int]
 """A ledger and an entry in it: what a broker counts."""
+MOST_ENTRIES = 100_000
+"""Entries that wait; one more, and the oldest falls due at once."""
 
 
 class DueTimes:
@@ -50,6 +52,10 @@ class DueTimes:
         if entry in self._step_of:
             return
         step = int((self._clock.now() + delay_seconds) / self._step_seconds) + 1
+        if len(self._step_of) >= MOST_ENTRIES:
+            oldest = next(iter(self._step_of))
+            self.remove(oldest)
+            self._on_due([oldest])
         self._step_of[entry] = step
         if (entries := self._steps.get(step)) is None:
             entries = self._steps[step] = {}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ConsumerKeySharedPolicy,
         NegativeAckBackoff,
     )
+    from client.messages.message import Message
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""
@@ -31,12 +32,8 @@ LEAST_UNACKED_TIMEOUT_MS = 10_000
 class ConsumerSchema(Protocol):
     """A schema, as far as a consumer needs it."""
 
-    def decode(self, data: bytes) -> Any:  # noqa: ANN401 - what a schema gives only it knows
-        """Return the value that a payload stands for.
-
-        Raises:
-            Exception: The payload does not fit; which exception, each schema decides.
-        """
+    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - a schema's own values
+        """Return the value of a message, which has one."""
 
     def schema_info(self) -> pb.Schema | None:
         """Return what the broker is told; None for plain bytes."""
