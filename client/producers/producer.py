@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from client.messages.message_id import MessageId
     from client.producers.options import ProducerOptions
     from client.producers.statistics import ProducerStatistics
-    from limiter.clock import Clock
 
 ONLY_HERE = "__local__"
 """The cluster that a message names which is not to be replicated."""
@@ -78,14 +77,16 @@ class Producer:
     Args:
         sending: The producer of the topic.
         options: The program's choices.
-        clock: Where ``deliver_after`` counts from.
+        context: Forgets the producer when it is closed; its clock is where ``deliver_after``
+            counts from.
     """
 
-    def __init__(self, sending: Sending, options: ProducerOptions, clock: Clock) -> None:
+    def __init__(self, sending: Sending, options: ProducerOptions, context: ClientContext) -> None:
         self._sending = sending
+        self._parts = context.parts
         self._schema = options.schema
         self._waits = options.waits
-        self._clock = clock
+        self._clock = context.clock
 
     async def __aenter__(self) -> Self:
         return self
@@ -252,6 +253,7 @@ class Producer:
 
         Once more is harmless.
         """
+        self._parts.discard(self)
         await self._sending.close()
 
     def topic(self) -> str:
@@ -300,4 +302,4 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
     except BaseException:
         await sending.close()
         raise
-    return Producer(sending, options, context.clock)
+    return Producer(sending, options, context)
