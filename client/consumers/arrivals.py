@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from client.messages.chunks import ChunkAssembly
@@ -167,10 +168,8 @@ class Arrivals:
                 self._task = None
 
     async def _uncompress_in_thread(self, entry: Entry) -> None:
-        try:
+        with suppress(BrokenEntryError):  # Taking it fails in the same way, where it is counted.
             await asyncio.get_running_loop().run_in_executor(None, entry.uncompress)
-        except BrokenEntryError:
-            pass  # Taking it fails in the same way, where its count is known.
 
     def clear(self) -> None:
         """Drop everything that is not in the queue: it comes again."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from client.exceptions import InvalidConfiguration
+from client.memory.receiver_queues import ReceiverQueuePolicy
 from client.messages.enums import (
     ConsumerCryptoFailureAction,
     ConsumerType,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""
+QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
 
 
 class ConsumerSchema(Protocol):
@@ -165,6 +167,11 @@ class ConsumerOptions:
         if self.receiver_queue_size < 0:
             raise InvalidConfiguration(
                 f"receiver_queue_size is {self.receiver_queue_size}: it must not be negative"
+            )
+        if self.receiver_queue_policy not in QUEUE_POLICIES:
+            raise InvalidConfiguration(
+                f"receiver_queue_policy is {self.receiver_queue_policy!r:.40}: it is one of"
+                f" {', '.join(QUEUE_POLICIES)}"
             )
         if self.retry_enabled and self.dead_letter_policy is None:
             raise InvalidConfiguration("retry_enabled needs a dead_letter_policy")
