@@ -19,12 +19,15 @@ from client.messages.enums import (
     CompressionType,
     ConsumerCryptoFailureAction,
     ConsumerType,
+    HashingScheme,
     InitialPosition,
     PartitionsRoutingMode,
     ProducerAccessMode,
     RegexSubscriptionMode,
 )
 from client.messages.message_id import MessageId
+from client.producers.options import ProducerOptions
+from client.producers.producer import open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
@@ -185,6 +188,7 @@ class Client(PulsarClient):
         access_mode: ProducerAccessMode = ProducerAccessMode.Shared,
         message_router: Callable[[Message, int], int] | None = None,
         *,
+        hashing_scheme: HashingScheme = HashingScheme.BoostHash,
         interceptors: Sequence[ProducerInterception] = (),
     ) -> Producer:
         """Return a producer that is attached to a topic, or to all of its partitions.
@@ -197,9 +201,6 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: It cannot be attached, or not with these arguments.
         """
-        from client.producers.options import ProducerOptions
-        from client.producers.producer import open_producer
-
         self._check_open()
         options = ProducerOptions(
             producer_name=producer_name,
@@ -217,12 +218,13 @@ class Client(PulsarClient):
             chunking_enabled=chunking_enabled,
             message_routing_mode=message_routing_mode,
             lazy_start_partitioned_producers=lazy_start_partitioned_producers,
-            properties=properties or {},
+            properties=properties,
             batching_type=batching_type,
             encryption_key=encryption_key,
             crypto_key_reader=crypto_key_reader,
             access_mode=access_mode,
             message_router=message_router,
+            hashing_scheme=hashing_scheme,
             interceptors=interceptors,
         )
         return await self._kept(await open_producer(self._context, full_name(topic), options))

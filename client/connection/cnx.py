@@ -140,6 +140,10 @@ class ClientCnx(Connection):
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
         self._arm_keep_alive()
 
+    def tls_failed(self, error: RemoteProtocolError) -> None:
+        """Tell those who wait for the handshake."""
+        self._fail(ConnectError(f"{self.peer}: {error}"))
+
     async def ready(self) -> None:
         """Wait until the server accepted the connection.
 

@@ -61,7 +61,7 @@ class BatchBuilder:
     def build(self, producer: SendingProducer, publish_time: int) -> OutgoingEntry:
         """Return the entry of all messages, of which there is one at least.
 
-        See ``compression.takes_long``.
+        See ``compression.compressing_takes_long``.
         """
         first = self._first
         if first is None:

@@ -17,7 +17,7 @@ _CHUNK_ID_BYTES = 12
 class ChunkedMessage:
     """A message, compressed, and cut as late as possible into entries that the broker takes.
 
-    One that fits is sent as any other. See ``compression.takes_long``.
+    One that fits is sent as any other. See ``compression.compressing_takes_long``.
 
     Args:
         message: The message.

@@ -1,7 +1,7 @@
 """Compresses and decompresses payloads as Pulsar's clients do: raw blocks, no frames of sizes.
 
-Decompression never takes more memory than the size that was announced, and an announced size that
-so few bytes cannot make is refused before any memory is taken.
+Decompression takes as much memory as was announced (twice, while it is copied) and never more, and
+an announced size that so few bytes cannot become is refused before any memory is taken.
 """
 
 from __future__ import annotations
@@ -27,45 +27,60 @@ class _Codec(NamedTuple):
 
     Attributes:
         compress: Makes bytes smaller.
-        decompress_into: Fills a buffer, and returns how much it wrote.
+        decompress: Returns as many bytes as were announced, or fewer; more is an error.
         most_bytes_of_one: Bytes that one compressed byte can become at most.
-        unhurried_bytes: From so many bytes on compression takes several milliseconds.
+        slow_bytes: So many bytes take several milliseconds to compress.
+        slow_uncompressed_bytes: So many bytes take several milliseconds to decompress.
     """
 
     compress: Callable[[bytes], bytes]
-    decompress_into: Callable[[bytes, bytearray], int]
+    decompress: Callable[[bytes, int], bytes]
     most_bytes_of_one: int
-    unhurried_bytes: int
+    slow_bytes: int
+    slow_uncompressed_bytes: int
 
 
-def _zlib_into(data: bytes, buffer: bytearray) -> int:
+def _by_cramjam(
+    decompress_into: Callable[[bytes, bytearray], int],
+) -> Callable[[bytes, int], bytes]:
+    def decompress(data: bytes, size_bytes: int) -> bytes:
+        buffer = bytearray(size_bytes)
+        del buffer[decompress_into(data, buffer) :]
+        return bytes(buffer)
+
+    return decompress
+
+
+def _by_zlib(data: bytes, size_bytes: int) -> bytes:
     stream = zlib.decompressobj()
-    found = stream.decompress(data, len(buffer) + 1)
-    if not stream.eof or len(found) > len(buffer):
-        raise zlib.error("it has another size than was announced, or it is cut short")
-    buffer[:] = found
-    return len(found)
+    found = stream.decompress(data, size_bytes + 1)  # No limit is what 0 would mean.
+    if not stream.eof or len(found) > size_bytes:
+        raise zlib.error("it has more bytes than it announces, or is cut short")
+    return found
 
 
 _CODECS = {
     CompressionType.LZ4.value: _Codec(
         lambda data: bytes(cramjam.lz4.compress_block(data, store_size=False)),
-        cramjam.lz4.decompress_block_into,
+        _by_cramjam(cramjam.lz4.decompress_block_into),
         255,
+        2_000_000,
         4_000_000,
     ),
-    CompressionType.ZLib.value: _Codec(zlib.compress, _zlib_into, 1_032, 100_000),
+    CompressionType.ZLib.value: _Codec(zlib.compress, _by_zlib, 1_032, 100_000, 1_000_000),
     CompressionType.ZSTD.value: _Codec(
         lambda data: bytes(cramjam.zstd.compress(data)),
-        cramjam.zstd.decompress_into,
-        40_000,
-        1_000_000,
+        _by_cramjam(cramjam.zstd.decompress_into),
+        44_000,
+        500_000,
+        4_000_000,
     ),
     CompressionType.SNAPPY.value: _Codec(
         lambda data: bytes(cramjam.snappy.compress_raw(data)),
-        cramjam.snappy.decompress_raw_into,
-        64,
+        _by_cramjam(cramjam.snappy.decompress_raw_into),
+        22,
         4_000_000,
+        8_000_000,
     ),
 }
 _SMALLEST_ALLOWANCE = 64
@@ -73,17 +88,22 @@ _SMALLEST_ALLOWANCE = 64
 
 
 def compress(compression: CompressionType, data: bytes) -> bytes:
-    """Return a payload as it is sent; see ``takes_long``."""
+    """Return a payload as it is sent; see ``compressing_takes_long``."""
     if compression is CompressionType.NONE:
         return data
     return _CODECS[compression.value].compress(data)
 
 
-def takes_long(compression: CompressionType, size_bytes: int) -> bool:
+def compressing_takes_long(compression: CompressionType, size_bytes: int) -> bool:
     """Tell whether ``compress`` would hold an event loop: a thread should do it."""
-    if compression is CompressionType.NONE:
-        return False
-    return size_bytes >= _CODECS[compression.value].unhurried_bytes
+    codec = _CODECS.get(compression.value)
+    return codec is not None and size_bytes >= codec.slow_bytes
+
+
+def decompressing_takes_long(compression: int, size_bytes: int) -> bool:
+    """Tell whether ``decompress`` would hold an event loop; the size is the uncompressed one."""
+    codec = _CODECS.get(compression)
+    return codec is not None and size_bytes >= codec.slow_uncompressed_bytes
 
 
 def decompress(compression: int, data: bytes, size_bytes: int) -> bytes:
@@ -105,13 +125,12 @@ def decompress(compression: int, data: bytes, size_bytes: int) -> bytes:
         raise BrokenEntryError(
             _WRONG_SIZE, f"{len(data)} bytes cannot become the {size_bytes} that they announce"
         )
-    buffer = bytearray(size_bytes)
     try:
-        found = codec.decompress_into(data, buffer)
+        found = codec.decompress(data, size_bytes)
     except (cramjam.DecompressionError, zlib.error) as error:
         raise BrokenEntryError(_BROKEN, f"a payload cannot be decompressed: {error}") from None
-    if found != size_bytes:
+    if len(found) != size_bytes:
         raise BrokenEntryError(
-            _WRONG_SIZE, f"a payload announces {size_bytes} bytes, and has {found}"
+            _WRONG_SIZE, f"a payload announces {size_bytes} bytes, and has {len(found)}"
         )
-    return bytes(buffer)
+    return found

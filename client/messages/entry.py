@@ -10,10 +10,11 @@ import google_crc32c
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
-from client.messages.compression import decompress
+from client.messages.compression import decompress, decompressing_takes_long
 from client.messages.errors import BrokenEntryError
 from client.messages.message import EntryHead, Message
 from proto.frames import command_size_in
+from proto.parsing.broken_text import mended
 
 if TYPE_CHECKING:
     from client.messages.message import Decoding
@@ -23,13 +24,15 @@ MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
 """Bytes that an entry may become when it is decompressed."""
 MOST_AT_ONCE = 1_000
 """Messages of a batch that are read in a few milliseconds."""
+MOST_MENDED_BYTES = 8_192
+"""Bytes of metadata with broken texts that are read at once: each takes a microsecond."""
 
+_SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
 _LENGTH = struct.Struct(">I")
 _BROKER_METADATA_MAGIC = b"\x0e\x02"
 _CHECKSUM_MAGIC = b"\x0e\x01"
 _MAGIC_BYTES = 2
 _HEADER_BYTES = _MAGIC_BYTES + _LENGTH.size
-_SIZE_TAG, _SEQUENCE_TAG, _MORE = 0x18, 0x40, 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,14 @@ class Entry:
         return metadata.uncompressed_size if metadata.compression else len(self.payload)
 
     @property
+    def takes_long(self) -> bool:
+        """Whether ``uncompress`` would hold an event loop: a thread should call it first."""
+        metadata = self.head.metadata
+        return self._uncompressed is None and decompressing_takes_long(
+            metadata.compression, metadata.uncompressed_size
+        )
+
+    @property
     def left(self) -> int:
         """Messages that were not read yet."""
         return max(1, self.head.batch_size) - self._next_index
@@ -123,8 +134,10 @@ class Entry:
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
         """Read the next messages; those that were acknowledged already are left out.
 
+        Texts that are not UTF-8 are mended, as a broker mends them.
+
         Args:
-            most: Look at so many of a batch's messages; ``left`` tells of the rest.
+            most: Look at so many of a batch's messages, or fewer; ``left`` tells of the rest.
 
         Raises:
             BrokenEntryError: It is damaged; what was taken before is right.
@@ -136,7 +149,7 @@ class Entry:
             return [Message(self.head, None, payload, -1)]
         try:
             messages = self._split(payload, min(self._next_index + most, self.head.batch_size))
-        except (struct.error, IndexError, DecodeError):
+        except (struct.error, DecodeError):
             raise _broken_batch(self.head) from None
         if not self.left:
             if self._at != len(payload):
@@ -146,39 +159,34 @@ class Entry:
 
     def _split(self, payload: bytes, stop: int) -> list[Message]:
         head, bits, length_at = self.head, self._left_bits, _LENGTH.unpack_from
+        parse = pb.SingleMessageMetadata.FromString
         at, end = self._at, len(payload)
         messages: list[Message] = []
+        mended_bytes = 0
         for index in range(self._next_index, stop):
             (size,) = length_at(payload, at)
-            start = at + 4
+            start = at + _LENGTH.size
             at = start + size
             single = payload[start:at]
-            wanted = True
-            # The usual message says its size and number alone.
-            if (
-                single[0] == _SIZE_TAG
-                and (count := single[1]) < _MORE
-                and (size == 2 or single[2] == _SEQUENCE_TAG)
-            ):
-                pass
-            elif (
-                single[0] == _SIZE_TAG
-                and single[2] < _MORE
-                and (size == 3 or single[3] == _SEQUENCE_TAG)
-            ):
-                count = single[1] & 0x7F | single[2] << 7
-            else:
-                parsed = pb.SingleMessageMetadata.FromString(single)
-                count, wanted = parsed.payload_size, not parsed.compacted_out
-            start, at = at, at + count
+            try:
+                parsed = parse(single)
+            except DecodeError:
+                single = mended(single, _SINGLE)
+                parsed = parse(single)
+                mended_bytes += size
+            start, at = at, at + parsed.payload_size
             if not start <= at <= end:
-                raise IndexError
+                raise _broken_batch(head)
             if bits is not None and not _is_left(bits, index):
                 continue
-            if wanted:
-                messages.append(Message(head, single, payload[start:at], index))
-            else:
+            if parsed.compacted_out:
                 self.spare_permits += 1
+            else:
+                # Its bytes take a tenth of the memory of what was read of them.
+                messages.append(Message(head, single, payload[start:at], index))
+            if mended_bytes > MOST_MENDED_BYTES:
+                stop = index + 1
+                break
         self._at, self._next_index = at, stop
         return messages
 
@@ -223,7 +231,12 @@ def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, byt
         end = _LENGTH.size + size
         if end > len(checked):
             raise _broken_metadata()
-        return pb.MessageMetadata.FromString(checked[_LENGTH.size : end]), checked[end:]
+        metadata = checked[_LENGTH.size : end]
+        try:
+            return pb.MessageMetadata.FromString(metadata), checked[end:]
+        except DecodeError:
+            metadata = mended(metadata, pb.MessageMetadata.DESCRIPTOR)
+            return pb.MessageMetadata.FromString(metadata), checked[end:]
     except (struct.error, DecodeError):
         raise _broken_metadata() from None
 

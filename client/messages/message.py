@@ -97,7 +97,7 @@ class Message:
         self, entry: EntryHead, single: bytes | None, payload: bytes, batch_index: int
     ) -> None:
         self.entry = entry
-        self._single: bytes | pb.SingleMessageMetadata | None = single
+        self._single = single
         self._payload = payload
         self._batch_index = batch_index
 
@@ -192,12 +192,9 @@ class Message:
 
     def _own(self) -> pb.SingleMessageMetadata | pb.MessageMetadata:
         """Return what is said of this message alone."""
-        single = self._single
-        if single is None:
+        if self._single is None:
             return self.entry.metadata
-        if isinstance(single, bytes):
-            single = self._single = pb.SingleMessageMetadata.FromString(single)
-        return single
+        return pb.SingleMessageMetadata.FromString(self._single)
 
     def __repr__(self) -> str:
         return f"<Message {self.message_id()} of {self.topic_name()}, {self.size_bytes} bytes>"

@@ -140,7 +140,7 @@ class OutgoingEntry:
 def message_entry(
     message: OutgoingMessage, producer: SendingProducer, publish_time: int
 ) -> OutgoingEntry:
-    """Return the entry of one message, in no batch; see ``compression.takes_long``."""
+    """Return the entry of one message, in no batch; see ``compression.compressing_takes_long``."""
     metadata = metadata_of(message, producer, publish_time)
     payload = compressed(message.payload or b"", metadata, producer.compression)
     number = message.sequence_id

@@ -43,9 +43,7 @@ def producer_command(
     return command
 
 
-async def attach_producer(
-    cnx: ClientCnx, command: pb.CommandProducer
-) -> pb.CommandProducerSuccess:
+async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.CommandProducerSuccess:
     """Return the broker's answer; for exclusive access, when it is the producer's turn.
 
     Raises:

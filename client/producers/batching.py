@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from client.messages.batch import BatchBuilder
 from client.messages.enums import BatchingType
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from client.producers.options import ProducerOptions
     from client.producers.pending_message import PendingMessage
 
@@ -45,10 +48,13 @@ class OpenBatches:
     def __len__(self) -> int:
         return self._count
 
+    def __iter__(self) -> Iterator[PendingMessage]:
+        return chain.from_iterable(batch.messages for batch in self._batches.values())
+
     @property
     def first_serial(self) -> int:
         """The serial of the first message in them; there is one."""
-        return next(iter(self._batches.values())).messages[0].serial
+        return next(iter(self)).serial
 
     @property
     def full(self) -> bool:

@@ -1,51 +1,37 @@
-"""Parts of a message that is larger than the broker takes."""
+"""Progress of a message that is sent in several entries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from client.messages.chunked_message import ChunkedMessage
+    from client.messages.message_id import MessageId
 
 
 @dataclass(slots=True)
 class Chunks:
-    """One message's parts, cut off one at a time: what was cut off is in a frame already.
+    """One message's parts.
 
     Attributes:
-        body: The payload, compressed if it is to be.
-        chunk_bytes: Bytes of each part but the last.
-        uuid: Names the message in the metadata of its parts.
-        sent: How many parts were cut off.
-        answered: How many the broker has answered for.
-        first: Ledger and entry of the first part, once it is known.
+        message: Cuts them.
+        sent: How many became entries.
+        answered: How many the broker has.
+        first: The first one's id, once the broker has it.
     """
 
-    body: bytes
-    chunk_bytes: int
-    uuid: str
+    message: ChunkedMessage
     sent: int = 0
     answered: int = 0
-    first: tuple[int, int] | None = None
-    total_bytes: int = 0
-    count: int = 0
-
-    def __post_init__(self) -> None:
-        self.total_bytes = len(self.body)
-        self.count = -(-self.total_bytes // self.chunk_bytes)
+    first: MessageId | None = None
 
     @property
-    def all_sent(self) -> bool:
-        """True if no part is left to be cut off."""
-        return self.sent == self.count
+    def left(self) -> int:
+        """How many are to be sent still."""
+        return self.message.chunk_count - self.sent
 
     @property
     def all_answered(self) -> bool:
         """True if the broker has every part."""
-        return self.answered == self.count
-
-    def next_part(self) -> bytes:
-        """Return the next part."""
-        start = self.sent * self.chunk_bytes
-        part = self.body[start : start + self.chunk_bytes]
-        self.sent += 1
-        if self.all_sent:
-            self.body = b""  # The parts in the frames are all that is needed now.
-        return part
+        return self.answered == self.message.chunk_count

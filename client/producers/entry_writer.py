@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from client.exceptions import MessageTooBig
-from client.messages.compression import compress
-from client.messages.outgoing import OutgoingEntry, SendingProducer, message_entry, metadata_of
+from client.messages.chunked_message import ChunkedMessage
+from client.messages.outgoing import message_entry
 from client.producers.chunking import Chunks
 from client.producers.pending_entries import PendingEntry
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from client.messages.batch import BatchBuilder
+    from client.messages.outgoing import OutgoingEntry, SendingProducer
     from client.producers.pending_message import PendingMessage
     from limiter.clock import Clock
 
@@ -51,29 +52,19 @@ class EntryWriter:
             return self.single(messages[0])
         return self._pending(batch.build(self.producer, self._clock.wall_ms()), messages)
 
-    def chunks(self, message: PendingMessage) -> Chunks | None:
-        """Return a message in parts, or None if it needs none.
+    def chunks(self, message: PendingMessage) -> Chunks:
+        """Return the parts of a message; one that fits has a single one.
 
-        Only the payload is held against the limit: the metadata stands in the padding that a
-        broker allows above it.
+        Raises:
+            MessageTooBig: Its properties leave no room for a part.
         """
-        body = compress(self.producer.compression, message.payload or b"")
-        if len(body) <= self.max_message_bytes:
-            return None
-        uuid = f"{self.producer.producer_name}-{message.sequence_id}"
-        return Chunks(body, self.max_message_bytes, uuid)
+        now = self._clock.wall_ms()
+        return Chunks(ChunkedMessage(message, self.producer, now, self.max_message_bytes))
 
     def next_chunk(self, message: PendingMessage, chunks: Chunks) -> PendingEntry:
         """Return the next part of a message."""
-        metadata = metadata_of(message, self.producer, self._clock.wall_ms())
-        metadata.uuid, metadata.chunk_id = chunks.uuid, chunks.sent
-        metadata.num_chunks_from_msg = chunks.count
-        metadata.total_chunk_msg_size = chunks.total_bytes
-        metadata.compression = self.producer.compression.value
-        metadata.uncompressed_size = message.size_bytes
-        number = message.sequence_id
-        part = chunks.next_part()
-        entry = OutgoingEntry(metadata.SerializeToString(), part, number, number, is_chunk=True)
+        entry = chunks.message.entry(chunks.sent)
+        chunks.sent += 1
         return self._pending(entry, (message,), chunks)
 
     def _pending(

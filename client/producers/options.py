@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from client.exceptions import InvalidConfiguration, OperationNotSupported
 from client.messages.enums import (
     BatchingType,
     CompressionType,
+    HashingScheme,
     PartitionsRoutingMode,
     ProducerAccessMode,
 )
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import proto.PulsarApi_pb2 as pb
+    from client.messages.message import Message
 
 
 class ProducerSchema(Protocol):
@@ -59,6 +61,8 @@ class ProducerOptions:
         properties: Told to the broker, and shown in its statistics.
         batching_type: Whether the messages of a batch share their key.
         access_mode: Whether the topic may have other producers.
+        hashing_scheme: Finds the partition of a key; not the official client's to choose, whose
+            default this is.
         message_router: Chooses the partition of each message, among so many.
         interceptors: Called for each message, in order.
         encryption_key: Refused: this client does not encrypt.
@@ -84,10 +88,11 @@ class ProducerOptions:
     chunking_enabled: bool = False
     message_routing_mode: PartitionsRoutingMode = PartitionsRoutingMode.RoundRobinDistribution
     lazy_start_partitioned_producers: bool = False
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] | None = None
     batching_type: BatchingType = BatchingType.Default
     access_mode: ProducerAccessMode = ProducerAccessMode.Shared
-    message_router: Callable[[Any, int], int] | None = None
+    hashing_scheme: HashingScheme = HashingScheme.BoostHash
+    message_router: Callable[[Message, int], int] | None = None
     interceptors: Sequence[Any] = ()
     encryption_key: str | None = None
     crypto_key_reader: object | None = None
@@ -101,7 +106,9 @@ class ProducerOptions:
         for name, least in _LEAST.items():
             number = getattr(self, name)
             if not isinstance(number, int) or number < least:
-                raise InvalidConfiguration(f"{name} is a number from {least} on, not {number!r:.50}")
+                raise InvalidConfiguration(
+                    f"{name} is a number from {least} on, not {number!r:.50}"
+                )
 
     @property
     def waits(self) -> bool:

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from client.connection.cnx import ClientCnx
     from client.producers.chunking import Chunks
@@ -54,6 +54,9 @@ class PendingEntries:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def __iter__(self) -> Iterator[PendingEntry]:
+        return iter(self._entries)
 
     @property
     def first(self) -> PendingEntry | None:

@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 class PendingMessage(OutgoingMessage):
     """One message on its way.
 
-    Attributes:
+    Args:
+        payload: Its bytes; None for a null value.
+        sequence_id: Its number; -1 lets the producer count.
         result: The program's: the message's id, or why there is none.
         waits: Whether it stands in line for its place and memory, or fails.
+
+    Attributes:
+        result: As given.
+        waits: As given.
         placed: Whether it has a place in the queue that no entry of it has taken over.
         reservation: Its memory, from admission until the broker answered or it failed.
         chunks: Its parts, once it is being sent in several.
@@ -28,11 +34,25 @@ class PendingMessage(OutgoingMessage):
         created_at: When it was given.
     """
 
-    __slots__ = ("chunks", "created_at", "placed", "reservation", "result", "serial", "waits")
-    result: asyncio.Future[MessageId]
+    __slots__ = (
+        "chunks",
+        "created_at",
+        "placed",
+        "reservation",
+        "result",
+        "serial",
+        "waits",
+    )
 
-    def prepare(self, result: asyncio.Future[MessageId], *, waits: bool) -> None:
-        """Begin, before it is given to a producer."""
+    def __init__(
+        self,
+        payload: bytes | None,
+        sequence_id: int,
+        result: asyncio.Future[MessageId],
+        *,
+        waits: bool,
+    ) -> None:
+        super().__init__(payload, sequence_id)
         self.result = result
         self.waits = waits
         self.placed = False
