@@ -176,3 +176,41 @@ class ReceiverQueues:
         )
         self._by_bytes[queue] = None
         return queue
+
+
+def receiver_queue_for(
+    queues: ReceiverQueues,
+    consumer: Granting,
+    *,
+    policy: ReceiverQueuePolicy = ReceiverQueuePolicy.BYTES,
+    max_size: int,
+    batch_receive_messages: int = 0,
+    until_acknowledged: bool = False,
+) -> ReceiverQueue:
+    """Return the queue of a consumer of one topic; its ``close`` is the caller's duty.
+
+    By bytes means fixed without a limit, and for a size of 0.
+
+    Args:
+        queues: The client's.
+        consumer: Whose queue it is.
+        policy: How large it is.
+        max_size: The most messages it may have; 0 for one whenever the application asks.
+        batch_receive_messages: How many messages ``batch_receive`` waits for at most; 0 if never.
+        until_acknowledged: Count messages until they are acknowledged, not until they are taken.
+    """
+    options = QueueOptions(policy, max_size, batch_receive_messages, until_acknowledged)
+    return queues.open(consumer, options)
+
+
+def topics_queue_for(
+    queues: ReceiverQueues,
+    *,
+    policy: ReceiverQueuePolicy = ReceiverQueuePolicy.BYTES,
+    max_size: int,
+    batch_receive_messages: int = 0,
+    until_acknowledged: bool = False,
+) -> TopicsQueue:
+    """Return the queues of a consumer of several topics; arguments as for one."""
+    options = QueueOptions(policy, max_size, batch_receive_messages, until_acknowledged)
+    return queues.open_topics(options)
