@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from client.messages.chunks import ChunkAssembly
-from client.messages.compression import takes_long
+from client.messages.compression import decompressing_takes_long
 from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry, EntrySource, read_entry
-from client.messages.enums import CompressionType
 from client.messages.errors import BrokenEntryError
 
 if TYPE_CHECKING:
@@ -201,10 +200,4 @@ def _held_bytes(entry: Entry) -> int:
 
 
 def _takes_long(entry: Entry) -> bool:
-    kind = entry.head.metadata.compression
-    if not kind or kind not in _KINDS:
-        return False
-    return takes_long(_KINDS[kind], entry.uncompressed_bytes)
-
-
-_KINDS: dict[int, CompressionType] = {one.value: one for one in CompressionType}
+    return decompressing_takes_long(entry.head.metadata.compression, entry.uncompressed_bytes)

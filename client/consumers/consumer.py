@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 from typing import TYPE_CHECKING, Self
 
@@ -26,6 +25,7 @@ from client.exceptions import (
     Timeout,
     TopicTerminated,
 )
+from client.interceptors import ConsumerInterceptors
 from client.messages.enums import ConsumerType
 from client.messages.message import Message
 from client.messages.message_id import MessageId
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from client.consumers.options import ConsumerOptions
     from client.context import ClientContext
-
-logger = logging.getLogger(__name__)
 
 _DEFAULT_BATCH = ConsumerBatchReceivePolicy()
 _SHARED = (ConsumerType.Shared, ConsumerType.KeyShared)
@@ -63,7 +61,7 @@ class Consumer:
         self._inbox = topics.inbox
         self._name = name
         self._options = topics.options
-        self._interceptors = topics.options.interceptors
+        self._interceptors = ConsumerInterceptors(topics.options.interceptors)
         topics.on_redelivering = self._redelivering
         self._listening: Listening | None = None
         if topics.options.message_listener is not None:
@@ -115,7 +113,7 @@ class Consumer:
         message = self._inbox.take()
         if message is None:
             message = await self._inbox.receive()
-        return self._before_consume(message) if self._interceptors else message
+        return self._interceptors.before_consume(self, message) if self._interceptors else message
 
     def receive_nowait(self) -> Message | None:
         """Return the next message; None if none is there.
@@ -131,7 +129,7 @@ class Consumer:
                 raise self._inbox.ended
             self._inbox.tell_sources()
             return None
-        return self._before_consume(message) if self._interceptors else message
+        return self._interceptors.before_consume(self, message) if self._interceptors else message
 
     async def batch_receive(self) -> list[Message]:
         """Return several messages, as the batch receive policy says; none if its time is up.
@@ -145,7 +143,7 @@ class Consumer:
         most = max(1, self._options.receiver_queue_size)
         messages = await self._inbox.receive_batch(policy, most)
         if self._interceptors:
-            return [self._before_consume(message) for message in messages]
+            return [self._interceptors.before_consume(self, message) for message in messages]
         return messages
 
     def _check_no_listener(self) -> None:
@@ -192,7 +190,7 @@ class Consumer:
         message_id = message if isinstance(message, MessageId) else message.message_id()
         receipt = self._topics.topic_of(message_id).acknowledge(message_id)
         if self._interceptors:
-            self._intercept("on_acknowledge", message_id, None)
+            self._interceptors.on_acknowledge(self, message_id)
         return receipt
 
     async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
@@ -209,7 +207,7 @@ class Consumer:
         message_id = message if isinstance(message, MessageId) else message.message_id()
         receipt = self._topics.topic_of(message_id).acknowledge_cumulative(message_id)
         if self._interceptors:
-            self._intercept("on_acknowledge_cumulative", message_id, None)
+            self._interceptors.on_acknowledge_cumulative(self, message_id)
         if receipt is not None:
             await asyncio.shield(receipt)
 
@@ -328,8 +326,7 @@ class Consumer:
             if self._listening is not None:
                 await self._listening.close()
         if was_open:
-            for interceptor in self._interceptors:
-                interceptor.close()
+            self._interceptors.on_close()
 
     # -- what it is ---------------------------------------------------------------------------
 
@@ -375,27 +372,11 @@ class Consumer:
             dead_letters=letters.sent if letters is not None else 0,
         )
 
-    # -- interceptors -------------------------------------------------------------------------
-
-    def _before_consume(self, message: Message) -> Message:
-        for interceptor in self._interceptors:
-            try:
-                message = interceptor.before_consume(self, message)
-            except Exception:
-                logger.exception("before_consume of an interceptor failed")
-        return message
-
-    def _intercept(self, method: str, *arguments: object) -> None:
-        for interceptor in self._interceptors:
-            try:
-                getattr(interceptor, method)(self, *arguments)
-            except Exception:
-                logger.exception("%s of an interceptor failed", method)
-
     def _redelivering(self, ids: Sequence[MessageId], timed_out: bool) -> None:
-        if self._interceptors:
-            method = "on_ack_timeout_send" if timed_out else "on_negative_acks_send"
-            self._intercept(method, set(ids))
+        if timed_out:
+            self._interceptors.on_ack_timeout_send(self, ids)
+        else:
+            self._interceptors.on_negative_acks_send(self, ids)
 
 
 async def open_consumer(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ConsumerKeySharedPolicy,
         NegativeAckBackoff,
     )
+    from client.interceptors import ConsumerInterceptor
     from client.messages.message import Message
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
@@ -39,33 +40,6 @@ class ConsumerSchema(Protocol):
 
     def schema_info(self) -> pb.Schema | None:
         """Return what the broker is told; None for plain bytes."""
-
-
-class ConsumerInterception(Protocol):
-    """A consumer's interceptor; Java's names. What one of its methods raises is logged."""
-
-    def before_consume(self, consumer: Any, message: Any) -> Any:  # noqa: ANN401 - see above
-        """Return the message that the program gets."""
-
-    def on_acknowledge(self, consumer: Any, message_id: Any, error: Exception | None) -> None:  # noqa: ANN401
-        """Learn of an acknowledgement."""
-
-    def on_acknowledge_cumulative(
-        self,
-        consumer: Any,  # noqa: ANN401
-        message_id: Any,  # noqa: ANN401
-        error: Exception | None,
-    ) -> None:
-        """Learn of a cumulative acknowledgement."""
-
-    def on_negative_acks_send(self, consumer: Any, message_ids: Any) -> None:  # noqa: ANN401
-        """Learn that messages are sent again for negative acknowledgements."""
-
-    def on_ack_timeout_send(self, consumer: Any, message_ids: Any) -> None:  # noqa: ANN401
-        """Learn that messages are sent again since they were not acknowledged in time."""
-
-    def close(self) -> None:
-        """Learn that the consumer is closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +129,7 @@ class ConsumerOptions:
     force_topic_creation: bool = True
     auto_update_partitions_seconds: float = 60
     expire_incomplete_chunks_seconds: float = 60
-    interceptors: tuple[ConsumerInterception, ...] = ()
+    interceptors: tuple[ConsumerInterceptor, ...] = ()
 
     def __post_init__(self) -> None:
         timeout = self.unacked_messages_timeout_ms
