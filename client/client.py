@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from client.authentication.authentication import Authentication
     from client.consumers.consumer import Consumer
-    from client.consumers.options import ConsumerInterception
+    from client.consumers.options import ConsumerInterceptor
     from client.consumers.policies import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
@@ -271,7 +271,7 @@ class Client(PulsarClient):
         force_topic_creation: bool = True,
         auto_update_partitions_seconds: float = 60,
         expire_incomplete_chunks_seconds: float = 60,
-        interceptors: Sequence[ConsumerInterception] = (),
+        interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer:
         """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
 

@@ -83,8 +83,9 @@ class Redelivery:
     def acknowledged_up_to(self, entry: Entry) -> None:
         """Forget an entry and those before it."""
         for times in (self._unacked, self._refused):
-            for earlier in [one for one in times if one <= entry]:
-                times.remove(earlier)
+            if len(times):
+                for earlier in [one for one in times if one <= entry]:
+                    times.remove(earlier)
 
     def clear(self) -> None:
         """Forget all: they come again."""

@@ -25,7 +25,6 @@ from client.exceptions import (
     Timeout,
     server_response_error,
 )
-from client.memory.receiver_queue import FixedReceiverQueue, ReceiverQueue
 from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
 from limiter.clock import deadline
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from client.consumers.inbox import Inbox
     from client.consumers.options import ConsumerOptions
     from client.context import ClientContext
+    from client.memory.receiver_queue import ReceiverQueue, TopicsQueue
     from client.messages.entry import Entry
     from client.messages.errors import BrokenEntryError
     from client.messages.message import EntryHead, Message
@@ -92,6 +92,7 @@ class TopicConsumer:
         options: Everything else; ``receiver_queue_size`` is this topic's share.
         inbox: Where its messages are waited for.
         owner: The consumer that it is a part of.
+        queues: Gives it its receiver queue.
         start: Where a subscription that is not durable begins.
 
     Attributes:
@@ -117,6 +118,7 @@ class TopicConsumer:
         options: ConsumerOptions,
         inbox: Inbox,
         owner: Owner,
+        queues: TopicsQueue,
         start: Position | None = None,
     ) -> None:
         self._context = context
@@ -146,9 +148,10 @@ class TopicConsumer:
         )
         self.received = Received(self)
         self.arrivals = Arrivals(self, context.clock, topic, options)
-        self.queue: ReceiverQueue = FixedReceiverQueue(self, options.receiver_queue_size)
+        self.queue: ReceiverQueue = queues.open(self, options.receiver_queue_size)
         self.acks = Acknowledgements(context.clock, self.consumer_id, options, self)
         self.redelivery = Redelivery(context.clock, options, self)
+        self._held: dict[Place, int] | None = {} if options.memory_until_acknowledged else None
         self._chunks: dict[Place, tuple[MessageId, ...]] = {}
         self._last_taken: tuple[EntryHead, int] | None = None
         self._newest: Place = (-1, -1)
@@ -267,6 +270,7 @@ class TopicConsumer:
         self._outstanding = 0
         self.arrivals.clear()
         self.received.clear()
+        self._release()
         self.is_active = None
 
     def _given_up(self, error: PulsarException) -> None:
@@ -288,10 +292,10 @@ class TopicConsumer:
         """See Arriving."""
         head = entry.head
         if self.acks.is_pending((head.ledger_id, head.entry_id)):
-            self.queue.taken(messages, size_bytes)
+            self.count_freed(messages, size_bytes)
         elif self.position is not None and self.position.skips_entry(head):
             self._acknowledge_unwanted([head.message_id()])
-            self.queue.taken(messages, size_bytes)
+            self.count_freed(messages, size_bytes)
         elif not self._owner.dead_letter(self, entry, messages, size_bytes):
             first = not self.received.queued
             self.received.append(entry, messages, size_bytes)
@@ -305,12 +309,13 @@ class TopicConsumer:
     def count_freed(self, messages: int, size_bytes: int) -> None:
         """See Arriving."""
         self.queue.taken(messages, size_bytes)
+        self.queue.acknowledged(size_bytes)
 
     def gone(self, messages: int, size_bytes: int) -> None:
         """See Receiving."""
         if messages or size_bytes:
             self._inbox.left(messages, size_bytes)
-            self.queue.taken(messages, size_bytes)
+            self.count_freed(messages, size_bytes)
 
     def broken(self, head: EntryHead, error: BrokenEntryError) -> None:
         """See Receiving."""
@@ -398,7 +403,16 @@ class TopicConsumer:
             self._remember_chunks(head)
         if self.redelivery.watches:
             self.redelivery.taken((head.ledger_id, head.entry_id))
+        if self._held is not None:
+            place = head.ledger_id, head.entry_id
+            self._held[place] = self._held.get(place, 0) + size_bytes
         return message
+
+    def _release(self, *places: Place) -> None:
+        """Count no more what the program had of these entries; of all, if none is named."""
+        if self._held:
+            for place in places or tuple(self._held):
+                self.queue.acknowledged(self._held.pop(place, 0))
 
     def _remember_chunks(self, head: EntryHead) -> None:
         if len(self._chunks) >= MOST_CHUNKED:
@@ -407,8 +421,11 @@ class TopicConsumer:
 
     def found_nothing(self) -> None:
         """See Source."""
-        if self._cnx is not None:
-            self.queue.found_nothing()
+        if self._cnx is None:
+            return
+        if self._outstanding > 0 and not self.queue.current_size:
+            return  # Who was cancelled asked for it already.
+        self.queue.found_nothing()
 
     def grant(self, permits: int) -> None:
         """See Granting."""
@@ -441,9 +458,10 @@ class TopicConsumer:
         if (chunks := self._chunks.pop(place, None)) is not None:
             for chunk in chunks:
                 self.acks.entry(chunk.entry)
-            self.redelivery.acknowledged(place)
-        elif self.acks.individual(message_id):
-            self.redelivery.acknowledged(place)
+        elif not self.acks.individual(message_id):
+            return self.acks.receipt()
+        self.redelivery.acknowledged(place)
+        self._release(place)
         return self.acks.receipt()
 
     def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
@@ -460,9 +478,16 @@ class TopicConsumer:
         if 0 <= index < message_id.batch_size - 1:
             place = place[0], place[1] - 1
         self.redelivery.acknowledged_up_to(place)
+        if self._held and (done := [one for one in self._held if one <= place]):
+            self._release(*done)
         if self._chunks:
             self._chunks = {one: ids for one, ids in self._chunks.items() if one > place}
         return self.acks.receipt()
+
+    def settle(self, message_id: MessageId) -> None:
+        """Acknowledge a message that went to another topic; it comes again if it is too late."""
+        if self.state is TopicConsumerState.OPEN:
+            self.acknowledge(message_id)
 
     def send_ack(self, ack: pb.CommandAck) -> None:
         """See AckLink."""
@@ -507,6 +532,7 @@ class TopicConsumer:
             if (chunks := self._chunks.pop(place, None)) is not None:
                 ids += chunks[:-1]
         self.received.drop({one.entry for one in ids})
+        self._release(*entries)
         for start in range(0, len(ids), _MOST_REDELIVERED):
             command = self._redelivery_command()
             for one in ids[start : start + _MOST_REDELIVERED]:
@@ -528,6 +554,7 @@ class TopicConsumer:
         self._send_redelivery(command)
         self.arrivals.clear()
         self.received.clear()
+        self._release()
 
     def _redelivery_command(self) -> pb.CommandRedeliverUnacknowledgedMessages:
         return pb.CommandRedeliverUnacknowledgedMessages(consumer_id=self.consumer_id)
