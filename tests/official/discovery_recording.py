@@ -74,7 +74,11 @@ async def main(family: str, out: Path, command: Sequence[str], names: Sequence[s
             except TimeoutError:
                 recordings[name] = [{"error": "no listing"}]
 
-    wanted = [n for n, s in SCRIPTS.items() if (not names or n in names) and (not s.families or family in s.families)]
+    wanted = [
+        n
+        for n, s in SCRIPTS.items()
+        if (not names or n in names) and (not s.families or family in s.families)
+    ]
     await asyncio.gather(*map(one, wanted))
     lines = []
     for name in wanted:

@@ -265,7 +265,9 @@ def _with_losses(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if one["what"] == "connect" and connected:
             lost = {"at": round(one["at"] - 0.1, 2), "what": "lost"}
             place = len(found)
-            while place and found[place - 1]["at"] is not None and found[place - 1]["at"] > lost["at"]:
+            while (
+                place and found[place - 1]["at"] is not None and found[place - 1]["at"] > lost["at"]
+            ):
                 place -= 1
             found.insert(place, lost)
         connected = connected or one["what"] == "connect"

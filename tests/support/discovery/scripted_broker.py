@@ -102,7 +102,9 @@ class ScriptedBroker:
             update.new_topics.extend(BASE + name for name in new)
             update.deleted_topics.extend(BASE + name for name in gone)
             update.topics_hash = topics_hash(self._matching(pattern))
-            writer.write(encode_command(Type(type=Type.WATCH_TOPIC_UPDATE, watchTopicUpdate=update)))
+            writer.write(
+                encode_command(Type(type=Type.WATCH_TOPIC_UPDATE, watchTopicUpdate=update))
+            )
 
     # -- conversation -------------------------------------------------------------------------
 

@@ -10,9 +10,7 @@ from tests.support.discovery.scripts import SCRIPTS
 SEEN = {"cpp": recorded("python"), "go": recorded("go")}
 JAVA = recorded("java")
 CASES = [(family, name) for family, seen in SEEN.items() for name in seen]
-JAVA_CASES = [
-    ("java-watch" if SCRIPTS[name].watchers else "java-poll", name) for name in JAVA
-]
+JAVA_CASES = [("java-watch" if SCRIPTS[name].watchers else "java-poll", name) for name in JAVA]
 
 
 @pytest.mark.parametrize(("family", "name"), CASES + JAVA_CASES)
