@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import proto.PulsarApi_pb2 as pb
+    from client.interceptors import ProducerInterceptor
     from client.messages.message import Message
 
 
@@ -93,7 +94,7 @@ class ProducerOptions:
     access_mode: ProducerAccessMode = ProducerAccessMode.Shared
     hashing_scheme: HashingScheme = HashingScheme.BoostHash
     message_router: Callable[[Message, int], int] | None = None
-    interceptors: Sequence[Any] = ()
+    interceptors: Sequence[ProducerInterceptor] = ()
     encryption_key: str | None = None
     crypto_key_reader: object | None = None
 
