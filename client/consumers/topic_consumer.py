@@ -159,6 +159,7 @@ class TopicConsumer:
         self.end_of_topic = False
         self.messages_received = self.bytes_received = 0
         self.broken_entries = self.redelivery_requests = 0
+        self.sought_time = False
         self._handler = ConnectionHandler(
             context.cluster,
             topic,
