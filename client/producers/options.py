@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import proto.PulsarApi_pb2 as pb
+    from client.interceptors import ProducerInterceptor
     from client.messages.message import Message
 
 
@@ -95,7 +96,7 @@ class ProducerOptions:
     hashing_scheme: HashingScheme = HashingScheme.BoostHash
     message_router: Callable[[Message, int], int] | None = None
     initial_subscription_name: str | None = None
-    interceptors: Sequence[Any] = ()
+    interceptors: Sequence[ProducerInterceptor] = ()
     encryption_key: str | None = None
     crypto_key_reader: object | None = None
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from client.exceptions import InvalidTopicName
+from client.interceptors import ProducerInterceptors
 from client.producers.message_arguments import (
     checked_number,
     checked_properties,
@@ -84,6 +85,9 @@ class Producer:
     def __init__(self, sending: Sending, options: ProducerOptions, context: ClientContext) -> None:
         self._sending = sending
         self._parts = context.parts
+        self._interceptors = ProducerInterceptors(options.interceptors)
+        self._is_intercepted = bool(self._interceptors)
+        self._closed = False
         self._schema = options.schema
         self._waits = options.waits
         self._clock = context.clock
@@ -147,7 +151,7 @@ class Producer:
             deliver_after,
             waits=self._waits,
         )
-        self._sending.submit(message)
+        self._submit(message)
         try:
             return await message.result
         except asyncio.CancelledError:
@@ -189,8 +193,29 @@ class Producer:
             deliver_after,
             waits=False,
         )
-        self._sending.submit(message)
+        self._submit(message)
         return message.result
+
+    def _submit(self, message: PendingMessage) -> None:
+        if not self._is_intercepted:
+            self._sending.submit(message)
+            return
+        self._interceptors.before_send(self, message)
+        message.result.add_done_callback(lambda result: self._answered(message, result))
+        try:
+            self._sending.submit(message)
+        except Exception as error:
+            message.fail(error)
+            raise
+
+    def _answered(self, message: PendingMessage, result: asyncio.Future[MessageId]) -> None:
+        error: BaseException | None
+        if result.cancelled():
+            error = asyncio.CancelledError("nobody waits for the message any more")
+        else:
+            error = result.exception()
+        message_id = None if error is not None else result.result()
+        self._interceptors.on_send_acknowledgement(self, message, message_id, error)
 
     def _message(  # noqa: PLR0913 - as many as a message has parts
         self,
@@ -254,7 +279,12 @@ class Producer:
         Once more is harmless.
         """
         self._parts.discard(self)
-        await self._sending.close()
+        is_first, self._closed = not self._closed, True
+        try:
+            await self._sending.close()
+        finally:
+            if is_first:
+                self._interceptors.on_close()
 
     def topic(self) -> str:
         """Return the topic's full name."""

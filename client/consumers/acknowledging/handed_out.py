@@ -88,8 +88,7 @@ class HandedOut:
         everything = list(places)
         self._release(everything)
         for place in tuple(everything):
-            for chunk in self._chunks.pop(place, ())[:-1]:
-                everything.append(chunk.entry)
+            everything += [chunk.entry for chunk in self._chunks.pop(place, ())[:-1]]
         return everything
 
     def clear(self) -> None:

@@ -153,10 +153,11 @@ class ScriptedBroker:
         self.memory = MemoryLimitController(self.limit_bytes, clock=self.clock)
         self._answered = 0
         self._entries = count()
-        self._opened: list[TopicProducer] = []
+        self._ids = count()
 
     def context(self, **more: Any) -> ClientContext:
         """Return a client's parts, whose cluster is this broker."""
+        more = {"producer_ids": self._ids, **more}
         return ClientContext(self, self.memory, 30.0, **more)  # type: ignore[arg-type]
 
     # -- what a client asks of its cluster ----------------------------------------------------
@@ -248,7 +249,7 @@ class ScriptedBroker:
         context = self.context()
         topic_producer = TopicProducer(context, topic, chosen)
         await topic_producer.open()
-        return Producer(topic_producer, chosen, context.clock)
+        return Producer(topic_producer, chosen, context)
 
 
 def refusal(code: pb.ServerError.ValueType, text: str = "no") -> PulsarException:
