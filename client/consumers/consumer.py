@@ -7,9 +7,9 @@ import secrets
 from typing import TYPE_CHECKING, Self
 
 from client.consumers.dead_letters import DeadLetters
-from client.consumers.listening import Listening
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer, all_of
 from client.consumers.policies import ConsumerBatchReceivePolicy
+from client.consumers.receiving.listening import Listening
 from client.consumers.statistics import (
     BrokerConsumerStats,
     ConsumerStatistics,

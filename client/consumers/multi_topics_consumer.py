@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from client.consumers.inbox import Inbox
+from client.consumers.receiving.inbox import Inbox
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
     AlreadyClosed,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from client.consumers.dead_letters import DeadLetters
     from client.consumers.options import ConsumerOptions
-    from client.consumers.position import Position
+    from client.consumers.receiving.position import Position
     from client.consumers.subscribing import Subscription
     from client.context import ClientContext
     from client.messages.entry import Entry

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Self
 
-from client.consumers.listening import Listening
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
 from client.consumers.options import ConsumerOptions
-from client.consumers.position import Position
+from client.consumers.receiving.listening import Listening
+from client.consumers.receiving.position import Position
 from client.consumers.statistics import ConsumerStatistics, topic_statistics
 from client.consumers.subscribing import Subscription
 from client.exceptions import (

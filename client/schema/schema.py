@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
     from client.messages.message import Message
+    from client.schema.fields import Value
 
 
 class Schema:
@@ -46,7 +47,7 @@ class Schema:
                 name=schema_name, schema_data=text.encode(), type=schema_type
             )
 
-    def encode(self, value: Any) -> bytes:  # noqa: ANN401 - a schema's own values
+    def encode(self, value: Value) -> bytes:
         """Return the bytes of a value.
 
         Raises:
@@ -54,11 +55,11 @@ class Schema:
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how values are encoded")
 
-    def decode(self, data: bytes) -> Any:  # noqa: ANN401
+    def decode(self, data: bytes) -> Value:
         """Return the value of bytes."""
         raise NotImplementedError(f"{type(self).__name__} does not say how values are decoded")
 
-    def decode_message(self, message: Message) -> Any:  # noqa: ANN401
+    def decode_message(self, message: Message) -> Value:
         """Return the value of a message."""
         return self.decode(message.data())
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import proto.PulsarApi_pb2 as pb
-    from client.consumers.due_times import Entry as Place
+    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
     from client.messages.message import Message
     from client.messages.message_id import MessageId
