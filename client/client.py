@@ -8,7 +8,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.client_options import ClientOptions, log_to, refuse_encryption
+from client.client_options import ClientOptions, log_to, refuse_decryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
 from client.consumers.consumer import Consumer, open_consumer
@@ -286,7 +286,7 @@ class Client(PulsarClient):
             PulsarException: It cannot be attached, or not with these arguments.
         """
         self._check_open()
-        refuse_encryption(crypto_key_reader, crypto_failure_action)
+        refuse_decryption(crypto_key_reader)
         options = ConsumerOptions(
             consumer_type=consumer_type,
             schema=schema,
@@ -361,7 +361,7 @@ class Client(PulsarClient):
             PulsarException: It cannot be attached, or not with these arguments.
         """
         self._check_open()
-        refuse_encryption(crypto_key_reader, crypto_failure_action)
+        refuse_decryption(crypto_key_reader)
         if not isinstance(start_message_id, MessageId):
             raise InvalidConfiguration(
                 f"start_message_id is a MessageId, not {type(start_message_id).__name__}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from client.messages.chunks import ChunkAssembly
 from client.messages.compression import decompressing_takes_long
 from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry, EntrySource, read_entry
+from client.messages.enums import ConsumerCryptoFailureAction
 from client.messages.errors import BrokenEntryError
 
 if TYPE_CHECKING:
@@ -68,7 +69,11 @@ class Arrivals:
         self, consumer: Arriving, clock: Clock, topic: str, options: ConsumerOptions
     ) -> None:
         self._consumer = consumer
-        self._source = EntrySource(topic, options.schema or PlainBytes())
+        self._source = EntrySource(
+            topic,
+            options.schema or PlainBytes(),
+            takes_encrypted=options.crypto_failure_action is ConsumerCryptoFailureAction.CONSUME,
+        )
         self._assembly = ChunkAssembly(
             clock,
             self._chunks_dropped,
