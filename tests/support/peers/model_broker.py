@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Type = pb.BaseCommand
 TOPIC = "persistent://public/default/t"
 LEDGER = 7
+_OF_CONSUMERS = (Type.SEEK, Type.UNSUBSCRIBE, Type.GET_LAST_MESSAGE_ID)
 
 
 @dataclass
@@ -213,8 +214,8 @@ class ModelBroker:
     def said(self, cnx: ModelCnx, command: pb.BaseCommand) -> None:
         """Take a command; a request's answer comes by ``answer``."""
         self.commands.append(command)
-        if cnx is not self.cnx:
-            return
+        if cnx is not self.cnx or self.subscribed is None:
+            return  # As a broker ignores what comes for a consumer that it does not have.
         if command.type == Type.FLOW:
             self.permits += command.flow.messagePermits
             self.most_permits = max(self.most_permits, self.permits)
@@ -283,6 +284,8 @@ class ModelBroker:
             self.subscribed = command.subscribe
             told = command.subscribe.HasField("consumer_epoch")
             self.epoch = command.subscribe.consumer_epoch if told else -1
+        elif kind in _OF_CONSUMERS and self.subscribed is None:
+            raise server_response_error(pb.MetadataError, "there is no such consumer")
         elif kind == Type.SEEK:
             asked = command.seek
             target = asked.message_id.entryId if asked.HasField("message_id") else 0
@@ -307,8 +310,6 @@ class ModelBroker:
                 type=Type.ACK_RESPONSE,
                 ackResponse=pb.CommandAckResponse(consumer_id=0, request_id=0),
             )
-        elif kind == Type.UNSUBSCRIBE and self.subscribed is None:
-            raise server_response_error(pb.MetadataError, "there is no such consumer")
         return success
 
     def _last(self, request_id: int) -> pb.BaseCommand:
