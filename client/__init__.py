@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from client.consumers.policies import NegativeAckBackoff as NegativeAckBackoff
     from client.consumers.reader import Reader as Reader
     from client.exceptions import *  # noqa: F403
+    from client.messages.encryption_context import EncryptionContext as EncryptionContext
     from client.messages.enums import BatchingType as BatchingType
     from client.messages.enums import CompressionType as CompressionType
     from client.messages.enums import ConsumerCryptoFailureAction as ConsumerCryptoFailureAction
     from client.messages.enums import ConsumerType as ConsumerType
+    from client.messages.enums import HashingScheme as HashingScheme
     from client.messages.enums import InitialPosition as InitialPosition
     from client.messages.enums import KeySharedMode as KeySharedMode
     from client.messages.enums import PartitionsRoutingMode as PartitionsRoutingMode
@@ -136,11 +138,13 @@ _MODULES = {
         "UnknownError",
         "UnsupportedVersionError",
     ),
+    "client.messages.encryption_context": ("EncryptionContext",),
     "client.messages.enums": (
         "BatchingType",
         "CompressionType",
         "ConsumerCryptoFailureAction",
         "ConsumerType",
+        "HashingScheme",
         "InitialPosition",
         "KeySharedMode",
         "PartitionsRoutingMode",

@@ -8,10 +8,12 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.client_options import ClientOptions, log_to
+from client.client_options import ClientOptions, log_to, refuse_encryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
+from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
+from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
 from client.exceptions import InvalidConfiguration, InvalidTopicName
 from client.messages.enums import (
@@ -19,12 +21,15 @@ from client.messages.enums import (
     CompressionType,
     ConsumerCryptoFailureAction,
     ConsumerType,
+    HashingScheme,
     InitialPosition,
     PartitionsRoutingMode,
     ProducerAccessMode,
     RegexSubscriptionMode,
 )
 from client.messages.message_id import MessageId
+from client.producers.options import ProducerOptions
+from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
@@ -40,17 +45,14 @@ if TYPE_CHECKING:
 
     from client.authentication.authentication import Authentication
     from client.consumers.consumer import Consumer
-    from client.consumers.options import ConsumerInterception
     from client.consumers.policies import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
         ConsumerKeySharedPolicy,
         NegativeAckBackoff,
     )
-    from client.consumers.reader import Reader
+    from client.interceptors import ConsumerInterceptor, ProducerInterceptor
     from client.messages.message import Message
-    from client.producers.options import ProducerInterception
-    from client.producers.producer import Producer
     from client.schema.schema import Schema
     from limiter.clock import Clock
 
@@ -185,7 +187,8 @@ class Client(PulsarClient):
         access_mode: ProducerAccessMode = ProducerAccessMode.Shared,
         message_router: Callable[[Message, int], int] | None = None,
         *,
-        interceptors: Sequence[ProducerInterception] = (),
+        hashing_scheme: HashingScheme = HashingScheme.BoostHash,
+        interceptors: Sequence[ProducerInterceptor] = (),
     ) -> Producer:
         """Return a producer that is attached to a topic, or to all of its partitions.
 
@@ -197,9 +200,6 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: It cannot be attached, or not with these arguments.
         """
-        from client.producers.options import ProducerOptions
-        from client.producers.producer import open_producer
-
         self._check_open()
         options = ProducerOptions(
             producer_name=producer_name,
@@ -217,12 +217,13 @@ class Client(PulsarClient):
             chunking_enabled=chunking_enabled,
             message_routing_mode=message_routing_mode,
             lazy_start_partitioned_producers=lazy_start_partitioned_producers,
-            properties=properties or {},
+            properties=properties,
             batching_type=batching_type,
             encryption_key=encryption_key,
             crypto_key_reader=crypto_key_reader,
             access_mode=access_mode,
             message_router=message_router,
+            hashing_scheme=hashing_scheme,
             interceptors=interceptors,
         )
         return await self._kept(await open_producer(self._context, full_name(topic), options))
@@ -269,7 +270,7 @@ class Client(PulsarClient):
         force_topic_creation: bool = True,
         auto_update_partitions_seconds: float = 60,
         expire_incomplete_chunks_seconds: float = 60,
-        interceptors: Sequence[ConsumerInterception] = (),
+        interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer:
         """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
 
@@ -282,9 +283,8 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: It cannot be attached, or not with these arguments.
         """
-        from client.consumers.consumer import open_consumer
-
         self._check_open()
+        refuse_encryption(crypto_key_reader, crypto_failure_action)
         options = ConsumerOptions(
             consumer_type=consumer_type,
             schema=schema,
@@ -358,9 +358,8 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: It cannot be attached, or not with these arguments.
         """
-        from client.consumers.reader import open_reader
-
         self._check_open()
+        refuse_encryption(crypto_key_reader, crypto_failure_action)
         if not isinstance(start_message_id, MessageId):
             raise InvalidConfiguration(
                 f"start_message_id is a MessageId, not {type(start_message_id).__name__}"

@@ -10,6 +10,7 @@ from client.authentication.authentication import Authentication
 from client.authentication.tls import AuthenticationTLS, tls_context
 from client.connection.connect_options import ConnectOptions
 from client.exceptions import InvalidConfiguration, OperationNotSupported
+from client.messages.enums import ConsumerCryptoFailureAction
 
 if TYPE_CHECKING:
     from client.service_info import ServiceInfo
@@ -110,3 +111,16 @@ def log_to(logger: logging.Logger) -> None:
     if logger is not ours and not logger.name.startswith(f"{_LOGGER}."):
         ours.parent = logger
         ours.setLevel(logger.getEffectiveLevel())
+
+
+def refuse_encryption(key_reader: object, failure_action: ConsumerCryptoFailureAction) -> None:
+    """Refuse a consumer's or reader's arguments for encryption.
+
+    Raises:
+        OperationNotSupported: One is set.
+    """
+    if key_reader is not None or failure_action is not ConsumerCryptoFailureAction.FAIL:
+        raise OperationNotSupported(
+            "this client does not decrypt: leave crypto_key_reader and crypto_failure_action out; "
+            "an encrypted message comes as it is, with its encryption_context"
+        )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import proto.PulsarApi_pb2 as pb
+    from client.interceptors import ProducerInterceptor
     from client.messages.message import Message
 
 
@@ -64,6 +65,7 @@ class ProducerOptions:
         hashing_scheme: Finds the partition of a key; not the official client's to choose, whose
             default this is.
         message_router: Chooses the partition of each message, among so many.
+        initial_subscription_name: A subscription that the topic gets when it is created.
         interceptors: Called for each message, in order.
         encryption_key: Refused: this client does not encrypt.
         crypto_key_reader: Refused as well.
@@ -93,7 +95,8 @@ class ProducerOptions:
     access_mode: ProducerAccessMode = ProducerAccessMode.Shared
     hashing_scheme: HashingScheme = HashingScheme.BoostHash
     message_router: Callable[[Message, int], int] | None = None
-    interceptors: Sequence[Any] = ()
+    initial_subscription_name: str | None = None
+    interceptors: Sequence[ProducerInterceptor] = ()
     encryption_key: str | None = None
     crypto_key_reader: object | None = None
 

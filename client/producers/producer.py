@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from client.exceptions import InvalidTopicName
+from client.interceptors import ProducerInterceptors
 from client.producers.message_arguments import (
     checked_number,
     checked_properties,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from client.messages.message_id import MessageId
     from client.producers.options import ProducerOptions
     from client.producers.statistics import ProducerStatistics
-    from limiter.clock import Clock
 
 ONLY_HERE = "__local__"
 """The cluster that a message names which is not to be replicated."""
@@ -78,14 +78,19 @@ class Producer:
     Args:
         sending: The producer of the topic.
         options: The program's choices.
-        clock: Where ``deliver_after`` counts from.
+        context: Forgets the producer when it is closed; its clock is where ``deliver_after``
+            counts from.
     """
 
-    def __init__(self, sending: Sending, options: ProducerOptions, clock: Clock) -> None:
+    def __init__(self, sending: Sending, options: ProducerOptions, context: ClientContext) -> None:
         self._sending = sending
+        self._parts = context.parts
+        self._interceptors = ProducerInterceptors(options.interceptors)
+        self._is_intercepted = bool(self._interceptors)
+        self._closed = False
         self._schema = options.schema
         self._waits = options.waits
-        self._clock = clock
+        self._clock = context.clock
 
     async def __aenter__(self) -> Self:
         return self
@@ -146,7 +151,7 @@ class Producer:
             deliver_after,
             waits=self._waits,
         )
-        self._sending.submit(message)
+        self._submit(message)
         try:
             return await message.result
         except asyncio.CancelledError:
@@ -188,8 +193,29 @@ class Producer:
             deliver_after,
             waits=False,
         )
-        self._sending.submit(message)
+        self._submit(message)
         return message.result
+
+    def _submit(self, message: PendingMessage) -> None:
+        if not self._is_intercepted:
+            self._sending.submit(message)
+            return
+        self._interceptors.before_send(self, message)
+        message.result.add_done_callback(lambda result: self._answered(message, result))
+        try:
+            self._sending.submit(message)
+        except Exception as error:
+            message.fail(error)
+            raise
+
+    def _answered(self, message: PendingMessage, result: asyncio.Future[MessageId]) -> None:
+        error: BaseException | None
+        if result.cancelled():
+            error = asyncio.CancelledError("nobody waits for the message any more")
+        else:
+            error = result.exception()
+        message_id = None if error is not None else result.result()
+        self._interceptors.on_send_acknowledgement(self, message, message_id, error)
 
     def _message(  # noqa: PLR0913 - as many as a message has parts
         self,
@@ -252,7 +278,13 @@ class Producer:
 
         Once more is harmless.
         """
-        await self._sending.close()
+        self._parts.discard(self)
+        is_first, self._closed = not self._closed, True
+        try:
+            await self._sending.close()
+        finally:
+            if is_first:
+                self._interceptors.on_close()
 
     def topic(self) -> str:
         """Return the topic's full name."""
@@ -300,4 +332,4 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
     except BaseException:
         await sending.close()
         raise
-    return Producer(sending, options, context.clock)
+    return Producer(sending, options, context)

@@ -139,6 +139,10 @@ class Prefetch:
         self.waiting += 1
         self.serve()
 
+    def stands_in_line(self, turn: Turn) -> bool:
+        """Return True for one whose turn is still to come."""
+        return turn in self._askers or turn in self._others
+
     def step_back(self, turn: Turn) -> None:
         """Stand in line no more; once more is harmless."""
         for line in (self._askers, self._others):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from client.messages.chunks import ChunkAssembly
-from client.messages.compression import takes_long
+from client.messages.compression import decompressing_takes_long
 from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry, EntrySource, read_entry
-from client.messages.enums import CompressionType
 from client.messages.errors import BrokenEntryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import proto.PulsarApi_pb2 as pb
-    from client.consumers.due_times import Entry as Place
+    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
     from client.messages.message import Message
     from client.messages.message_id import MessageId
@@ -167,10 +167,8 @@ class Arrivals:
                 self._task = None
 
     async def _uncompress_in_thread(self, entry: Entry) -> None:
-        try:
+        with suppress(BrokenEntryError):  # Taking it fails in the same way, where it is counted.
             await asyncio.get_running_loop().run_in_executor(None, entry.uncompress)
-        except BrokenEntryError:
-            pass  # Taking it fails in the same way, where its count is known.
 
     def clear(self) -> None:
         """Drop everything that is not in the queue: it comes again."""
@@ -202,10 +200,4 @@ def _held_bytes(entry: Entry) -> int:
 
 
 def _takes_long(entry: Entry) -> bool:
-    kind = entry.head.metadata.compression
-    if not kind or kind not in _KINDS:
-        return False
-    return takes_long(_KINDS[kind], entry.uncompressed_bytes)
-
-
-_KINDS: dict[int, CompressionType] = {one.value: one for one in CompressionType}
+    return decompressing_takes_long(entry.head.metadata.compression, entry.uncompressed_bytes)
