@@ -188,6 +188,7 @@ class Client(PulsarClient):
         message_router: Callable[[Message, int], int] | None = None,
         *,
         hashing_scheme: HashingScheme = HashingScheme.BoostHash,
+        initial_subscription_name: str | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
     ) -> Producer:
         """Return a producer that is attached to a topic, or to all of its partitions.
@@ -224,6 +225,7 @@ class Client(PulsarClient):
             access_mode=access_mode,
             message_router=message_router,
             hashing_scheme=hashing_scheme,
+            initial_subscription_name=initial_subscription_name,
             interceptors=interceptors,
         )
         return await self._kept(await open_producer(self._context, full_name(topic), options))

@@ -205,7 +205,7 @@ def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) ->
             raise BrokenEntryError(
                 pb.CommandAck.DecryptionError, "an entry is encrypted, and this client has no keys"
             )
-    elif metadata.HasField("num_messages_in_batch") and metadata.num_chunks_from_msg <= 1:
+    elif metadata.HasField("num_messages_in_batch"):
         head.batch_size = metadata.num_messages_in_batch
         if head.batch_size < 1:
             raise _broken_batch(head)

@@ -252,6 +252,8 @@ class Prefetch:
     def _pass_on(self) -> None:
         """Serve those who wait for long, in order, at the pace; the oldest turns pass on."""
         self._timer = None
+        if not self._askers:
+            return
         now = self._clock.now()
         number = self.waiting + len(self._holders)
         for _ in range(math.ceil(number * self._pace() / ROUND_SECONDS)):

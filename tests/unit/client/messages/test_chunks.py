@@ -137,6 +137,28 @@ def test_without_expiry_chunks_are_kept() -> None:
     assert assembling.add(chunks[-1]) == DATA
 
 
+def test_any_number_of_messages_may_be_incomplete() -> None:
+    # GIVEN an assembly without a bound
+    assembling = Assembling(most_messages=0)
+    # WHEN many messages begin
+    for number in range(50):
+        assembling.add(chunks_of(number, 10 * number)[0])
+    # THEN none gives way
+    assert not assembling.dropped
+    assert len(assembling.assembly) == 50
+
+
+def test_chunks_never_have_more_bytes_than_their_message_announced() -> None:
+    # GIVEN the first of three chunks
+    assembling = Assembling()
+    assembling.add(chunk(b"ab", num_chunks_from_msg=3))
+    # WHEN the second has more than is left
+    # THEN the third is not waited for
+    with pytest.raises(BrokenEntryError):
+        assembling.add(chunk(b"abc", entry_id=2, chunk_id=1, num_chunks_from_msg=3))
+    assert assembling.is_empty
+
+
 def test_a_gap_drops_what_came_before_and_behind() -> None:
     # GIVEN a chunk is missing
     assembling = Assembling()

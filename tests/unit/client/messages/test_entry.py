@@ -200,6 +200,30 @@ def test_metadata_beyond_the_end_is_broken() -> None:
     assert reason_of(b"\x00\x00\x00\xff\x0a") == Reason.BatchDeSerializeError
     assert reason_of(b"\x00\x00\x00\x01\x0a") == Reason.BatchDeSerializeError
 
+    # However much of it can be read.
+    whole = metadata().SerializeToString()
+    assert reason_of((len(whole) + 1).to_bytes(4, "big") + whole) == Reason.BatchDeSerializeError
+
+
+@pytest.mark.parametrize("size", [-1, 3])
+def test_a_message_that_does_not_end_in_its_batch_is_not_taken(size: int) -> None:
+    # GIVEN a batch whose first message ends before it begins, or behind the batch
+    payload = single(b"", payload_size=size)
+    entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
+    # WHEN it is taken
+    # THEN it is broken at once
+    with pytest.raises(BrokenEntryError):
+        entry.take(1)
+
+
+def test_metadata_whose_texts_are_not_utf8_is_mended() -> None:
+    # GIVEN a message with a key of bytes
+    head = metadata().SerializeToString() + b"\x32\x01\xff"
+    # WHEN it is read
+    (message,) = received(len(head).to_bytes(4, "big") + head + b"x").take()
+    # THEN something stands for the key
+    assert (message.data(), message.partition_key()) == (b"x", "\ufffd")
+
 
 def test_an_entry_that_announces_too_much_is_broken() -> None:
     # GIVEN a limit
@@ -250,6 +274,18 @@ def test_an_encrypted_entry_is_delivered_as_it_is_where_it_is_wanted() -> None:
     assert (key.key, key.value, key.metadata) == ("k", b"v", {})
     assert (context.batch_size(), context.uncompressed_message_size()) == (2, 100)
     assert context.compression_type() is CompressionType.LZ4
+
+
+def test_only_a_part_of_a_message_is_a_chunk() -> None:
+    # GIVEN metadata of a chunk, and of the only one, and of one that is encrypted
+    chunk, only = metadata(num_chunks_from_msg=2), metadata(num_chunks_from_msg=1)
+    sealed = metadata(num_chunks_from_msg=2)
+    sealed.encryption_keys.add(key="k", value=b"v")
+    source = replace(SOURCE, takes_encrypted=True)
+    # WHEN they are read
+    entries = [received(with_checksum(one, b""), source=source) for one in (chunk, only, sealed)]
+    # THEN the first is to be put together; what is encrypted stays as it came
+    assert [one.is_chunk for one in entries] == [True, False, False]
 
 
 def test_the_bytes_of_a_built_entry_carry_a_checksum() -> None:
