@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     )
     from client.interceptors import ConsumerInterceptor
     from client.messages.message import Message
+    from client.pulsar_client import PulsarClient
+    from client.schema.schema import WriterSchemas
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""
@@ -40,6 +42,9 @@ class ConsumerSchema(Protocol):
 
     def schema_info(self) -> pb.Schema | None:
         """Return what the broker is told; None for plain bytes."""
+
+    def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
+        """Return what knows the versions of a topic's schema; None if values need none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
