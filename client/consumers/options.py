@@ -166,6 +166,7 @@ class ReaderOptions:
         receiver_queue_size: As a consumer's.
         reader_name: The consumer's name; None for a random one.
         subscription_role_prefix: What the subscription's name begins with; None for "reader".
+        subscription_name: The subscription's whole name; None for a random one.
         is_read_compacted: As a consumer's.
         crypto_key_reader: Refused: there is no encryption.
         start_message_id_inclusive: Whether the message it starts at, or seeks, itself comes, too.
@@ -179,6 +180,7 @@ class ReaderOptions:
     receiver_queue_size: int = 1_000
     reader_name: str | None = None
     subscription_role_prefix: str | None = None
+    subscription_name: str | None = None
     is_read_compacted: bool = False
     crypto_key_reader: object | None = None
     start_message_id_inclusive: bool = False
