@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from client.refused import ServiceInfoProvider as ServiceInfoProvider
     from client.schema.schema import BytesSchema as BytesSchema
     from client.service_info import ServiceInfo as ServiceInfo
+    from client.table_view import TableView as TableView
     from limiter.client_memory.memory_limit_controller import (
         MemoryLimitController as MemoryLimitController,
     )
@@ -171,6 +172,7 @@ _MODULES = {
     ),
     "client.schema.schema": ("BytesSchema",),
     "client.service_info": ("ServiceInfo",),
+    "client.table_view": ("TableView",),
     "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from client.interceptors import ConsumerInterceptor, ProducerInterceptor
     from client.messages.message import Message
     from client.schema.schema import Schema
+    from client.table_view import TableView
     from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -382,6 +383,27 @@ class Client(PulsarClient):
         return await self._kept(
             await open_reader(self._context, full_name(topic), start_message_id, options)
         )
+
+    async def create_table_view(
+        self, topic: str, subscription_name: str | None = None, schema: Schema | None = None
+    ) -> TableView:
+        """Return a table of a topic's newest values by their keys, which follows the topic.
+
+        Args:
+            topic: Full name, or a short form.
+            subscription_name: The name under which it reads; None for a random one.
+            schema: Reads the values; None for bytes.
+
+        Raises:
+            InvalidTopicName: The topic's name breaks the rules.
+            AlreadyClosed: The client was closed.
+            PulsarException: The topic cannot be read.
+        """
+        from client.table_view import open_table_view
+
+        self._check_open()
+        view = await open_table_view(self._context, full_name(topic), subscription_name, schema)
+        return await self._kept(view)
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
         """Return the full names of a topic's partitions; the topic's own if it has none.

@@ -212,7 +212,7 @@ async def open_reader(
     Raises:
         PulsarException: It failed.
     """
-    name = f"reader-{secrets.token_hex(5)}"
+    name = options.subscription_name or f"reader-{secrets.token_hex(5)}"
     if options.subscription_role_prefix:
         name = f"{options.subscription_role_prefix}-{name}"
     topics = MultiTopicsConsumer(

@@ -146,7 +146,7 @@ class TopicConsumer:
             options.broker_consumer_stats_cache_time_ms / 1_000,
         )
         self.received = Received(self)
-        self.arrivals = Arrivals(self, context.clock, topic, options)
+        self.arrivals = Arrivals(self, context.cluster, topic, options)
         self.queue: ReceiverQueue = queues.open(self, options.receiver_queue_size)
         self.acks = Acknowledgements(context.clock, self.consumer_id, options, self)
         self.redelivery = Redelivery(context.clock, options, self)

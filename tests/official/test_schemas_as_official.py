@@ -164,7 +164,10 @@ VALUES: tuple[tuple[Any, dict[str, Any]], ...] = (
     (flat, {"flag": True, "small": 1, "big": 2**40, "low": 1.5, "high": 2, "raw": b"x"}),
     (flat, {"text": b"\xc3\xbc", "raw": "text", "unknown": 1}),
     (required, {"flag": True, "number": 0, "text": "", "names": [], "figures": {}}),
-    (required, {"number": 1, "text": "a", "size": Size.LARGE, "names": ["a"], "figures": {"a": 1.5}}),
+    (
+        required,
+        {"number": 1, "text": "", "size": Size.LARGE, "names": ["a"], "figures": {}},
+    ),
     (defaults, {}),
     (defaults, {"flag": None, "number": None, "size": "SMALL", "names": None}),
     (enums, {"plain": "LARGE", "coloured": 1}),

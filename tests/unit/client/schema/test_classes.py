@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime  # noqa: TC003 - fields of a dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NewType
-from uuid import UUID
+from uuid import UUID  # noqa: TC003 - as above
 
 import avro.schema
 import pytest
@@ -47,6 +47,13 @@ class Order:
     lines: tuple[Line, ...] = ()
     by_name: dict[str, list[int]] = field(default_factory=dict)
     made: float = field(default_factory=float)
+
+
+@dataclass
+class Times:
+    at: datetime
+    on: date
+    by: UUID
 
 
 class Model(BaseModel):
@@ -124,14 +131,6 @@ def test_a_class_that_holds_itself_is_named_once() -> None:
 
 
 def test_times_are_text_in_json_and_numbers_in_avro() -> None:
-    # Given
-    @dataclass
-    class Times:
-        at: datetime
-        on: date
-        by: UUID
-
-    globals()["datetime"], globals()["date"], globals()["UUID"] = datetime, date, UUID
     # When
     kinds = [
         [one["type"] for one in derived(Times, as_json=as_json).definition["fields"]]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
+from typing import TYPE_CHECKING
 
 import pytest
 
 from client.schema import Array, Bytes, CustomEnum, Integer, Map, Record, String
-from client.schema.fields import Element
+
+if TYPE_CHECKING:
+    from client.schema.fields import Element
 
 
 class Level(IntEnum):
@@ -43,7 +46,7 @@ def test_a_class_stands_for_its_instance_in_arrays_and_maps(kind: Element) -> No
 
 
 def test_an_array_takes_a_field_only() -> None:
-    with pytest.raises(TypeError, match=r"an Array's type is a Record or a Field such as String\(\)"):
+    with pytest.raises(TypeError, match="an Array's type is a Record or a Field such as"):
         Array(int)  # type: ignore[arg-type] - that it is refused is the point
 
 

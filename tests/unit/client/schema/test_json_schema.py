@@ -80,7 +80,7 @@ def test_what_is_no_record_is_refused(data: bytes, error: type[Exception]) -> No
 
 
 def test_a_value_of_another_class_is_refused() -> None:
-    with pytest.raises(TypeError, match="JsonSchema encodes Order, not dict: {'customer': 'anna'}"):
+    with pytest.raises(TypeError, match="JsonSchema encodes Order, not dict: "):
         JsonSchema(Order).encode({"customer": "anna"})
 
 

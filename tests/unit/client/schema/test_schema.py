@@ -28,7 +28,9 @@ def test_a_schema_of_ones_own_tells_the_broker_its_definition() -> None:
     # When
     info = schema.schema_info()
     # Then
-    assert info == pb.Schema(name="mine", type=pb.Schema.Json, schema_data=b'{\n "type": "record"\n}')
+    assert info == pb.Schema(
+        name="mine", type=pb.Schema.Json, schema_data=b'{\n "type": "record"\n}'
+    )
 
 
 @pytest.mark.parametrize(("schema", "value"), [(BytesSchema(), "a"), (StringSchema(), b"a")])
