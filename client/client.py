@@ -33,6 +33,7 @@ from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
@@ -349,6 +350,7 @@ class Client(PulsarClient):
         reader_listener: Callable[[Reader, Message], object] | None = None,
         receiver_queue_policy: str = "bytes",
         auto_update_partitions_seconds: float = 60,
+        subscription_name: str | None = None,
     ) -> Reader:
         """Return a reader: it goes through a topic from a message on, without a subscription.
 
@@ -379,6 +381,7 @@ class Client(PulsarClient):
             crypto_failure_action=crypto_failure_action,
             receiver_queue_policy=receiver_queue_policy,
             auto_update_partitions_seconds=auto_update_partitions_seconds,
+            subscription_name=subscription_name,
         )
         return await self._kept(
             await open_reader(self._context, full_name(topic), start_message_id, options)
@@ -399,8 +402,6 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: The topic cannot be read.
         """
-        from client.table_view import open_table_view
-
         self._check_open()
         view = await open_table_view(self._context, full_name(topic), subscription_name, schema)
         return await self._kept(view)
