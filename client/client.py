@@ -8,10 +8,12 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.client_options import ClientOptions, log_to
+from client.client_options import ClientOptions, log_to, refuse_decryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
+from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
+from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
 from client.exceptions import InvalidConfiguration, InvalidTopicName
 from client.messages.enums import (
@@ -27,10 +29,11 @@ from client.messages.enums import (
 )
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
-from client.producers.producer import open_producer
+from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
@@ -43,18 +46,16 @@ if TYPE_CHECKING:
 
     from client.authentication.authentication import Authentication
     from client.consumers.consumer import Consumer
-    from client.consumers.options import ConsumerInterception
     from client.consumers.policies import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
         ConsumerKeySharedPolicy,
         NegativeAckBackoff,
     )
-    from client.consumers.reader import Reader
+    from client.interceptors import ConsumerInterceptor, ProducerInterceptor
     from client.messages.message import Message
-    from client.producers.options import ProducerInterception
-    from client.producers.producer import Producer
     from client.schema.schema import Schema
+    from client.table_view import TableView
     from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -189,7 +190,8 @@ class Client(PulsarClient):
         message_router: Callable[[Message, int], int] | None = None,
         *,
         hashing_scheme: HashingScheme = HashingScheme.BoostHash,
-        interceptors: Sequence[ProducerInterception] = (),
+        initial_subscription_name: str | None = None,
+        interceptors: Sequence[ProducerInterceptor] = (),
     ) -> Producer:
         """Return a producer that is attached to a topic, or to all of its partitions.
 
@@ -225,6 +227,7 @@ class Client(PulsarClient):
             access_mode=access_mode,
             message_router=message_router,
             hashing_scheme=hashing_scheme,
+            initial_subscription_name=initial_subscription_name,
             interceptors=interceptors,
         )
         return await self._kept(await open_producer(self._context, full_name(topic), options))
@@ -271,7 +274,7 @@ class Client(PulsarClient):
         force_topic_creation: bool = True,
         auto_update_partitions_seconds: float = 60,
         expire_incomplete_chunks_seconds: float = 60,
-        interceptors: Sequence[ConsumerInterception] = (),
+        interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer:
         """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
 
@@ -284,9 +287,8 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: It cannot be attached, or not with these arguments.
         """
-        from client.consumers.consumer import open_consumer
-
         self._check_open()
+        refuse_decryption(crypto_key_reader)
         options = ConsumerOptions(
             consumer_type=consumer_type,
             schema=schema,
@@ -348,6 +350,7 @@ class Client(PulsarClient):
         reader_listener: Callable[[Reader, Message], object] | None = None,
         receiver_queue_policy: str = "bytes",
         auto_update_partitions_seconds: float = 60,
+        subscription_name: str | None = None,
     ) -> Reader:
         """Return a reader: it goes through a topic from a message on, without a subscription.
 
@@ -360,9 +363,8 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: It cannot be attached, or not with these arguments.
         """
-        from client.consumers.reader import open_reader
-
         self._check_open()
+        refuse_decryption(crypto_key_reader)
         if not isinstance(start_message_id, MessageId):
             raise InvalidConfiguration(
                 f"start_message_id is a MessageId, not {type(start_message_id).__name__}"
@@ -379,10 +381,30 @@ class Client(PulsarClient):
             crypto_failure_action=crypto_failure_action,
             receiver_queue_policy=receiver_queue_policy,
             auto_update_partitions_seconds=auto_update_partitions_seconds,
+            subscription_name=subscription_name,
         )
         return await self._kept(
             await open_reader(self._context, full_name(topic), start_message_id, options)
         )
+
+    async def create_table_view(
+        self, topic: str, subscription_name: str | None = None, schema: Schema | None = None
+    ) -> TableView:
+        """Return a table of a topic's newest values by their keys, which follows the topic.
+
+        Args:
+            topic: Full name, or a short form.
+            subscription_name: The name under which it reads; None for a random one.
+            schema: Reads the values; None for bytes.
+
+        Raises:
+            InvalidTopicName: The topic's name breaks the rules.
+            AlreadyClosed: The client was closed.
+            PulsarException: The topic cannot be read.
+        """
+        self._check_open()
+        view = await open_table_view(self._context, full_name(topic), subscription_name, schema)
+        return await self._kept(view)
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
         """Return the full names of a topic's partitions; the topic's own if it has none.

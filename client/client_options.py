@@ -110,3 +110,16 @@ def log_to(logger: logging.Logger) -> None:
     if logger is not ours and not logger.name.startswith(f"{_LOGGER}."):
         ours.parent = logger
         ours.setLevel(logger.getEffectiveLevel())
+
+
+def refuse_decryption(key_reader: object) -> None:
+    """Refuse a consumer's or reader's keys.
+
+    Raises:
+        OperationNotSupported: There are any.
+    """
+    if key_reader is not None:
+        raise OperationNotSupported(
+            "this client does not decrypt: leave crypto_key_reader out, or take encrypted messages "
+            "as they are with crypto_failure_action=ConsumerCryptoFailureAction.CONSUME"
+        )

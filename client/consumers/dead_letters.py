@@ -12,7 +12,7 @@ from client.exceptions import InvalidConfiguration, PulsarException
 from client.messages.errors import BrokenEntryError
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
-from proto.names import PARTITION_MARK
+from proto.names import without_partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ RECONSUME_TIMES, DELAY_TIME = "RECONSUMETIMES", "DELAY_TIME"
 
 def letter_topic(topic: str, subscription: str, suffix: str) -> str:
     """Return the name of a topic's dead-letter or retry topic; all partitions have one."""
-    return f"{topic.rsplit(PARTITION_MARK, 1)[0]}-{subscription}{suffix}"
+    return f"{without_partition(topic)}-{subscription}{suffix}"
 
 
 class DeadLetters:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from client.exceptions import InvalidConfiguration
+from client.memory.receiver_queues import ReceiverQueuePolicy
 from client.messages.enums import (
     ConsumerCryptoFailureAction,
     ConsumerType,
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
         ConsumerKeySharedPolicy,
         NegativeAckBackoff,
     )
+    from client.interceptors import ConsumerInterceptor
     from client.messages.message import Message
+    from client.pulsar_client import PulsarClient
+    from client.schema.schema import WriterSchemas
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""
+QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
 
 
 class ConsumerSchema(Protocol):
@@ -38,32 +43,8 @@ class ConsumerSchema(Protocol):
     def schema_info(self) -> pb.Schema | None:
         """Return what the broker is told; None for plain bytes."""
 
-
-class ConsumerInterception(Protocol):
-    """A consumer's interceptor; Java's names. What one of its methods raises is logged."""
-
-    def before_consume(self, consumer: Any, message: Any) -> Any:  # noqa: ANN401 - see above
-        """Return the message that the program gets."""
-
-    def on_acknowledge(self, consumer: Any, message_id: Any, error: Exception | None) -> None:  # noqa: ANN401
-        """Learn of an acknowledgement."""
-
-    def on_acknowledge_cumulative(
-        self,
-        consumer: Any,  # noqa: ANN401
-        message_id: Any,  # noqa: ANN401
-        error: Exception | None,
-    ) -> None:
-        """Learn of a cumulative acknowledgement."""
-
-    def on_negative_acks_send(self, consumer: Any, message_ids: Any) -> None:  # noqa: ANN401
-        """Learn that messages are sent again for negative acknowledgements."""
-
-    def on_ack_timeout_send(self, consumer: Any, message_ids: Any) -> None:  # noqa: ANN401
-        """Learn that messages are sent again since they were not acknowledged in time."""
-
-    def close(self) -> None:
-        """Learn that the consumer is closed."""
+    def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
+        """Return what knows the versions of a topic's schema; None if values need none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +78,8 @@ class ConsumerOptions:
         regex_subscription_mode: The topics that a pattern is matched against.
         dead_letter_policy: What becomes of messages that are redelivered too often.
         crypto_key_reader: Refused: there is no encryption.
-        crypto_failure_action: Without encryption only FAIL makes sense.
+        crypto_failure_action: What becomes of encrypted messages: FAIL leaves them in the
+            subscription, DISCARD acknowledges them, CONSUME delivers them as they are.
         is_pattern_topic: Whether the topic is a pattern.
         negative_ack_backoff: Delays that grow, instead of negative_ack_redelivery_delay_ms.
         retry_enabled: Subscribe to the retry topic too, and allow ``reconsume_later``.
@@ -153,7 +135,7 @@ class ConsumerOptions:
     force_topic_creation: bool = True
     auto_update_partitions_seconds: float = 60
     expire_incomplete_chunks_seconds: float = 60
-    interceptors: tuple[ConsumerInterception, ...] = ()
+    interceptors: tuple[ConsumerInterceptor, ...] = ()
 
     def __post_init__(self) -> None:
         timeout = self.unacked_messages_timeout_ms
@@ -165,6 +147,11 @@ class ConsumerOptions:
         if self.receiver_queue_size < 0:
             raise InvalidConfiguration(
                 f"receiver_queue_size is {self.receiver_queue_size}: it must not be negative"
+            )
+        if self.receiver_queue_policy not in QUEUE_POLICIES:
+            raise InvalidConfiguration(
+                f"receiver_queue_policy is {self.receiver_queue_policy!r:.40}: it is one of"
+                f" {', '.join(QUEUE_POLICIES)}"
             )
         if self.retry_enabled and self.dead_letter_policy is None:
             raise InvalidConfiguration("retry_enabled needs a dead_letter_policy")
@@ -180,6 +167,7 @@ class ReaderOptions:
         receiver_queue_size: As a consumer's.
         reader_name: The consumer's name; None for a random one.
         subscription_role_prefix: What the subscription's name begins with; None for "reader".
+        subscription_name: The subscription's whole name; None for a random one.
         is_read_compacted: As a consumer's.
         crypto_key_reader: Refused: there is no encryption.
         start_message_id_inclusive: Whether the message it starts at, or seeks, itself comes, too.
@@ -193,6 +181,7 @@ class ReaderOptions:
     receiver_queue_size: int = 1_000
     reader_name: str | None = None
     subscription_role_prefix: str | None = None
+    subscription_name: str | None = None
     is_read_compacted: bool = False
     crypto_key_reader: object | None = None
     start_message_id_inclusive: bool = False

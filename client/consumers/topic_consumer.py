@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
 from client.connection_handler import ConnectionHandler, may_pass
-from client.consumers.acknowledgements import Acknowledgements
-from client.consumers.arrivals import Arrivals
-from client.consumers.position import Position
-from client.consumers.received import Received
-from client.consumers.redelivery import Redelivery
+from client.consumers.acknowledging.acknowledgements import Acknowledgements
+from client.consumers.acknowledging.handed_out import HandedOut
+from client.consumers.acknowledging.redelivery import Redelivery
+from client.consumers.receiving.arrivals import Arrivals
+from client.consumers.receiving.position import Position
+from client.consumers.receiving.received import Received
 from client.consumers.subscribing import Subscription, close_command, subscribe_command
 from client.consumers.topic_requests import TopicRequests
 from client.exceptions import (
@@ -25,8 +26,7 @@ from client.exceptions import (
     Timeout,
     server_response_error,
 )
-from client.memory.receiver_queue import FixedReceiverQueue, ReceiverQueue
-from client.messages.enums import ConsumerType
+from client.messages.enums import ConsumerCryptoFailureAction, ConsumerType
 from client.messages.message_id import MessageId
 from limiter.clock import deadline
 from proto.frames import encode_command
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from client.connection.cnx import ClientCnx
-    from client.consumers.due_times import Entry as Place
-    from client.consumers.inbox import Inbox
+    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
+    from client.consumers.receiving.inbox import Inbox
     from client.context import ClientContext
+    from client.memory.receiver_queue import ReceiverQueue, TopicsQueue
     from client.messages.entry import Entry
     from client.messages.errors import BrokenEntryError
     from client.messages.message import EntryHead, Message
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_CHUNKED = 10_000
-"""Chunked messages, taken and not acknowledged, whose chunks are remembered; beyond, the oldest
-is forgotten, and of its chunks only the last is acknowledged."""
 _MOST_REDELIVERED = 1_000
 _ALONE = (ConsumerType.Exclusive, ConsumerType.Failover)
 
@@ -92,6 +90,7 @@ class TopicConsumer:
         options: Everything else; ``receiver_queue_size`` is this topic's share.
         inbox: Where its messages are waited for.
         owner: The consumer that it is a part of.
+        queues: Gives it its receiver queue.
         start: Where a subscription that is not durable begins.
 
     Attributes:
@@ -101,6 +100,7 @@ class TopicConsumer:
         received: What arrived and was not taken.
         acks: What is acknowledged and not sent.
         redelivery: What is to be sent again.
+        handed_out: What the program has.
         position: From where on messages are wanted, if not all.
         taken_id: The place of the message that was taken last.
         is_active: Whether a Failover subscription sends to it; None until it says.
@@ -117,6 +117,7 @@ class TopicConsumer:
         options: ConsumerOptions,
         inbox: Inbox,
         owner: Owner,
+        queues: TopicsQueue,
         start: Position | None = None,
     ) -> None:
         self._context = context
@@ -145,17 +146,22 @@ class TopicConsumer:
             options.broker_consumer_stats_cache_time_ms / 1_000,
         )
         self.received = Received(self)
-        self.arrivals = Arrivals(self, context.clock, topic, options)
-        self.queue: ReceiverQueue = FixedReceiverQueue(self, options.receiver_queue_size)
+        self.arrivals = Arrivals(self, context.cluster, topic, options)
+        self.queue: ReceiverQueue = queues.open(self, options.receiver_queue_size)
         self.acks = Acknowledgements(context.clock, self.consumer_id, options, self)
         self.redelivery = Redelivery(context.clock, options, self)
-        self._chunks: dict[Place, tuple[MessageId, ...]] = {}
+        self.handed_out = HandedOut(
+            self.acks,
+            self.redelivery,
+            self.queue.acknowledged if options.memory_until_acknowledged else None,
+        )
         self._last_taken: tuple[EntryHead, int] | None = None
         self._newest: Place = (-1, -1)
         self.is_active: bool | None = None
         self.end_of_topic = False
         self.messages_received = self.bytes_received = 0
         self.broken_entries = self.redelivery_requests = 0
+        self.sought_time = False
         self._handler = ConnectionHandler(
             context.cluster,
             topic,
@@ -247,18 +253,16 @@ class TopicConsumer:
 
     def connection_lost(self) -> None:
         """See AttachedConsumer."""
-        self._detached()
+        self._forget_connection()
         self._handler.lost()
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
         """See AttachedConsumer; a subscription that was reset closes its consumers, too."""
         self.acks.drop()
-        self._detached()
-        self._handler.closed_by_broker(assigned_url)
-
-    def _detached(self) -> None:
+        if self._subscription.durable and not self._seeking:
+            self.position = None  # It may stand before that.
         self._forget_connection()
-        self.redelivery.clear()
+        self._handler.closed_by_broker(assigned_url)
 
     def _forget_connection(self) -> None:
         """Drop what came by a connection: everything comes again by the next."""
@@ -267,6 +271,7 @@ class TopicConsumer:
         self._outstanding = 0
         self.arrivals.clear()
         self.received.clear()
+        self.handed_out.clear()
         self.is_active = None
 
     def _given_up(self, error: PulsarException) -> None:
@@ -281,17 +286,22 @@ class TopicConsumer:
         """See AttachedConsumer."""
         place = message.message_id.ledgerId, message.message_id.entryId
         self._newest = max(self._newest, place)
-        stale = message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch
-        self.arrivals.read(message, frame, dropped=stale or self._seeking)
+        dropped = self._seeking or (
+            message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch
+        )
+        if self.position is not None and self.position.is_last_chunk(place):
+            dropped = True
+            self._acknowledge_unwanted([MessageId(-1, *place)])
+        self.arrivals.read(message, frame, dropped=dropped)
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
         """See Arriving."""
         head = entry.head
         if self.acks.is_pending((head.ledger_id, head.entry_id)):
-            self.queue.taken(messages, size_bytes)
+            self.count_freed(messages, size_bytes)
         elif self.position is not None and self.position.skips_entry(head):
             self._acknowledge_unwanted([head.message_id()])
-            self.queue.taken(messages, size_bytes)
+            self.count_freed(messages, size_bytes)
         elif not self._owner.dead_letter(self, entry, messages, size_bytes):
             first = not self.received.queued
             self.received.append(entry, messages, size_bytes)
@@ -305,12 +315,13 @@ class TopicConsumer:
     def count_freed(self, messages: int, size_bytes: int) -> None:
         """See Arriving."""
         self.queue.taken(messages, size_bytes)
+        self.queue.acknowledged(size_bytes)
 
     def gone(self, messages: int, size_bytes: int) -> None:
         """See Receiving."""
         if messages or size_bytes:
             self._inbox.left(messages, size_bytes)
-            self.queue.taken(messages, size_bytes)
+            self.count_freed(messages, size_bytes)
 
     def broken(self, head: EntryHead, error: BrokenEntryError) -> None:
         """See Receiving."""
@@ -320,6 +331,11 @@ class TopicConsumer:
         """See Arriving."""
         logger.warning("%s: entry %d:%d was dropped: %s", self.topic, *place, error)
         self.broken_entries += 1
+        if (
+            error.validation_error == pb.CommandAck.DecryptionError
+            and self.options.crypto_failure_action is ConsumerCryptoFailureAction.FAIL
+        ):
+            return  # It stays in the subscription, for a consumer that has the key.
         if self._persistent and self._cnx is not None:
             ack = pb.CommandAck(
                 consumer_id=self.consumer_id,
@@ -331,13 +347,13 @@ class TopicConsumer:
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
         """See Arriving."""
-        places = [one.entry for one in ids]
-        if acknowledge:
-            for place in places:
-                self.acks.entry(place)
-        else:
-            for place in places:
-                self.redelivery.refuse(place, 0)
+        if not self._subscription.durable:
+            return  # Asking for them again would bring everything again.
+        for one in ids:
+            if acknowledge:
+                self.acks.entry(one.entry)
+            else:
+                self.redelivery.refuse(one.entry, 0)
 
     def wanted(self, head: EntryHead, messages: list[Message]) -> list[Message]:
         """See Receiving."""
@@ -394,21 +410,16 @@ class TopicConsumer:
         self.bytes_received += message.size_bytes
         self._inbox.left(messages, size_bytes)
         self.queue.taken(messages, size_bytes)
-        if head.chunk_ids:
-            self._remember_chunks(head)
-        if self.redelivery.watches:
-            self.redelivery.taken((head.ledger_id, head.entry_id))
+        self.handed_out.taken(head, size_bytes)
         return message
-
-    def _remember_chunks(self, head: EntryHead) -> None:
-        if len(self._chunks) >= MOST_CHUNKED:
-            del self._chunks[next(iter(self._chunks))]
-        self._chunks[head.ledger_id, head.entry_id] = head.chunk_ids
 
     def found_nothing(self) -> None:
         """See Source."""
-        if self._cnx is not None:
-            self.queue.found_nothing()
+        if self._cnx is None:
+            return
+        if self._outstanding > 0 and not self.queue.current_size:
+            return  # Who was cancelled asked for it already.
+        self.queue.found_nothing()
 
     def grant(self, permits: int) -> None:
         """See Granting."""
@@ -421,8 +432,9 @@ class TopicConsumer:
     async def more_is_pending(self) -> bool:
         """See Granting."""
         if self._alone:
-            last, _ = await self.requests.last_message_id()
-            return last.entry > self._newest
+            last, acknowledged = await self.requests.last_message_id()
+            known = self._newest if acknowledged is None else max(self._newest, acknowledged.entry)
+            return last.entry > known
         stats = await self.requests.stats()
         return stats.msgBacklog > 0 and stats.availablePermits <= 0
 
@@ -435,16 +447,7 @@ class TopicConsumer:
             InvalidMessage: See Acknowledgements.individual.
         """
         self.check_open()
-        if not self._persistent:
-            return None
-        place = message_id.entry
-        if (chunks := self._chunks.pop(place, None)) is not None:
-            for chunk in chunks:
-                self.acks.entry(chunk.entry)
-            self.redelivery.acknowledged(place)
-        elif self.acks.individual(message_id):
-            self.redelivery.acknowledged(place)
-        return self.acks.receipt()
+        return self.handed_out.acknowledge(message_id) if self._persistent else None
 
     def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
         """Acknowledge everything up to a message; see ``acknowledge``.
@@ -453,16 +456,12 @@ class TopicConsumer:
             CumulativeAcknowledgementNotAllowedError: Others share the subscription.
         """
         self.check_open()
-        if not self._persistent:
-            return None
-        self.acks.cumulative(message_id)
-        place, index = message_id.entry, message_id.batch_index()
-        if 0 <= index < message_id.batch_size - 1:
-            place = place[0], place[1] - 1
-        self.redelivery.acknowledged_up_to(place)
-        if self._chunks:
-            self._chunks = {one: ids for one, ids in self._chunks.items() if one > place}
-        return self.acks.receipt()
+        return self.handed_out.acknowledge_cumulative(message_id) if self._persistent else None
+
+    def settle(self, message_id: MessageId) -> None:
+        """Acknowledge a message that went to another topic; it comes again if it is too late."""
+        if self.state is TopicConsumerState.OPEN:
+            self.acknowledge(message_id)
 
     def send_ack(self, ack: pb.CommandAck) -> None:
         """See AckLink."""
@@ -503,22 +502,19 @@ class TopicConsumer:
         if self._alone:
             self.redeliver_all()
             return
-        for place in entries:
-            if (chunks := self._chunks.pop(place, None)) is not None:
-                ids += chunks[:-1]
-        self.received.drop({one.entry for one in ids})
-        for start in range(0, len(ids), _MOST_REDELIVERED):
+        places = self.handed_out.returned(entries)
+        self.received.drop(set(places))
+        for start in range(0, len(places), _MOST_REDELIVERED):
             command = self._redelivery_command()
-            for one in ids[start : start + _MOST_REDELIVERED]:
-                command.message_ids.add(ledgerId=one.ledger_id(), entryId=one.entry_id())
+            for ledger_id, entry_id in places[start : start + _MOST_REDELIVERED]:
+                command.message_ids.add(ledgerId=ledger_id, entryId=entry_id)
             self._send_redelivery(command)
 
     def redeliver_all(self) -> None:
         """Have everything sent again that was not acknowledged; while detached, it is anyhow."""
         if self._cnx is None:
             return
-        self.redelivery.clear()
-        self._chunks.clear()
+        self.handed_out.clear()
         # What is acknowledged does not come again: the broker has to know it first.
         self.acks.flush()
         command = self._redelivery_command()
@@ -562,7 +558,7 @@ class TopicConsumer:
         position = Position(sought, inclusive)
         self._seeking = True
         self.acks.drop()
-        self.redelivery.clear()
+        self.handed_out.clear()
         self.arrivals.clear()
         self.received.clear()
         self.position, self._last_taken, self._newest = position, None, (-1, -1)
@@ -659,9 +655,7 @@ class TopicConsumer:
         if cnx is not None:
             cnx.attached.consumers.pop(self.consumer_id, None)
         self._forget_connection()
-        self.redelivery.clear()
         self.acks.end()
-        self._chunks.clear()
         self.queue.close()
         self._inbox.remove(self)
         self._attached.set()  # Who waits for it finds it closed.

@@ -63,8 +63,8 @@ class JavaWatchSchedule(JavaPollSchedule):
     The watch is asked for when the first topics are subscribed to, and again, each time twice as
     late, for the operation timeout. Polls begin a period behind its outcome. A lost watch is asked
     for again after 0.1 s and for ever. Where the broker offers it, an open watch is asked for its
-    list instead of a poll; if it refuses, the poll follows at once. An update whose hash does not
-    fit changes nothing: the next poll finds it.
+    list instead of a poll, and at once when an update's hash does not fit; if it refuses, a poll
+    follows at once. Where the broker does not offer that, the next poll finds what is missing.
     """
 
     family: ClassVar[str] = "java-watch"
@@ -105,12 +105,19 @@ class JavaWatchSchedule(JavaPollSchedule):
         self._perform(OpenWatch(self._options.pattern, self.topics_hash))
 
     def _poll_due(self) -> None:
-        if self._reconciles and self._watching and not self._reconciling:
-            self._poll_timer = None
+        self._poll_timer = None
+        if not self._reconcile():
+            self._list()
+
+    def _reconcile(self) -> bool:
+        """Ask the open watch for its list; false if it cannot be asked."""
+        if not (self._reconciles and self._watching):
+            return False
+        if not self._reconciling:
             self._reconciling = True
+            self._cancel_poll()
             self._perform(OpenWatch(self._options.pattern, self.topics_hash, again=True))
-        else:
-            super()._poll_due()
+        return True
 
     def watch_opened(self, topics_hash: str) -> None:
         """See DiscoverySchedule."""
@@ -156,3 +163,5 @@ class JavaWatchSchedule(JavaPollSchedule):
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
         """See DiscoverySchedule."""
         self.topics_hash = topics_hash
+        if not (fits or self._closed):
+            self._reconcile()

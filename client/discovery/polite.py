@@ -59,8 +59,8 @@ class PoliteSchedule(DiscoverySchedule):
     From then on the broker applies the pattern and compares the hash: an unchanged list is an
     answer without names. Polls begin at a random moment of the first period and each is a tenth
     early or late. Where the broker offers a watch that can tell all, there is one, and every
-    fifth poll. Behind a lost connection nothing is asked at once: the poll comes at a random moment of
-    a period, the watch of ten seconds, since thousands lost theirs in the same moment.
+    fifth poll. Behind a lost connection nothing is asked at once: the poll comes at a random moment
+    of a period, the watch of ten seconds, since thousands lost theirs in the same moment.
     """
 
     family: ClassVar[str] = "polite"

@@ -17,11 +17,15 @@ class CountedBytes:
     Args:
         memory: The client's limit.
         until_acknowledged: Count on until the application is done with the messages.
+
+    Attributes:
+        memory: The client's limit.
     """
 
-    __slots__ = ("_change", "_handed_out", "_reservation", "_until_acknowledged")
+    __slots__ = ("_change", "_handed_out", "_reservation", "_until_acknowledged", "memory")
 
     def __init__(self, memory: MemoryLimitController, *, until_acknowledged: bool = False) -> None:
+        self.memory = memory
         self._reservation = memory.reserve_prefetched()
         self._change = self._reservation.adjust
         self._until_acknowledged = until_acknowledged

@@ -14,15 +14,15 @@ class FixedReceiverQueue:
 
     Args:
         consumer: Whose queue it is.
-        size: Messages; 0 grants one for each that the application asks for.
         counted: The bytes of its messages.
+        size: Messages; 0 grants one for each that the application asks for.
 
     Source: upstream ConsumerImpl.increaseAvailablePermits.
     """
 
     growths = shrinks = 0
 
-    def __init__(self, consumer: Granting, size: int, counted: CountedBytes) -> None:
+    def __init__(self, consumer: Granting, counted: CountedBytes, size: int) -> None:
         self._consumer = consumer
         self._size = size
         self._counted = counted

@@ -73,13 +73,12 @@ class ReceiverQueue(Protocol):
 class TopicsQueue(Protocol):
     """The receiver queues of a consumer of several topics."""
 
-    @property
-    def current_size(self) -> int:
-        """Messages of all topics that may be queued now."""
-
     def open(self, consumer: Granting, max_size: int) -> ReceiverQueue:
         """Return the queue of one more topic, of so many messages at most.
 
         Its ``found_nothing`` means that the application finds nothing in any; called for each
-        topic or for one of them.
+        topic, or for one of them. It is closed when the topic is left.
         """
+
+    def close(self) -> None:
+        """Forget what the topics had in common; they are closed already."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class EachTopicsQueue:
-    """Receiver queues that have nothing in common. See TopicsQueue for its methods.
+    """Receiver queues that are not emptied into one another. See TopicsQueue for its methods.
 
     Args:
         make: Makes the queue of one topic, of a size at most.
@@ -19,15 +19,10 @@ class EachTopicsQueue:
 
     def __init__(self, make: Callable[[Granting, int], ReceiverQueue]) -> None:
         self._make = make
-        self._queues: list[ReceiverQueue] = []
-
-    @property
-    def current_size(self) -> int:
-        """See TopicsQueue."""
-        return sum(queue.current_size for queue in self._queues)
 
     def open(self, consumer: Granting, max_size: int) -> ReceiverQueue:
         """See TopicsQueue."""
-        queue = self._make(consumer, max_size)
-        self._queues.append(queue)
-        return queue
+        return self._make(consumer, max_size)
+
+    def close(self) -> None:
+        """See TopicsQueue."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from client.memory.counted_bytes import CountedBytes
     from client.memory.receiver_queue import Granting
-    from limiter.client_memory.memory_limit_controller import MemoryLimitController
 
 EXPANSION_THRESHOLD = 0.75
 """The fraction of the limit below which queues grow."""
@@ -22,10 +23,10 @@ class UpstreamReceiverQueue:
 
     Args:
         consumer: Whose queue it is.
-        memory: The client's limit.
         counted: The bytes of its messages.
         min_size: Where it starts, and the least it shrinks to; at least 1.
         max_size: The most it grows to.
+        on_close: Called when it closes.
 
     Attributes:
         hint: The queue was full when a message came last, and has not grown since.
@@ -36,14 +37,15 @@ class UpstreamReceiverQueue:
     def __init__(
         self,
         consumer: Granting,
-        memory: MemoryLimitController,
         counted: CountedBytes,
         min_size: int,
         max_size: int,
+        on_close: Callable[[UpstreamReceiverQueue], object],
     ) -> None:
         self._consumer = consumer
-        self._memory = memory
+        self._memory = counted.memory
         self._counted = counted
+        self._on_close = on_close
         self._min_size = min_size
         self._max_size = max_size
         self._size = min_size
@@ -86,7 +88,7 @@ class UpstreamReceiverQueue:
         """See ReceiverQueue."""
         if self.hint and self._memory.current_usage_fraction < EXPANSION_THRESHOLD:
             self.hint = False
-            self.set_size(min(self._max_size, 2 * self._size))
+            self.grow_to(2 * self._size)
 
     def shrink(self) -> None:
         """Halve the queue: memory is nearly used up."""
@@ -95,8 +97,9 @@ class UpstreamReceiverQueue:
             self.shrinks += 1
             self._resize(size)
 
-    def set_size(self, size: int) -> None:
-        """Grow to ``size`` messages if that is more than now."""
+    def grow_to(self, size: int) -> None:
+        """Grow to ``size`` messages, or to the most there may be."""
+        size = min(self._max_size, size)
         if size > self._size:
             self.growths += 1
             self._resize(size)
@@ -125,14 +128,4 @@ class UpstreamReceiverQueue:
         """See ReceiverQueue."""
         self._paused = True
         self._counted.close()
-
-
-def min_receiver_queue_size(max_size: int, batch_receive_messages: int) -> int:
-    """Return where the queue of one topic starts: 1, or what ``batch_receive`` needs.
-
-    While a batch is gathered, half of the permits less one may be held back.
-    """
-    size = min(1, max_size)
-    if batch_receive_messages > 0:
-        size = max(size, 2 * batch_receive_messages - 2)
-    return size
+        self._on_close(self)

@@ -85,14 +85,16 @@ class ChunkAssembly:
         chunk_id, uuid = metadata.chunk_id, metadata.uuid
         message_id = entry.head.message_id()
         known = self._incomplete.get(uuid)
+        if known is not None and 0 <= chunk_id < len(known.ids):
+            if known.ids[chunk_id] == message_id:
+                return None  # The broker repeats it.
+            if chunk_id > 0:
+                self._on_dropped([message_id], True)  # The producer repeats it.
+                return None
         if chunk_id == 0:
-            known = self._begin(uuid, entry, message_id)
-        elif known is None or chunk_id > len(known.ids):
+            known = self._begin(uuid, entry)
+        elif known is None or chunk_id != len(known.ids):
             self._lost_before(entry, message_id)
-            return None
-        elif chunk_id < len(known.ids):
-            if message_id not in known.ids:  # Sent twice; the broker's repetition has its id.
-                self._on_dropped([message_id], True)
             return None
         return self._append(uuid, known, entry, message_id)
 
@@ -104,12 +106,10 @@ class ChunkAssembly:
             self._timer.cancel()
             self._timer = None
 
-    def _begin(self, uuid: str, entry: Entry, message_id: MessageId) -> _Incomplete:
+    def _begin(self, uuid: str, entry: Entry) -> _Incomplete:
         metadata = entry.head.metadata
         total = (metadata.num_chunks_from_msg, metadata.total_chunk_msg_size)
-        before = self._remove(uuid)
-        if before is not None and message_id not in before.ids:
-            self._on_dropped(before.ids, True)  # The producer began again.
+        self._drop(uuid, acknowledge=True)  # If its producer began before.
         if total[0] > MOST_CHUNKS or not 0 < total[1] <= self._max_message_bytes:
             raise BrokenEntryError(
                 pb.CommandAck.UncompressedSizeCorruption,

@@ -37,6 +37,8 @@ def producer_command(
         command.producer_name = name
     for key, value in (options.properties or {}).items():
         command.metadata.add(key=key, value=value)
+    if options.initial_subscription_name is not None:
+        command.initial_subscription_name = options.initial_subscription_name
     schema = None if options.schema is None else options.schema.schema_info()
     if schema is not None:
         command.schema.CopyFrom(schema)

@@ -65,6 +65,7 @@ class ProducerOptions:
         hashing_scheme: Finds the partition of a key; not the official client's to choose, whose
             default this is.
         message_router: Chooses the partition of each message, among so many.
+        initial_subscription_name: A subscription that the topic gets when it is created.
         interceptors: Called for each message, in order.
         encryption_key: Refused: this client does not encrypt.
         crypto_key_reader: Refused as well.
@@ -94,6 +95,7 @@ class ProducerOptions:
     access_mode: ProducerAccessMode = ProducerAccessMode.Shared
     hashing_scheme: HashingScheme = HashingScheme.BoostHash
     message_router: Callable[[Message, int], int] | None = None
+    initial_subscription_name: str | None = None
     interceptors: Sequence[ProducerInterceptor] = ()
     encryption_key: str | None = None
     crypto_key_reader: object | None = None

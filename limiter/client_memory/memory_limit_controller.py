@@ -160,8 +160,9 @@ class MemoryLimitController:
 
         Source: MemoryLimitController.tryReserveMemory.
         """
-        self._validate(size)
-        if not self._admits():
+        if self._closed or size < 0:
+            self._validate(size)
+        if self._waiters or not self._allows_more():
             self._rejected += 1
             self._observe(ReserveOutcome.BUFFER_FULL, 0.0)
             return None
@@ -269,7 +270,8 @@ class MemoryLimitController:
         """Ask for memory; the answer may be there already. Raises as :meth:`reserve`."""
         self._validate(size)
         waiter = MemoryWaiter(size)
-        if self._admits():
+        # Somebody waits while more is allowed only inside what a callback does meanwhile.
+        if not self._waiters and self._allows_more():
             waiter.settle(self._reserve_at_once(size, ReserveOutcome.RESERVED), None)
         else:
             self._enqueue(waiter, timeout_seconds)
@@ -291,13 +293,6 @@ class MemoryLimitController:
             self._observe(ReserveOutcome.CLOSED, 0.0)
             raise MemoryReserveClosedError
 
-    def _admits(self) -> bool:
-        """Return True if a new request is served: by usage before its bytes, and none before it.
-
-        Somebody waits while usage allows more only inside what a callback does meanwhile.
-        """
-        return self._allows_more() and not self._waiters
-
     def _allows_more(self) -> bool:
         """Return True while usage and what was promised to consumers leave something.
 
@@ -309,36 +304,34 @@ class MemoryLimitController:
         return usage - prefetch.arrived_bytes <= self._producer_bytes
 
     def _reserve_at_once(self, size: int, outcome: ReserveOutcome) -> Reservation:
-        before = self._usage
-        reservation = self._enter(size)
-        self._observe(outcome, 0.0)
-        self._triggers.usage_rose(before, before + size)
+        reservation = Reservation(size, self._change)
+        self._reservations += 1
+        self._usage = usage = self._usage + size
+        if usage > self._high_water:
+            self._high_water = usage
+        if self._observer is not None:
+            self._observer(outcome, 0.0)
+        if usage >= self._triggers.lowest_bytes:
+            self._triggers.usage_rose(usage - size, usage)
         return reservation
 
-    def _enter(self, size: int) -> Reservation:
-        self._reservations += 1
-        self._raise_usage(size)
-        return Reservation(size, self._change)
-
-    def _raise_usage(self, delta_bytes: int) -> None:
-        self._usage += delta_bytes
-        self._high_water = max(self._high_water, self._usage)
-
-    def _change(self, delta_bytes: int, *, ended: bool) -> None:
+    def _change(self, delta_bytes: int, *, ended: bool = False) -> None:
         """Enter what a reservation did to itself."""
-        self._reservations -= ended
-        before = self._usage
+        if ended:
+            self._reservations -= 1
+        self._usage = usage = self._usage + delta_bytes
         if delta_bytes > 0:
-            self._raise_usage(delta_bytes)
-            self._triggers.usage_rose(before, before + delta_bytes)
-        else:
-            self._usage += delta_bytes
-            if self._waiters:
-                self._grant_waiters()
-            if self.prefetch.waiting:
-                self.prefetch.serve()
+            if usage > self._high_water:
+                self._high_water = usage
+            if usage >= self._triggers.lowest_bytes:
+                self._triggers.usage_rose(usage - delta_bytes, usage)
+            return
+        if self._waiters:
+            self._grant_waiters()
+        if self.prefetch.waiting:
+            self.prefetch.serve()
 
-    def _change_prefetched(self, delta_bytes: int, *, ended: bool) -> None:
+    def _change_prefetched(self, delta_bytes: int, *, ended: bool = False) -> None:
         """Enter what the reservation of a consumer did to itself."""
         self.prefetch.arrived_bytes += delta_bytes
         self._change(delta_bytes, ended=ended)
@@ -362,11 +355,13 @@ class MemoryLimitController:
             if waiter.caller_left:
                 self._refuse(waiter, MemoryReserveCancelledError(), ReserveOutcome.CANCELLED)
                 continue
-            before = self._usage
+            self._reservations += 1
+            self._usage = usage = self._usage + waiter.size
+            self._high_water = max(self._high_water, usage)
             # Answered before anything else is told: what a callback releases serves the next.
-            waiter.settle(self._enter(waiter.size), None)
+            waiter.settle(Reservation(waiter.size, self._change), None)
             self._observe(ReserveOutcome.RESERVED, self._clock.now() - waiter.enqueued_at)
-            self._triggers.usage_rose(before, before + waiter.size)
+            self._triggers.usage_rose(usage - waiter.size, usage)
 
     def _time_out(self, waiter: MemoryWaiter) -> None:
         del self._waiters[waiter]

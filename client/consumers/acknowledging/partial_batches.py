@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from client.consumers.due_times import Entry
+    from client.consumers.acknowledging.due_times import Place
 
 MOST_BATCHES = 10_000
 """Batches that are remembered; beyond, the one that was acknowledged in longest ago is forgotten.
@@ -65,16 +65,16 @@ class PartialBatches:
     """The partly acknowledged batches of one topic's consumer, MOST_BATCHES at most."""
 
     def __init__(self) -> None:
-        self._batches: dict[Entry, PartialBatch] = {}
+        self._batches: dict[Place, PartialBatch] = {}
 
     def __len__(self) -> int:
         return len(self._batches)
 
-    def get(self, entry: Entry) -> PartialBatch | None:
+    def get(self, entry: Place) -> PartialBatch | None:
         """Return a batch of which a part is acknowledged."""
         return self._batches.get(entry)
 
-    def begin(self, entry: Entry, size: int, ack_set: Sequence[int] | None = None) -> PartialBatch:
+    def begin(self, entry: Place, size: int, ack_set: Sequence[int] | None = None) -> PartialBatch:
         """Return a batch; made, if no part of it was acknowledged yet."""
         batch = self._batches.pop(entry, None)
         if batch is None:
@@ -84,7 +84,7 @@ class PartialBatches:
         self._batches[entry] = batch
         return batch
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, entry: Place) -> None:
         """Forget a batch: it is acknowledged as a whole."""
         self._batches.pop(entry, None)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from limiter.clock import Clock, TimerHandle
 
-Entry = tuple[int, int]
+Place = tuple[int, int]
 """A ledger and an entry in it: what a broker counts."""
 MOST_ENTRIES = 100_000
 """Entries that wait; one more, and the oldest falls due at once."""
@@ -26,13 +26,13 @@ class DueTimes:
     """
 
     def __init__(
-        self, clock: Clock, step_seconds: float, on_due: Callable[[list[Entry]], object]
+        self, clock: Clock, step_seconds: float, on_due: Callable[[list[Place]], object]
     ) -> None:
         self._clock = clock
         self._step_seconds = step_seconds
         self._on_due = on_due
-        self._step_of: dict[Entry, int] = {}
-        self._steps: dict[int, dict[Entry, None]] = {}
+        self._step_of: dict[Place, int] = {}
+        self._steps: dict[int, dict[Place, None]] = {}
         self._order: list[int] = []
         self._timer: TimerHandle | None = None
         self._timer_step = -1
@@ -40,14 +40,14 @@ class DueTimes:
     def __len__(self) -> int:
         return len(self._step_of)
 
-    def __contains__(self, entry: Entry) -> bool:
+    def __contains__(self, entry: Place) -> bool:
         return entry in self._step_of
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[Place]:
         """The entries, oldest first."""
         return iter(self._step_of)
 
-    def add(self, entry: Entry, delay_seconds: float) -> None:
+    def add(self, entry: Place, delay_seconds: float) -> None:
         """Have an entry fall due; one that is here already keeps its time."""
         if entry in self._step_of:
             return
@@ -63,7 +63,7 @@ class DueTimes:
             self._arm()
         entries[entry] = None
 
-    def remove(self, entry: Entry) -> bool:
+    def remove(self, entry: Place) -> bool:
         """Forget an entry; false if it was not here."""
         step = self._step_of.pop(entry, None)
         if step is None:
@@ -92,7 +92,7 @@ class DueTimes:
     def _fell_due(self) -> None:
         self._timer = None
         step = self._timer_step
-        due: list[Entry] = []
+        due: list[Place] = []
         while self._order and self._order[0] <= step:
             for entry in self._steps.pop(heappop(self._order)):
                 del self._step_of[entry]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from client.messages.message_id import MessageId
 
 if TYPE_CHECKING:
+    from client.consumers.acknowledging.due_times import Place
     from client.messages.message import EntryHead
 
 
@@ -41,8 +42,13 @@ class Position:
             return False
         entry, start = (head.ledger_id, head.entry_id), self.sent
         if entry != start.entry:
-            return entry < start.entry
+            return False
         return self._skipped_indexes(head.batch_size) >= max(1, head.batch_size)
+
+    def is_last_chunk(self, entry: Place) -> bool:
+        """Tell whether an entry is the last chunk of the message behind which it begins."""
+        start = self.message_id
+        return not self.inclusive and start.first_chunk is not None and entry == start.entry
 
     def skipped_indexes(self, head: EntryHead) -> int:
         """Return how many messages at an entry's beginning are not wanted."""

@@ -10,7 +10,7 @@ from client.messages.errors import BrokenEntryError
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from client.consumers.due_times import Entry as EntryPlace
+    from client.consumers.acknowledging.due_times import Place
     from client.messages.entry import Entry
     from client.messages.message import EntryHead, Message
 
@@ -53,7 +53,7 @@ class _Queued:
         self.size_bytes = size_bytes
 
     @property
-    def place(self) -> EntryPlace:
+    def place(self) -> Place:
         return self.entry.head.ledger_id, self.entry.head.entry_id
 
 
@@ -127,7 +127,7 @@ class Received:
         self._messages.clear()
         self._gone(self.queued, self.queued_bytes)
 
-    def drop(self, places: Container[EntryPlace]) -> None:
+    def drop(self, places: Container[Place]) -> None:
         """Drop the entries at these places: they come again."""
         if not self._entries:
             return

@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
-from client.consumers.partial_batches import PartialBatches
+from client.consumers.acknowledging.partial_batches import PartialBatches
 from client.exceptions import AlreadyClosed, InvalidMessage, PulsarException
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from client.consumers.due_times import Entry
+    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
     from client.messages.message_id import MessageId
     from limiter.clock import Clock, TimerHandle
@@ -72,10 +72,10 @@ class Acknowledgements:
         self._by_index = options.batch_index_ack_enabled
         self._with_receipt = options.ack_receipt_enabled
         self._link = link
-        self._whole: dict[Entry, None] = {}
-        self._parts: dict[Entry, None] = {}
-        self._cumulative: tuple[Entry, tuple[int, ...]] | None = None
-        self._up_to: Entry | None = None
+        self._whole: dict[Place, None] = {}
+        self._parts: dict[Place, None] = {}
+        self._cumulative: tuple[Place, tuple[int, ...]] | None = None
+        self._up_to: Place | None = None
         self._timer: TimerHandle | None = None
         self._group: asyncio.Future[None] | None = None
         self._newest: asyncio.Future[None] | None = None
@@ -87,7 +87,7 @@ class Acknowledgements:
         """Acknowledgements that were not sent yet."""
         return len(self._whole) + len(self._parts) + (self._cumulative is not None)
 
-    def is_pending(self, entry: Entry) -> bool:
+    def is_pending(self, entry: Place) -> bool:
         """Tell whether the acknowledgement of a whole entry waits here."""
         return entry in self._whole or (self._up_to is not None and entry <= self._up_to)
 
@@ -115,7 +115,7 @@ class Acknowledgements:
         self.entry(entry)
         return True
 
-    def entry(self, entry: Entry) -> None:
+    def entry(self, entry: Place) -> None:
         """Acknowledge a whole entry."""
         self.partial.forget(entry)
         self._parts.pop(entry, None)

@@ -133,7 +133,7 @@ class Inbox:
         """Wait until something arrived. Who is woken and then cancelled wakes another."""
         if self.ended is not None:
             raise self.ended
-        self._tell_sources()
+        self.tell_sources()
         if self.queued:
             return  # It came at once.
         waiters = self._waiters
@@ -148,7 +148,8 @@ class Inbox:
             raise
         del waiters[waiter]
 
-    def _tell_sources(self) -> None:
+    def tell_sources(self) -> None:
+        """Tell the topics that the program asks for a message, and none is there."""
         for source in tuple(self._sources):
             source.found_nothing()
 
@@ -179,7 +180,7 @@ class Inbox:
                 raise self.ended
             if self.ended is not None:
                 return
-            self._tell_sources()
+            self.tell_sources()
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._batch_waiters[waiter] = None
             try:

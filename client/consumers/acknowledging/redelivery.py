@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from client.consumers.due_times import DueTimes
+from client.consumers.acknowledging.due_times import DueTimes
 
 if TYPE_CHECKING:
-    from client.consumers.due_times import Entry
+    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
     from limiter.clock import Clock
 
@@ -18,10 +18,10 @@ _LEAST_STEP_SECONDS, _LONGEST_STEP_SECONDS = 0.01, 1.0
 class Redelivering(Protocol):
     """The consumer's part."""
 
-    def redeliver_unacknowledged(self, entries: list[Entry]) -> None:
+    def redeliver_unacknowledged(self, entries: list[Place]) -> None:
         """Have entries sent again that were not acknowledged in time."""
 
-    def redeliver_refused(self, entries: list[Entry]) -> None:
+    def redeliver_refused(self, entries: list[Place]) -> None:
         """Have entries sent again that were negatively acknowledged."""
 
 
@@ -63,11 +63,11 @@ class Redelivery:
         """Entries that were negatively acknowledged, and not sent again yet."""
         return len(self._refused)
 
-    def taken(self, entry: Entry) -> None:
+    def taken(self, entry: Place) -> None:
         """Let the ack timeout run for an entry that the program has a message of."""
         self._unacked.add(entry, self._timeout_seconds)
 
-    def refuse(self, entry: Entry, redelivery_count: int) -> None:
+    def refuse(self, entry: Place, redelivery_count: int) -> None:
         """Have an entry sent again when its delay is over."""
         delay = self._delay_seconds
         if self._backoff is not None:
@@ -75,16 +75,17 @@ class Redelivery:
         self._unacked.remove(entry)
         self._refused.add(entry, delay)
 
-    def acknowledged(self, entry: Entry) -> None:
+    def acknowledged(self, entry: Place) -> None:
         """Forget an entry."""
         self._unacked.remove(entry)
         self._refused.remove(entry)
 
-    def acknowledged_up_to(self, entry: Entry) -> None:
+    def acknowledged_up_to(self, entry: Place) -> None:
         """Forget an entry and those before it."""
         for times in (self._unacked, self._refused):
-            for earlier in [one for one in times if one <= entry]:
-                times.remove(earlier)
+            if len(times):
+                for earlier in [one for one in times if one <= entry]:
+                    times.remove(earlier)
 
     def clear(self) -> None:
         """Forget all: they come again."""
