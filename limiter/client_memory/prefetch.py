@@ -103,6 +103,8 @@ class Prefetch:
         self._askers: dict[Turn, None] = {}
         self._others: dict[Turn, None] = {}
         self._holders: dict[Turn, None] = {}
+        # The most there were in line or with a turn, since applications began to wait.
+        self._crowd = 0
         self._timer: TimerHandle | None = None
         self._serving = False
         self.arrived_bytes = self.entry_bytes = self.more_bytes = 0
@@ -196,8 +198,10 @@ class Prefetch:
                 self._come(turn)
         finally:
             self._serving = False
-        if self._askers and self._timer is None:
-            self._timer = self._clock.call_at(self._clock.now() + self._pace(), self._pass_on)
+        if self._askers:
+            self._crowd = max(self._crowd, self.waiting + len(self._holders))
+            if self._timer is None:
+                self._timer = self._clock.call_at(self._clock.now() + self._pace(), self._pass_on)
 
     def _next(self) -> Turn | None:
         """Return the first in line, if its turn is now."""
@@ -246,15 +250,17 @@ class Prefetch:
     # -- when it takes long -------------------------------------------------------------------
 
     def _pace(self) -> float:
-        pace = ROUND_SECONDS / (self.waiting + len(self._holders))
+        pace = ROUND_SECONDS / self._crowd
         return min(max(pace, SHORTEST_PACE_SECONDS), LONGEST_PACE_SECONDS)
 
     def _pass_on(self) -> None:
         """Serve those who wait for long, in order, at the pace; the oldest turns pass on."""
         self._timer = None
+        if not self._askers:
+            self._crowd = 0
+            return
         now = self._clock.now()
-        number = self.waiting + len(self._holders)
-        for _ in range(math.ceil(number * self._pace() / ROUND_SECONDS)):
+        for _ in range(math.ceil(self._crowd * self._pace() / ROUND_SECONDS)):
             turn = next(iter(self._askers), None)
             if turn is None or turn.since + PATIENCE_SECONDS > now:
                 break
