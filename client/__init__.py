@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from client.consumers.policies import NegativeAckBackoff as NegativeAckBackoff
     from client.consumers.reader import Reader as Reader
     from client.exceptions import *  # noqa: F403
+    from client.interceptors import ConsumerInterceptor as ConsumerInterceptor
+    from client.interceptors import ProducerInterceptor as ProducerInterceptor
     from client.messages.encryption_context import EncryptionContext as EncryptionContext
+    from client.messages.encryption_context import EncryptionKey as EncryptionKey
     from client.messages.enums import BatchingType as BatchingType
     from client.messages.enums import CompressionType as CompressionType
     from client.messages.enums import ConsumerCryptoFailureAction as ConsumerCryptoFailureAction
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from client.messages.enums import ProducerAccessMode as ProducerAccessMode
     from client.messages.enums import RegexSubscriptionMode as RegexSubscriptionMode
     from client.messages.message import Message as Message
+    from client.messages.message_batch import MessageBatch as MessageBatch
     from client.messages.message_id import MessageId as MessageId
     from client.producers.producer import Producer as Producer
     from client.pulsar_client import LookupResult as LookupResult
@@ -55,7 +59,9 @@ if TYPE_CHECKING:
     from client.refused import CryptoKeyReader as CryptoKeyReader
     from client.refused import FileLogger as FileLogger
     from client.refused import ServiceInfoProvider as ServiceInfoProvider
+    from client.schema.schema import BytesSchema as BytesSchema
     from client.service_info import ServiceInfo as ServiceInfo
+    from client.table_view import TableView as TableView
     from limiter.client_memory.memory_limit_controller import (
         MemoryLimitController as MemoryLimitController,
     )
@@ -138,7 +144,8 @@ _MODULES = {
         "UnknownError",
         "UnsupportedVersionError",
     ),
-    "client.messages.encryption_context": ("EncryptionContext",),
+    "client.interceptors": ("ConsumerInterceptor", "ProducerInterceptor"),
+    "client.messages.encryption_context": ("EncryptionContext", "EncryptionKey"),
     "client.messages.enums": (
         "BatchingType",
         "CompressionType",
@@ -152,6 +159,7 @@ _MODULES = {
         "RegexSubscriptionMode",
     ),
     "client.messages.message": ("Message",),
+    "client.messages.message_batch": ("MessageBatch",),
     "client.messages.message_id": ("MessageId",),
     "client.producers.producer": ("Producer",),
     "client.pulsar_client": ("LookupResult", "NamespaceTopics", "PulsarClient"),
@@ -162,7 +170,9 @@ _MODULES = {
         "FileLogger",
         "ServiceInfoProvider",
     ),
+    "client.schema.schema": ("BytesSchema",),
     "client.service_info": ("ServiceInfo",),
+    "client.table_view": ("TableView",),
     "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

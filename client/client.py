@@ -8,7 +8,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.client_options import ClientOptions, log_to, refuse_encryption
+from client.client_options import ClientOptions, log_to, refuse_decryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
 from client.consumers.consumer import Consumer, open_consumer
@@ -33,6 +33,7 @@ from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from client.interceptors import ConsumerInterceptor, ProducerInterceptor
     from client.messages.message import Message
     from client.schema.schema import Schema
+    from client.table_view import TableView
     from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -188,6 +190,7 @@ class Client(PulsarClient):
         message_router: Callable[[Message, int], int] | None = None,
         *,
         hashing_scheme: HashingScheme = HashingScheme.BoostHash,
+        initial_subscription_name: str | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
     ) -> Producer:
         """Return a producer that is attached to a topic, or to all of its partitions.
@@ -224,6 +227,7 @@ class Client(PulsarClient):
             access_mode=access_mode,
             message_router=message_router,
             hashing_scheme=hashing_scheme,
+            initial_subscription_name=initial_subscription_name,
             interceptors=interceptors,
         )
         return await self._kept(await open_producer(self._context, full_name(topic), options))
@@ -284,7 +288,7 @@ class Client(PulsarClient):
             PulsarException: It cannot be attached, or not with these arguments.
         """
         self._check_open()
-        refuse_encryption(crypto_key_reader, crypto_failure_action)
+        refuse_decryption(crypto_key_reader)
         options = ConsumerOptions(
             consumer_type=consumer_type,
             schema=schema,
@@ -346,6 +350,7 @@ class Client(PulsarClient):
         reader_listener: Callable[[Reader, Message], object] | None = None,
         receiver_queue_policy: str = "bytes",
         auto_update_partitions_seconds: float = 60,
+        subscription_name: str | None = None,
     ) -> Reader:
         """Return a reader: it goes through a topic from a message on, without a subscription.
 
@@ -359,7 +364,7 @@ class Client(PulsarClient):
             PulsarException: It cannot be attached, or not with these arguments.
         """
         self._check_open()
-        refuse_encryption(crypto_key_reader, crypto_failure_action)
+        refuse_decryption(crypto_key_reader)
         if not isinstance(start_message_id, MessageId):
             raise InvalidConfiguration(
                 f"start_message_id is a MessageId, not {type(start_message_id).__name__}"
@@ -376,10 +381,30 @@ class Client(PulsarClient):
             crypto_failure_action=crypto_failure_action,
             receiver_queue_policy=receiver_queue_policy,
             auto_update_partitions_seconds=auto_update_partitions_seconds,
+            subscription_name=subscription_name,
         )
         return await self._kept(
             await open_reader(self._context, full_name(topic), start_message_id, options)
         )
+
+    async def create_table_view(
+        self, topic: str, subscription_name: str | None = None, schema: Schema | None = None
+    ) -> TableView:
+        """Return a table of a topic's newest values by their keys, which follows the topic.
+
+        Args:
+            topic: Full name, or a short form.
+            subscription_name: The name under which it reads; None for a random one.
+            schema: Reads the values; None for bytes.
+
+        Raises:
+            InvalidTopicName: The topic's name breaks the rules.
+            AlreadyClosed: The client was closed.
+            PulsarException: The topic cannot be read.
+        """
+        self._check_open()
+        view = await open_table_view(self._context, full_name(topic), subscription_name, schema)
+        return await self._kept(view)
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
         """Return the full names of a topic's partitions; the topic's own if it has none.

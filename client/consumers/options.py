@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     )
     from client.interceptors import ConsumerInterceptor
     from client.messages.message import Message
+    from client.pulsar_client import PulsarClient
+    from client.schema.schema import WriterSchemas
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""
@@ -40,6 +42,9 @@ class ConsumerSchema(Protocol):
 
     def schema_info(self) -> pb.Schema | None:
         """Return what the broker is told; None for plain bytes."""
+
+    def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
+        """Return what knows the versions of a topic's schema; None if values need none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,8 @@ class ConsumerOptions:
         regex_subscription_mode: The topics that a pattern is matched against.
         dead_letter_policy: What becomes of messages that are redelivered too often.
         crypto_key_reader: Refused: there is no encryption.
-        crypto_failure_action: Without encryption only FAIL makes sense.
+        crypto_failure_action: What becomes of encrypted messages: FAIL leaves them in the
+            subscription, DISCARD acknowledges them, CONSUME delivers them as they are.
         is_pattern_topic: Whether the topic is a pattern.
         negative_ack_backoff: Delays that grow, instead of negative_ack_redelivery_delay_ms.
         retry_enabled: Subscribe to the retry topic too, and allow ``reconsume_later``.
@@ -161,6 +167,7 @@ class ReaderOptions:
         receiver_queue_size: As a consumer's.
         reader_name: The consumer's name; None for a random one.
         subscription_role_prefix: What the subscription's name begins with; None for "reader".
+        subscription_name: The subscription's whole name; None for a random one.
         is_read_compacted: As a consumer's.
         crypto_key_reader: Refused: there is no encryption.
         start_message_id_inclusive: Whether the message it starts at, or seeks, itself comes, too.
@@ -174,6 +181,7 @@ class ReaderOptions:
     receiver_queue_size: int = 1_000
     reader_name: str | None = None
     subscription_role_prefix: str | None = None
+    subscription_name: str | None = None
     is_read_compacted: bool = False
     crypto_key_reader: object | None = None
     start_message_id_inclusive: bool = False

@@ -212,7 +212,7 @@ async def open_reader(
     Raises:
         PulsarException: It failed.
     """
-    name = f"reader-{secrets.token_hex(5)}"
+    name = options.subscription_name or f"reader-{secrets.token_hex(5)}"
     if options.subscription_role_prefix:
         name = f"{options.subscription_role_prefix}-{name}"
     topics = MultiTopicsConsumer(
@@ -225,6 +225,7 @@ async def open_reader(
             receiver_queue_policy=options.receiver_queue_policy,
             auto_update_partitions_seconds=options.auto_update_partitions_seconds,
             start_message_id_inclusive=options.start_message_id_inclusive,
+            crypto_failure_action=options.crypto_failure_action,
         ),
         Position(start_message_id, options.start_message_id_inclusive),
     )

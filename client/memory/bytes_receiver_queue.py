@@ -116,6 +116,7 @@ class BytesReceiverQueue:
             self._prefetch.end(self._turn)
 
     def _learn(self, entry_bytes: int, message_bytes: int) -> None:
+        message_bytes = max(1, message_bytes)  # A null value has none.
         if not self._sizes_known:
             self._sizes_known = True
             self.entry_bytes, self._message_bytes = entry_bytes, message_bytes

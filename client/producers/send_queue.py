@@ -101,8 +101,8 @@ class SendQueue:
         except MemoryBufferIsFull:
             self._refused["memory"] += 1
             raise
-        if self._line and self._batches:
-            self._send_batches()  # Nobody else can join them: their memory is what is waited for.
+        if self._line:
+            self._go_on()
         if self._send_timer is None:
             self._watch_time()
 
@@ -113,7 +113,7 @@ class SendQueue:
 
     async def flush(self) -> None:
         """Send open batches; return when all that was submitted before is answered."""
-        self._send_batches()
+        self._batches_are_due()
         if self._oldest_serial() is not None:
             await self._flushers.wait_for(self._serial)
 
@@ -167,7 +167,7 @@ class SendQueue:
             batches.opened_at = message.created_at
             delay = self._options.batching_max_publish_delay_ms / 1000
             due = self._clock.now() + delay
-            self._batch_timer = self._clock.call_at(due, self._send_batches)
+            self._batch_timer = self._clock.call_at(due, self._batches_are_due)
         batches.add(message)
         if batches.full:
             self._send_batches()
@@ -188,6 +188,10 @@ class SendQueue:
             message.chunks = chunks
         self._add(writer.next_chunk(message, message.chunks), message.created_at)
         return message.chunks.left == 0
+
+    def _batches_are_due(self) -> None:
+        self._send_batches()
+        self._go_on()
 
     def _send_batches(self) -> None:
         """Send the open batches."""
@@ -414,10 +418,11 @@ class SendQueue:
 
     def _go_on(self) -> None:
         """Let those in that wait for what became free."""
-        if self._line:
-            self._line.go_on()
-        if self._batches and (self._line or self._flushers):
+        self._line.go_on()
+        while self._batches and (self._line or self._flushers):
+            # Nobody else can join them: what they hold is waited for.
             self._send_batches()
+            self._line.go_on()
         if self._flushers:
             self._flushers.oldest_is(self._oldest_serial())
         if self._send_timer is None:

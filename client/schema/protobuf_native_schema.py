@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError, Message
@@ -12,7 +12,7 @@ import proto.PulsarApi_pb2 as pb
 from client.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FileDescriptor
+    from google.protobuf.descriptor import FileDescriptor
 
 
 class ProtobufNativeSchema(Schema):
@@ -55,7 +55,7 @@ class ProtobufNativeSchema(Schema):
             raise ValueError(f"{len(data)} bytes cannot be read as {name}: {error}") from error
 
 
-def _definition(descriptor: Descriptor) -> dict[str, str]:
+def _definition(descriptor: Any) -> dict[str, str]:  # noqa: ANN401 - as protoc's classes have it
     """Return a class's definition: its file, with all that this imports before it."""
     files: dict[str, FileDescriptorProto] = {}
     _add(descriptor.file, files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
 
 from client.schema.fields import CustomEnum, Element
 
@@ -138,12 +139,14 @@ def _field(name: str, element: Element, defined_names: set[str]) -> dict[str, An
 
 
 def as_avro(value: Value) -> Value:
-    """Return a value with dicts in place of records, and names in place of enums' members."""
+    """Return a value as Avro has it: dicts for records, names for the members of enums."""
     if isinstance(value, Enum):
         return value.name
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, Record):
         return {name: as_avro(one) for name, one in values_of(value).items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [as_avro(one) for one in value]
     if isinstance(value, dict):
         return {key: as_avro(one) for key, one in value.items()}

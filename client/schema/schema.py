@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from client.messages.message import Message
+    from client.messages.message import EntryHead, Message
+    from client.pulsar_client import PulsarClient
     from client.schema.fields import Value
+
+
+class WriterSchemas(Protocol):
+    """The schemas that the producers of a topic had."""
+
+    def known(self, entry: EntryHead) -> bool:
+        """Have an entry read by its own schema; false if that is not known yet."""
+
+    async def learn(self, entry: EntryHead) -> None:
+        """Have an entry read by its own schema, which the broker is asked for."""
 
 
 class Schema:
@@ -22,13 +33,7 @@ class Schema:
         schema_type: Its type, ``pb.Schema.Type``; None for plain bytes.
         schema_definition: Its definition, in values that JSON has.
         schema_name: Its name.
-
-    Attributes:
-        reads_versions: True if values are read by the schema that their own producer had, which
-            the broker is asked for; then there is a ``decoding_of``.
     """
-
-    reads_versions = False
 
     def __init__(
         self,
@@ -66,6 +71,15 @@ class Schema:
     def schema_info(self) -> pb.Schema | None:
         """Return what the broker is told; None for plain bytes."""
         return self._schema_info
+
+    def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
+        """Return what knows the versions of a topic's schema; None if values need none.
+
+        Args:
+            cluster: Where versions are asked for.
+            topic: Full name.
+        """
+        return None
 
     def _validate_object_type(self, value: object) -> None:
         if self._record_cls is not None and not isinstance(value, self._record_cls):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from client.messages.chunks import ChunkAssembly
 from client.messages.compression import decompressing_takes_long
 from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry, EntrySource, read_entry
+from client.messages.enums import ConsumerCryptoFailureAction
 from client.messages.errors import BrokenEntryError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from client.consumers.options import ConsumerOptions
     from client.messages.message import Message
     from client.messages.message_id import MessageId
-    from limiter.clock import Clock
+    from client.pulsar_client import PulsarClient
     from proto.frames import Frame
 
 
@@ -54,23 +55,29 @@ class PlainBytes:
 class Arrivals:
     """The entries between the connection and the queue.
 
-    What takes long to decompress a thread does; what comes behind it waits, so that the order is
-    kept.
+    What takes long to decompress a thread does, and an unknown version of the schema is asked for;
+    what comes behind it waits, so that the order is kept.
 
     Args:
         consumer: Whose entries they are.
-        clock: Where time comes from.
+        cluster: Where time comes from, and versions of the schema.
         topic: Its full name.
         options: The schema, and the bounds of chunks.
     """
 
     def __init__(
-        self, consumer: Arriving, clock: Clock, topic: str, options: ConsumerOptions
+        self, consumer: Arriving, cluster: PulsarClient, topic: str, options: ConsumerOptions
     ) -> None:
         self._consumer = consumer
-        self._source = EntrySource(topic, options.schema or PlainBytes())
+        schema = options.schema
+        self._source = EntrySource(
+            topic,
+            schema or PlainBytes(),
+            takes_encrypted=options.crypto_failure_action is ConsumerCryptoFailureAction.CONSUME,
+        )
+        self._versions = schema.writer_schemas(cluster, topic) if schema is not None else None
         self._assembly = ChunkAssembly(
-            clock,
+            cluster.clock,
             self._chunks_dropped,
             options.max_pending_chunked_message,
             acknowledges_oldest=options.auto_ack_oldest_chunked_message_on_queue_full,
@@ -147,20 +154,25 @@ class Arrivals:
             self._consumer.count_freed(0, freed)
 
     def _admit(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        if not self._line and not _takes_long(entry):
+        if not self._line and not _takes_long(entry) and self._is_known(entry):
             self._consumer.entry_arrived(entry, messages, size_bytes)
             return
         self._line.append((entry, messages, size_bytes))
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._uncompress())
+            self._task = asyncio.get_running_loop().create_task(self._make_ready())
 
-    async def _uncompress(self) -> None:
+    def _is_known(self, entry: Entry) -> bool:
+        return self._versions is None or self._versions.known(entry.head)
+
+    async def _make_ready(self) -> None:
         line = self._line
         try:
             while line:
                 entry, messages, size_bytes = line[0]
                 if _takes_long(entry):
                     await self._uncompress_in_thread(entry)
+                if self._versions is not None:
+                    await self._versions.learn(entry.head)
                 line.popleft()
                 self._consumer.entry_arrived(entry, messages, size_bytes)
         finally:

@@ -133,6 +133,7 @@ class ScriptedBroker:
         holds: Waited for before PRODUCER is answered.
         is_ready: Whether exclusive access is given at once.
         connected: How often a connection was asked for.
+        stored: What it has sent receipts for, by entry.
     """
 
     limit_bytes: int = 1 << 20
@@ -147,6 +148,7 @@ class ScriptedBroker:
     connected: int = 0
     clock: ManualClock = field(default_factory=ManualClock)
     producers: list[pb.CommandProducer] = field(default_factory=list)
+    stored: dict[int, Sent] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.cnx = ScriptedCnx(self)
@@ -210,6 +212,11 @@ class ScriptedBroker:
         return self.cnx.sent
 
     @property
+    def unanswered(self) -> Sent | None:
+        """The oldest SEND on the present connection without a receipt."""
+        return self.sent[self._answered] if self._answered < len(self.sent) else None
+
+    @property
     def contents(self) -> list[bytes]:
         """The payloads of all messages that came on the present connection."""
         return [content for one in self.sent for content in one.contents]
@@ -220,13 +227,16 @@ class ScriptedBroker:
         while self._answered < len(cnx.sent) and entries != 0:
             if cnx.closed:
                 return
-            self.receipt(cnx.sent[self._answered].send)
+            one = cnx.sent[self._answered]
             self._answered += 1
+            self.receipt(one)
             entries = None if entries is None else entries - 1
 
-    def receipt(self, send: pb.CommandSend) -> None:
-        """Send a receipt for a SEND."""
-        position = pb.MessageIdData(ledgerId=7, entryId=next(self._entries))
+    def receipt(self, sent: Sent) -> None:
+        """Store an entry, and send its receipt."""
+        send, entry_id = sent.send, next(self._entries)
+        self.stored[entry_id] = sent
+        position = pb.MessageIdData(ledgerId=7, entryId=entry_id)
         receipt = pb.CommandSendReceipt(
             producer_id=send.producer_id, sequence_id=send.sequence_id, message_id=position
         )
@@ -241,7 +251,19 @@ class ScriptedBroker:
             error=code,
             message=text,
         )
+        if code not in (pb.NotAllowedError, pb.TopicTerminatedError):
+            self._answered = len(self.sent)
+        else:
+            self._answered += 1
         self.cnx.attached.producers[send.producer_id].send_refused(error)
+
+    def closes_producers(self, assigned_url: str | None = None) -> None:
+        """Send CLOSE_PRODUCER to all; what they sent and got no receipt for is dropped."""
+        self._answered = len(self.sent)
+        closed = list(self.cnx.attached.producers.values())
+        self.cnx.attached.producers.clear()
+        for producer in closed:
+            producer.closed_by_broker(assigned_url)
 
     async def producer(self, topic: str = TOPIC, **options: Any) -> Producer:
         """Return a producer of this broker, without batching if not told."""

@@ -25,12 +25,10 @@ OTHERWISE: dict[tuple[str, str], str] = {
     ),
 }
 """Defaults that are others."""
-SYNCHRONOUS = {"self", "callback"}
 NOT_HERE = {
     "BatchReceivePolicy": "the C++ class inside ConsumerBatchReceivePolicy",
     "Context": "Pulsar Functions are not a client's",
     "DeadLetterPolicyBuilder": "the C++ class inside ConsumerDeadLetterPolicy",
-    "EncryptionKey": "there is no encryption",
     "Function": "Pulsar Functions are not a client's",
     "IdentitySerDe": "Pulsar Functions are not a client's",
     "KeySharedPolicy": "the C++ class inside ConsumerKeySharedPolicy",
@@ -75,6 +73,7 @@ VALUES = [
     "MessageBatch",
     "MessageId",
     "ServiceInfo",
+    "TableView",
 ]
 
 

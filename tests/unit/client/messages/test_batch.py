@@ -57,6 +57,25 @@ def test_plain_messages_are_written_as_protobuf_writes_them(size: int, number: i
     assert entry.payload == len(head).to_bytes(4, "big") + head + bytes(size)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        OutgoingMessage(None, 1),
+        OutgoingMessage(b"x", 1, {"a": "1"}),
+        OutgoingMessage(b"x", 1, partition_key=""),
+        OutgoingMessage(b"x", 1, ordering_key="order"),
+        OutgoingMessage(b"x", 1, event_timestamp=0),
+    ],
+)
+def test_a_message_with_any_part_is_not_plain(message: OutgoingMessage) -> None:
+    # GIVEN a message with one part
+    # WHEN it is built
+    entry = batch_of([message])
+    # THEN the part is there
+    plain_size = 4 + len(b"\x18\x01\x40\x01x")
+    assert len(entry.payload) > plain_size - (message.payload is None)
+
+
 def test_a_batch_of_one_names_no_highest_number() -> None:
     entry = batch_of(plain(1))
     assert not pb.MessageMetadata.FromString(entry.metadata).HasField("highest_sequence_id")

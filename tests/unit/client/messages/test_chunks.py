@@ -137,6 +137,28 @@ def test_without_expiry_chunks_are_kept() -> None:
     assert assembling.add(chunks[-1]) == DATA
 
 
+def test_any_number_of_messages_may_be_incomplete() -> None:
+    # GIVEN an assembly without a bound
+    assembling = Assembling(most_messages=0)
+    # WHEN many messages begin
+    for number in range(50):
+        assembling.add(chunks_of(number, 10 * number)[0])
+    # THEN none gives way
+    assert not assembling.dropped
+    assert len(assembling.assembly) == 50
+
+
+def test_chunks_never_have_more_bytes_than_their_message_announced() -> None:
+    # GIVEN the first of three chunks
+    assembling = Assembling()
+    assembling.add(chunk(b"ab", num_chunks_from_msg=3))
+    # WHEN the second has more than is left
+    # THEN the third is not waited for
+    with pytest.raises(BrokenEntryError):
+        assembling.add(chunk(b"abc", entry_id=2, chunk_id=1, num_chunks_from_msg=3))
+    assert assembling.is_empty
+
+
 def test_a_gap_drops_what_came_before_and_behind() -> None:
     # GIVEN a chunk is missing
     assembling = Assembling()
@@ -270,10 +292,13 @@ def test_it_goes_on_after_it_was_cleared() -> None:
     assert assembling.dropped == [([20], True)]
 
 
-def test_negative_chunk_numbers_are_dropped() -> None:
-    # GIVEN nothing
+@pytest.mark.parametrize("known", [0, 1])
+def test_a_chunk_with_a_number_below_0_is_no_part_of_anything(known: int) -> None:
+    # GIVEN a message of which nothing has come, or the first chunk
     assembling = Assembling()
+    assembling.add(*[chunk(b"ab")] * known)
     # WHEN a chunk comes with a number below 0
-    assert assembling.add(chunk(b"ab", chunk_id=-1)) is None
-    # THEN it is no part of anything
+    assert assembling.add(chunk(b"ab", 2, chunk_id=-1)) is None
+    # THEN it is dropped, and its message with it
+    assert assembling.dropped == [([1, 2] if known else [2], False)]
     assert assembling.is_empty

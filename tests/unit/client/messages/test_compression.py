@@ -39,6 +39,23 @@ def test_payloads_of_the_official_client_are_read(kind: CompressionType, payload
     assert decompress(kind.value, bytes.fromhex(payload), len(HELLO)) == HELLO
 
 
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [(CompressionType.LZ4, "5068656c6c6f"), (CompressionType.SNAPPY, "051068656c6c6f")],
+)
+def test_nothing_stands_before_a_block(kind: CompressionType, payload: str) -> None:
+    assert compress(kind, b"hello").hex() == payload
+
+
+def test_a_stream_without_its_end_is_broken() -> None:
+    # GIVEN a stream all of whose bytes are there, but not its checksum
+    stream = compress(CompressionType.ZLib, TEXT)[:-2]
+    # WHEN it is decompressed
+    # THEN it is refused
+    with pytest.raises(BrokenEntryError, match="cut short"):
+        decompress(CompressionType.ZLib.value, stream, len(TEXT))
+
+
 @pytest.mark.parametrize("kind", REAL_KINDS)
 @pytest.mark.parametrize("wrong", [-1, 1, -len(TEXT)])
 def test_a_size_that_is_not_the_announced_one_is_broken(kind: CompressionType, wrong: int) -> None:

@@ -108,9 +108,9 @@ def test_messages_that_were_acknowledged_are_left_out(ack_set: list[int], left: 
     entry = received(batch_of(plain(3)), ack_set=ack_set)
     # WHEN it is taken
     messages = entry.take()
-    # THEN the others come, and took no permit more
+    # THEN the others come
     assert {one.batch_index for one in messages} == left
-    assert entry.spare_permits == 0
+    assert entry.left == 0
 
 
 def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
@@ -121,7 +121,7 @@ def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
     assert [one.batch_index for one in entry.take()] == list(range(64))
 
 
-def test_messages_that_compaction_removed_give_their_permits_back() -> None:
+def test_messages_that_compaction_removed_are_left_out() -> None:
     # GIVEN a batch whose first message is not there any more
     payload = single(b"", compacted_out=True) + single(b"x")
     entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
@@ -129,7 +129,6 @@ def test_messages_that_compaction_removed_give_their_permits_back() -> None:
     (message,) = entry.take()
     # THEN the other has its own place
     assert (message.data(), message.batch_index) == (b"x", 1)
-    assert entry.spare_permits == 1
 
 
 def test_texts_that_are_not_utf8_are_mended() -> None:
@@ -200,6 +199,30 @@ def test_metadata_beyond_the_end_is_broken() -> None:
     assert reason_of(b"\x00\x00\x00\xff\x0a") == Reason.BatchDeSerializeError
     assert reason_of(b"\x00\x00\x00\x01\x0a") == Reason.BatchDeSerializeError
 
+    # However much of it can be read.
+    whole = metadata().SerializeToString()
+    assert reason_of((len(whole) + 1).to_bytes(4, "big") + whole) == Reason.BatchDeSerializeError
+
+
+@pytest.mark.parametrize("size", [-1, 3])
+def test_a_message_that_does_not_end_in_its_batch_is_not_taken(size: int) -> None:
+    # GIVEN a batch whose first message ends before it begins, or behind the batch
+    payload = single(b"", payload_size=size)
+    entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
+    # WHEN it is taken
+    # THEN it is broken at once
+    with pytest.raises(BrokenEntryError):
+        entry.take(1)
+
+
+def test_metadata_whose_texts_are_not_utf8_is_mended() -> None:
+    # GIVEN a message with a key of bytes
+    head = metadata().SerializeToString() + b"\x32\x01\xff"
+    # WHEN it is read
+    (message,) = received(len(head).to_bytes(4, "big") + head + b"x").take()
+    # THEN something stands for the key
+    assert (message.data(), message.partition_key()) == (b"x", "\ufffd")
+
 
 def test_an_entry_that_announces_too_much_is_broken() -> None:
     # GIVEN a limit
@@ -211,18 +234,16 @@ def test_an_entry_that_announces_too_much_is_broken() -> None:
     assert reason_of(data, source=source) == Reason.UncompressedSizeCorruption
 
 
-def test_a_large_entry_is_left_to_a_thread() -> None:
-    # GIVEN two compressed messages
+def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
+    # GIVEN a compressed message
     producer = SendingProducer(1, "p", CompressionType.ZLib)
-    large = received(message_entry(OutgoingMessage(bytes(1_000_000), 0), producer, NOW))
-    small = received(message_entry(OutgoingMessage(bytes(1_000), 0), producer, NOW))
-    # WHEN it is asked which of them takes long
-    # THEN it is the large one, until somebody did it
-    assert (large.takes_long, small.takes_long) == (True, False)
-    assert large.uncompressed_bytes == 1_000_000
-    large.uncompress()
-    assert not large.takes_long
-    assert large.take()[0].size_bytes == 1_000_000
+    entry = received(message_entry(OutgoingMessage(bytes(1_000_000), 0), producer, NOW))
+    assert entry.uncompressed_bytes == 1_000_000
+    # WHEN somebody decompresses it, twice
+    entry.uncompress()
+    entry.uncompress()
+    # THEN its message is there
+    assert entry.take()[0].data() == bytes(1_000_000)
 
 
 def encrypted() -> bytes:
@@ -250,6 +271,18 @@ def test_an_encrypted_entry_is_delivered_as_it_is_where_it_is_wanted() -> None:
     assert (key.key, key.value, key.metadata) == ("k", b"v", {})
     assert (context.batch_size(), context.uncompressed_message_size()) == (2, 100)
     assert context.compression_type() is CompressionType.LZ4
+
+
+def test_only_a_part_of_a_message_is_a_chunk() -> None:
+    # GIVEN metadata of a chunk, and of the only one, and of one that is encrypted
+    chunk, only = metadata(num_chunks_from_msg=2), metadata(num_chunks_from_msg=1)
+    sealed = metadata(num_chunks_from_msg=2)
+    sealed.encryption_keys.add(key="k", value=b"v")
+    source = replace(SOURCE, takes_encrypted=True)
+    # WHEN they are read
+    entries = [received(with_checksum(one, b""), source=source) for one in (chunk, only, sealed)]
+    # THEN the first is to be put together; what is encrypted stays as it came
+    assert [one.is_chunk for one in entries] == [True, False, False]
 
 
 def test_the_bytes_of_a_built_entry_carry_a_checksum() -> None:
