@@ -15,7 +15,7 @@ from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
-from client.exceptions import InvalidConfiguration, InvalidTopicName
+from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
 from client.messages.enums import (
     BatchingType,
     CompressionType,
@@ -42,7 +42,7 @@ from limiter.client_memory.memory_limit_controller import (
 from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from client.authentication.authentication import Authentication
     from client.consumers.consumer import Consumer
@@ -230,7 +230,7 @@ class Client(PulsarClient):
             initial_subscription_name=initial_subscription_name,
             interceptors=interceptors,
         )
-        return await self._kept(await open_producer(self._context, full_name(topic), options))
+        return await self._kept(open_producer(self._context, full_name(topic), options))
 
     async def subscribe(  # noqa: PLR0913 - as above
         self,
@@ -330,9 +330,7 @@ class Client(PulsarClient):
             interceptors=tuple(interceptors),
         )
         topics = _topics(topic, is_pattern=options.is_pattern_topic)
-        return await self._kept(
-            await open_consumer(self._context, topics, subscription_name, options)
-        )
+        return await self._kept(open_consumer(self._context, topics, subscription_name, options))
 
     async def create_reader(  # noqa: PLR0913 - as above
         self,
@@ -384,7 +382,7 @@ class Client(PulsarClient):
             subscription_name=subscription_name,
         )
         return await self._kept(
-            await open_reader(self._context, full_name(topic), start_message_id, options)
+            open_reader(self._context, full_name(topic), start_message_id, options)
         )
 
     async def create_table_view(
@@ -403,8 +401,9 @@ class Client(PulsarClient):
             PulsarException: The topic cannot be read.
         """
         self._check_open()
-        view = await open_table_view(self._context, full_name(topic), subscription_name, schema)
-        return await self._kept(view)
+        return await self._kept(
+            open_table_view(self._context, full_name(topic), subscription_name, schema)
+        )
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
         """Return the full names of a topic's partitions; the topic's own if it has none.
@@ -456,8 +455,13 @@ class Client(PulsarClient):
         if self._closing is not None:
             raise ClientClosedError("the client is closed")
 
-    async def _kept(self, part: PartT) -> PartT:
-        """Remember what was opened, unless the client was closed meanwhile."""
+    async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
+        """Open a part and remember it, unless the client is closed meanwhile."""
+        try:
+            part = await opening
+        except PulsarException:
+            self._check_open()
+            raise
         if self._closing is not None:
             await part.close()
         self._check_open()
