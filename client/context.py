@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from client.memory.receiver_queues import ReceiverQueues
 
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from client.pulsar_client import PulsarClient
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.clock import Clock
+
+
+class Part(Protocol):
+    """A producer, consumer, reader or table view."""
+
+    async def close(self) -> None:
+        """End it; once more is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,8 @@ class ClientContext:
         producer_ids: Numbers that no other producer of this client has.
         consumer_ids: Numbers that no other consumer of this client has.
         watch_ids: Numbers that no other watch of this client has.
+        parts: Those that a program opened and nobody closed. ``Client`` adds them; each takes
+            itself out when it is closed.
         receiver_queues: The receiver queues of its consumers; closed after them.
     """
 
@@ -36,6 +45,7 @@ class ClientContext:
     producer_ids: Iterator[int] = field(default_factory=count)
     consumer_ids: Iterator[int] = field(default_factory=count)
     watch_ids: Iterator[int] = field(default_factory=count)
+    parts: set[Part] = field(default_factory=set)
     receiver_queues: ReceiverQueues = field(init=False)
 
     def __post_init__(self) -> None:

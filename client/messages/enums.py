@@ -46,6 +46,14 @@ class PartitionsRoutingMode(Enum):
     CustomPartition = 2
 
 
+class HashingScheme(Enum):
+    """How a key's partition is found. Producers of a topic should agree, in whatever language."""
+
+    Murmur3_32Hash = 0
+    BoostHash = 1
+    JavaStringHash = 2
+
+
 class ProducerAccessMode(Enum):
     """Whether a topic may have other producers beside this one."""
 

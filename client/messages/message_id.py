@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from google.protobuf.message import DecodeError
+
 import proto.PulsarApi_pb2 as pb
 
 _LARGEST = 2**63 - 1
@@ -121,9 +123,19 @@ class MessageId:
         """Return the id that ``serialize`` made into bytes.
 
         Raises:
-            google.protobuf.message.DecodeError: They are no message id.
+            ValueError: They are no message id.
         """
-        data = pb.MessageIdData.FromString(message_id_bytes)
+        data = pb.MessageIdData()
+        try:
+            data.ParseFromString(message_id_bytes)
+            is_read = data.IsInitialized()
+        except DecodeError:
+            is_read = False
+        if not is_read:
+            raise ValueError(
+                f"these bytes are no message id: {message_id_bytes[:32].hex()}; "
+                "give what MessageId.serialize returned"
+            )
         return MessageId.from_proto(data, topic or "")
 
     def _place(self) -> tuple[int, int, int, int]:
