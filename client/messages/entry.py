@@ -20,6 +20,8 @@ from proto.parsing.broken_text import mended
 from proto.parsing.unparsed import fields
 
 if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
     from client.messages.message import Decoding
     from proto.frames import Frame
 
@@ -31,6 +33,8 @@ MOST_BYTES_AT_ONCE = 1_048_576
 """Bytes of a batch that are read in a few milliseconds, even if they are metadata alone."""
 MENDED_BYTES = 128
 """So many usual bytes take as long as one of metadata with a broken text."""
+MOST_MENDED_BYTES = 16_384
+"""Metadata with a broken text is mended up to this size."""
 LARGE_METADATA_BYTES = 131_072
 """The fields of larger metadata are counted before they are read."""
 MOST_FIELDS = 4_000
@@ -174,7 +178,7 @@ class Entry:
             try:
                 parsed = parse(single)
             except DecodeError:
-                single = mended(single, _SINGLE)
+                single = _mended(single, _SINGLE)
                 parsed = parse(single)
                 most_bytes -= size * MENDED_BYTES
             start, at = at, at + parsed.payload_size
@@ -236,10 +240,21 @@ def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, byt
         try:
             return pb.MessageMetadata.FromString(metadata), checked[end:]
         except DecodeError:
-            metadata = mended(metadata, pb.MessageMetadata.DESCRIPTOR)
+            metadata = _mended(metadata, pb.MessageMetadata.DESCRIPTOR)
             return pb.MessageMetadata.FromString(metadata), checked[end:]
     except (struct.error, DecodeError):
         raise _broken_metadata() from None
+
+
+def _mended(metadata: bytes, kind: Descriptor) -> bytes:
+    """Return metadata with the broken parts of its texts replaced.
+
+    Raises:
+        DecodeError: It would take long.
+    """
+    if len(metadata) > MOST_MENDED_BYTES:
+        raise DecodeError
+    return mended(metadata, kind)
 
 
 def _check_field_count(metadata: bytes) -> None:
