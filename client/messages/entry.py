@@ -92,7 +92,9 @@ class Entry:
     def uncompressed_bytes(self) -> int:
         """Bytes that it has, or says that it will have, when it is decompressed."""
         metadata = self.head.metadata
-        return metadata.uncompressed_size if metadata.compression else len(self.payload)
+        if metadata.compression:
+            return metadata.uncompressed_size
+        return len(self._uncompressed or self.payload)
 
     @property
     def left(self) -> int:
