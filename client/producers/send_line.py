@@ -44,6 +44,7 @@ class SendLine:
 
     Attributes:
         places: How many are taken.
+        is_held: Nobody goes on while it is true.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class SendLine:
         self._request: MemoryWaiter | None = None
         self._waking: asyncio.Task[None] | None = None
         self.places = 0
+        self.is_held = False
 
     def __len__(self) -> int:
         return len(self._line)
@@ -132,7 +134,7 @@ class SendLine:
 
     def go_on(self) -> None:
         """Send what can be sent now."""
-        while self._request is None and (message := self.first) is not None:
+        while not (self.is_held or self._request) and (message := self.first) is not None:
             if message.result.done() and message.chunks is None:
                 self.leave(message)
                 continue

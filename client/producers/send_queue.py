@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -12,24 +13,25 @@ from client.exceptions import (
     PulsarException,
     Timeout,
 )
+from client.messages.compression import compressing_takes_long
 from client.messages.message_id import MessageId
 from client.producers.batching import OpenBatches
 from client.producers.flushing import Flushers
-from client.producers.pending_entries import PendingEntries
+from client.producers.pending_entries import PendingEntries, PendingEntry
 from client.producers.send_line import SendLine
 from client.producers.statistics import ProducerStatistics
 from limiter.errors import raised_anew
 from proto.names import partition_index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import proto.PulsarApi_pb2 as pb
     from client.connection.cnx import ClientCnx
     from client.producers.batching import OpenBatch
+    from client.producers.chunking import Chunks
     from client.producers.entry_writer import EntryWriter
     from client.producers.options import ProducerOptions
-    from client.producers.pending_entries import PendingEntry
     from client.producers.pending_message import PendingMessage
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.clock import Clock, TimerHandle
@@ -175,19 +177,48 @@ class SendQueue:
 
     def _sent_alone(self, message: PendingMessage, writer: EntryWriter) -> bool:
         """Send a message as an entry, or its next part; false when a part is left to be sent."""
-        if message.chunks is None:
-            if not self._options.chunking_enabled:
-                self._add(writer.single(message), message.created_at)
+        chunks = message.chunks
+        if chunks is None:
+            made, message.prepared = message.prepared, None
+            if made is None:
+                make = writer.chunks if self._options.chunking_enabled else writer.single
+                size, compression = message.size_bytes, self._options.compression_type
+                if message.waits and compressing_takes_long(compression, size):
+                    self._make_in_a_thread(message, make)
+                    return False
+                made = make(message)
+            if isinstance(made, BaseException):
+                raise made
+            if isinstance(made, PendingEntry):
+                self._add(made, message.created_at)
                 return True
-            chunks = writer.chunks(message)
+            chunks = made
             if not message.waits and not self._line.has_places(chunks.left - 1):
                 raise ProducerQueueIsFullError(
                     f"a message of {chunks.left} chunks needs as many places: await send(), or "
                     "raise max_pending_messages"
                 )
             message.chunks = chunks
-        self._add(writer.next_chunk(message, message.chunks), message.created_at)
-        return message.chunks.left == 0
+        self._add(writer.next_chunk(message, chunks), message.created_at)
+        return chunks.left == 0
+
+    def _make_in_a_thread(
+        self, message: PendingMessage, make: Callable[[PendingMessage], PendingEntry | Chunks]
+    ) -> None:
+        """Compress a large message without holding the loop; it stays the first of the line.
+
+        Only what waits is compressed there: the caller of ``send_nowait`` wants it sent now.
+        """
+        self._line.is_held = message.placed = True
+        made = asyncio.get_running_loop().run_in_executor(None, make, message)
+        made.add_done_callback(lambda _: self._made(message, made))
+
+    def _made(self, message: PendingMessage, made: asyncio.Future[PendingEntry | Chunks]) -> None:
+        self._line.is_held = False
+        if made.cancelled():
+            return  # The loop ends.
+        message.prepared = made.exception() or made.result()
+        self._go_on()
 
     def _batches_are_due(self) -> None:
         self._send_batches()
