@@ -462,7 +462,6 @@ async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtake
     large = await started(producer.send(bytes(200_000)))
     small = await started(producer.send(b"small"))
     # When
-    assert broker.sent == []
     await asyncio.get_running_loop().shutdown_default_executor()
     await settle()
     broker.answers()
