@@ -261,3 +261,16 @@ def test_who_steps_back_waits_no_more_and_keeps_what_was_promised() -> None:
     # Then
     assert pool.memory.prefetch.waiting == 0
     assert pool.memory.prefetch.entry_bytes == ENTRY
+
+
+def test_statistics_tell_what_consumers_have_and_wait_for() -> None:
+    # Given
+    pool = Pool(300, 4)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    pool.takers[0].arrive()
+    # Then
+    figures = pool.memory.statistics()
+    assert (figures.prefetched_bytes, figures.promised_bytes) == (ENTRY, 2 * ENTRY)
+    assert figures.consumers_waiting == 1
