@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
-from limiter.client_memory.prefetch import IDLE_SECONDS, PATIENCE_SECONDS, ROUND_SECONDS, Turn
+from limiter.client_memory.prefetch import (
+    IDLE_SECONDS,
+    MOST_TURNS_AT_ONCE,
+    PATIENCE_SECONDS,
+    ROUND_SECONDS,
+    Turn,
+)
 from tests.support.clocks.manual_clock import ManualClock
 
 ENTRY = 100
@@ -116,7 +122,7 @@ def test_turns_come_at_once_while_there_is_room() -> None:
         taker.ask()
     # Then
     assert pool.turns() == [1, 1, 1, 0]
-    assert [taker.rooms for taker in pool.takers] == [[200], [100], [0], []]
+    assert [taker.rooms for taker in pool.takers] == [[100], [50], [0], []]
     assert pool.memory.prefetch.room() == 0
 
 
@@ -234,6 +240,21 @@ def test_turns_pass_on_evenly() -> None:
     pool.clock.advance(PATIENCE_SECONDS + ROUND_SECONDS / 2)
     # Then
     assert 400 < sum(pool.turns()) < 700
+
+
+def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> None:
+    # Given
+    pool = Pool(100_000, 600)
+    sent = pool.memory.reserve_nowait(100_000)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    sent.release()
+    # Then: the first had its turn before.
+    assert sum(pool.turns()) == 1 + MOST_TURNS_AT_ONCE
+    pool.clock.advance(0.0)
+    assert pool.turns() == [1] * 600
+    assert pool.memory.prefetch.waiting == 0
 
 
 def test_who_leaves_makes_room() -> None:
