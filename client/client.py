@@ -8,14 +8,14 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.client_options import ClientOptions, log_to, refuse_encryption
+from client.client_options import ClientOptions, log_to, refuse_decryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
 from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
-from client.exceptions import InvalidConfiguration, InvalidTopicName
+from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
 from client.messages.enums import (
     BatchingType,
     CompressionType,
@@ -33,6 +33,7 @@ from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
@@ -41,7 +42,7 @@ from limiter.client_memory.memory_limit_controller import (
 from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from client.authentication.authentication import Authentication
     from client.consumers.consumer import Consumer
@@ -229,7 +230,7 @@ class Client(PulsarClient):
             initial_subscription_name=initial_subscription_name,
             interceptors=interceptors,
         )
-        return await self._kept(await open_producer(self._context, full_name(topic), options))
+        return await self._kept(open_producer(self._context, full_name(topic), options))
 
     async def subscribe(  # noqa: PLR0913 - as above
         self,
@@ -287,7 +288,7 @@ class Client(PulsarClient):
             PulsarException: It cannot be attached, or not with these arguments.
         """
         self._check_open()
-        refuse_encryption(crypto_key_reader, crypto_failure_action)
+        refuse_decryption(crypto_key_reader)
         options = ConsumerOptions(
             consumer_type=consumer_type,
             schema=schema,
@@ -329,9 +330,7 @@ class Client(PulsarClient):
             interceptors=tuple(interceptors),
         )
         topics = _topics(topic, is_pattern=options.is_pattern_topic)
-        return await self._kept(
-            await open_consumer(self._context, topics, subscription_name, options)
-        )
+        return await self._kept(open_consumer(self._context, topics, subscription_name, options))
 
     async def create_reader(  # noqa: PLR0913 - as above
         self,
@@ -349,6 +348,7 @@ class Client(PulsarClient):
         reader_listener: Callable[[Reader, Message], object] | None = None,
         receiver_queue_policy: str = "bytes",
         auto_update_partitions_seconds: float = 60,
+        subscription_name: str | None = None,
     ) -> Reader:
         """Return a reader: it goes through a topic from a message on, without a subscription.
 
@@ -362,7 +362,7 @@ class Client(PulsarClient):
             PulsarException: It cannot be attached, or not with these arguments.
         """
         self._check_open()
-        refuse_encryption(crypto_key_reader, crypto_failure_action)
+        refuse_decryption(crypto_key_reader)
         if not isinstance(start_message_id, MessageId):
             raise InvalidConfiguration(
                 f"start_message_id is a MessageId, not {type(start_message_id).__name__}"
@@ -379,9 +379,10 @@ class Client(PulsarClient):
             crypto_failure_action=crypto_failure_action,
             receiver_queue_policy=receiver_queue_policy,
             auto_update_partitions_seconds=auto_update_partitions_seconds,
+            subscription_name=subscription_name,
         )
         return await self._kept(
-            await open_reader(self._context, full_name(topic), start_message_id, options)
+            open_reader(self._context, full_name(topic), start_message_id, options)
         )
 
     async def create_table_view(
@@ -399,11 +400,10 @@ class Client(PulsarClient):
             AlreadyClosed: The client was closed.
             PulsarException: The topic cannot be read.
         """
-        from client.table_view import open_table_view
-
         self._check_open()
-        view = await open_table_view(self._context, full_name(topic), subscription_name, schema)
-        return await self._kept(view)
+        return await self._kept(
+            open_table_view(self._context, full_name(topic), subscription_name, schema)
+        )
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
         """Return the full names of a topic's partitions; the topic's own if it has none.
@@ -455,8 +455,13 @@ class Client(PulsarClient):
         if self._closing is not None:
             raise ClientClosedError("the client is closed")
 
-    async def _kept(self, part: PartT) -> PartT:
-        """Remember what was opened, unless the client was closed meanwhile."""
+    async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
+        """Open a part and remember it, unless the client is closed meanwhile."""
+        try:
+            part = await opening
+        except PulsarException:
+            self._check_open()
+            raise
         if self._closing is not None:
             await part.close()
         self._check_open()

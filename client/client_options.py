@@ -10,7 +10,6 @@ from client.authentication.authentication import Authentication
 from client.authentication.tls import AuthenticationTLS, tls_context
 from client.connection.connect_options import ConnectOptions
 from client.exceptions import InvalidConfiguration, OperationNotSupported
-from client.messages.enums import ConsumerCryptoFailureAction
 
 if TYPE_CHECKING:
     from client.service_info import ServiceInfo
@@ -113,14 +112,14 @@ def log_to(logger: logging.Logger) -> None:
         ours.setLevel(logger.getEffectiveLevel())
 
 
-def refuse_encryption(key_reader: object, failure_action: ConsumerCryptoFailureAction) -> None:
-    """Refuse a consumer's or reader's arguments for encryption.
+def refuse_decryption(key_reader: object) -> None:
+    """Refuse a consumer's or reader's keys.
 
     Raises:
-        OperationNotSupported: One is set.
+        OperationNotSupported: There are any.
     """
-    if key_reader is not None or failure_action is not ConsumerCryptoFailureAction.FAIL:
+    if key_reader is not None:
         raise OperationNotSupported(
-            "this client does not decrypt: leave crypto_key_reader and crypto_failure_action out; "
-            "an encrypted message comes as it is, with its encryption_context"
+            "this client does not decrypt: leave crypto_key_reader out, or take encrypted messages "
+            "as they are with crypto_failure_action=ConsumerCryptoFailureAction.CONSUME"
         )

@@ -78,7 +78,8 @@ class ConsumerOptions:
         regex_subscription_mode: The topics that a pattern is matched against.
         dead_letter_policy: What becomes of messages that are redelivered too often.
         crypto_key_reader: Refused: there is no encryption.
-        crypto_failure_action: Without encryption only FAIL makes sense.
+        crypto_failure_action: What becomes of encrypted messages: FAIL leaves them in the
+            subscription, DISCARD acknowledges them, CONSUME delivers them as they are.
         is_pattern_topic: Whether the topic is a pattern.
         negative_ack_backoff: Delays that grow, instead of negative_ack_redelivery_delay_ms.
         retry_enabled: Subscribe to the retry topic too, and allow ``reconsume_later``.

@@ -225,6 +225,7 @@ async def open_reader(
             receiver_queue_policy=options.receiver_queue_policy,
             auto_update_partitions_seconds=options.auto_update_partitions_seconds,
             start_message_id_inclusive=options.start_message_id_inclusive,
+            crypto_failure_action=options.crypto_failure_action,
         ),
         Position(start_message_id, options.start_message_id_inclusive),
     )

@@ -26,7 +26,7 @@ from client.exceptions import (
     Timeout,
     server_response_error,
 )
-from client.messages.enums import ConsumerType
+from client.messages.enums import ConsumerCryptoFailureAction, ConsumerType
 from client.messages.message_id import MessageId
 from limiter.clock import deadline
 from proto.frames import encode_command
@@ -269,6 +269,7 @@ class TopicConsumer:
         self._cnx = None
         self._attached.clear()
         self._outstanding = 0
+        self.queue.detached()
         self.arrivals.clear()
         self.received.clear()
         self.handed_out.clear()
@@ -331,6 +332,11 @@ class TopicConsumer:
         """See Arriving."""
         logger.warning("%s: entry %d:%d was dropped: %s", self.topic, *place, error)
         self.broken_entries += 1
+        if (
+            error.validation_error == pb.CommandAck.DecryptionError
+            and self.options.crypto_failure_action is ConsumerCryptoFailureAction.FAIL
+        ):
+            return  # It stays in the subscription, for a consumer that has the key.
         if self._persistent and self._cnx is not None:
             ack = pb.CommandAck(
                 consumer_id=self.consumer_id,

@@ -88,8 +88,17 @@ class BytesReceiverQueue:
         self._prefetch.leave(self._turn)
         self._want()
 
+    def detached(self) -> None:
+        """See ReceiverQueue; others have what was promised to it."""
+        self._attached = False
+        self._questions.forget(self)
+        self._prefetch.leave(self._turn)
+
     def arrived(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
+        if not messages:
+            self._counted.arrived(size_bytes)  # More of an entry that came before.
+            return
         self._learn(size_bytes, size_bytes // messages)
         self._queued += messages
         self.asking = False
@@ -107,6 +116,7 @@ class BytesReceiverQueue:
             self._prefetch.end(self._turn)
 
     def _learn(self, entry_bytes: int, message_bytes: int) -> None:
+        message_bytes = max(1, message_bytes)  # A null value has none.
         if not self._sizes_known:
             self._sizes_known = True
             self.entry_bytes, self._message_bytes = entry_bytes, message_bytes

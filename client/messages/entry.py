@@ -10,7 +10,7 @@ import google_crc32c
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
-from client.messages.compression import decompress, decompressing_takes_long
+from client.messages.compression import decompress
 from client.messages.errors import BrokenEntryError
 from client.messages.message import EntryHead, Message
 from proto.frames import command_size_in
@@ -59,8 +59,6 @@ class Entry:
     Attributes:
         head: What its messages share.
         payload: The rest, as it came.
-        spare_permits: Permits that it took and no message of it stands for: messages that
-            compaction took out of a batch.
     """
 
     __slots__ = (
@@ -71,7 +69,6 @@ class Entry:
         "_uncompressed",
         "head",
         "payload",
-        "spare_permits",
     )
 
     def __init__(
@@ -79,7 +76,6 @@ class Entry:
     ) -> None:
         self.head = head
         self.payload = payload
-        self.spare_permits = 0
         self._source = source
         self._left_bits = left_bits
         self._uncompressed: bytes | None = None
@@ -96,15 +92,9 @@ class Entry:
     def uncompressed_bytes(self) -> int:
         """Bytes that it has, or says that it will have, when it is decompressed."""
         metadata = self.head.metadata
-        return metadata.uncompressed_size if metadata.compression else len(self.payload)
-
-    @property
-    def takes_long(self) -> bool:
-        """Whether ``uncompress`` would hold an event loop: a thread should call it first."""
-        metadata = self.head.metadata
-        return self._uncompressed is None and decompressing_takes_long(
-            metadata.compression, metadata.uncompressed_size
-        )
+        if metadata.compression:
+            return metadata.uncompressed_size
+        return len(self._uncompressed or self.payload)
 
     @property
     def left(self) -> int:
@@ -112,7 +102,9 @@ class Entry:
         return max(1, self.head.batch_size) - self._next_index
 
     def uncompress(self) -> None:
-        """Decompress the payload; ``take`` does it if nobody did. A thread may do it.
+        """Decompress the payload; ``take`` does it if nobody did.
+
+        A thread should do it, where ``decompressing_takes_long``.
 
         Raises:
             BrokenEntryError: It is damaged.
@@ -132,7 +124,7 @@ class Entry:
         self.payload = b""
 
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
-        """Read the next messages; those that were acknowledged already are left out.
+        """Read the next messages, but those that were acknowledged, or compacted away.
 
         Texts that are not UTF-8 are mended, as a broker mends them.
 
@@ -177,11 +169,7 @@ class Entry:
             start, at = at, at + parsed.payload_size
             if not start <= at <= end:
                 raise _broken_batch(head)
-            if bits is not None and not _is_left(bits, index):
-                continue
-            if parsed.compacted_out:
-                self.spare_permits += 1
-            else:
+            if not parsed.compacted_out and (bits is None or _is_left(bits, index)):
                 # Its bytes take a tenth of the memory of what was read of them.
                 messages.append(Message(head, single, payload[start:at], index))
             if mended_bytes > MOST_MENDED_BYTES:

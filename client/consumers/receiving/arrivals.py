@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from client.messages.chunks import ChunkAssembly
 from client.messages.compression import decompressing_takes_long
 from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry, EntrySource, read_entry
+from client.messages.enums import ConsumerCryptoFailureAction
 from client.messages.errors import BrokenEntryError
 
 if TYPE_CHECKING:
@@ -69,7 +70,11 @@ class Arrivals:
     ) -> None:
         self._consumer = consumer
         schema = options.schema
-        self._source = EntrySource(topic, schema or PlainBytes())
+        self._source = EntrySource(
+            topic,
+            schema or PlainBytes(),
+            takes_encrypted=options.crypto_failure_action is ConsumerCryptoFailureAction.CONSUME,
+        )
         self._versions = schema.writer_schemas(cluster, topic) if schema is not None else None
         self._assembly = ChunkAssembly(
             cluster.clock,
@@ -134,7 +139,8 @@ class Arrivals:
         counted = self._chunk_bytes - self._assembly.pending_bytes
         self._chunk_bytes -= counted
         more = max(0, _held_bytes(whole) - counted)
-        self._consumer.count_arrived(0, more)
+        if more:
+            self._consumer.count_arrived(0, more)
         self._admit(whole, 1, counted + more)
 
     def _chunks_dropped(self, ids: Sequence[MessageId], acknowledge: bool) -> None:

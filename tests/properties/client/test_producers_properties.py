@@ -61,7 +61,6 @@ class Run:
 
     def do(self, step: str, number: int) -> None:
         broker = self.broker
-        sends = getattr(broker.cnx, "sent", [])
         if step == "send":
             content = self.content(number)
             task = asyncio.get_running_loop().create_task(
@@ -84,12 +83,11 @@ class Run:
             broker.clock.advance(float(number))
         elif step == "break":
             broker.cnx.breaks()
-        elif step == "close_producer" and (found := broker.cnx.attached.producers):
-            found.popitem()[1].closed_by_broker(None)
+        elif step == "close_producer":
+            broker.closes_producers()
         elif step in ("refuse", "retry") and broker.cnx.attached.producers:
             code = pb.NotAllowedError if step == "refuse" else pb.PersistenceError
             if (first := broker.unanswered) is not None:
-                assert sends
                 broker.refuses(first.send, code)
         elif step == "flush":
             self.flushes.append(asyncio.get_running_loop().create_task(self.producer.flush()))
@@ -178,18 +176,15 @@ async def run(
         one.check(at_rest=False)
         await settle()
         one.check()
-    if closes:
-        closing = asyncio.get_running_loop().create_task(producer.close())
-        for _ in range(4):
-            await settle()
-            broker.answers(2)
-            broker.clock.advance(31.0)
-        await settle()
-        assert closing.done()
-    else:
+    if not closes:
         await one.recover()
-        await producer.close()
+    closing = asyncio.get_running_loop().create_task(producer.close())
+    for _ in range(4):
+        await settle()
+        broker.answers(2)
+        broker.clock.advance(31.0)
     await settle()
+    assert closing.done()
     while one.others:
         one.others.pop().release()
     assert all(result.done() for _, result in one.sends)
@@ -203,7 +198,7 @@ async def run(
             assert isinstance(error, PulsarException | OSError), error
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(options=OPTIONS, steps=st.lists(STEPS, max_size=40), closes=st.booleans())
 def test_a_producer_holds_what_it_holds(
     options: dict[str, object], steps: list[tuple[str, int]], closes: bool

@@ -261,18 +261,10 @@ class ClientMemoryHistory(RuleBasedStateMachine):
 
 
 TestClientMemoryHistory = ClientMemoryHistory.TestCase
-TestClientMemoryHistory.settings = settings(
-    max_examples=100, stateful_step_count=40, deadline=None
-)
+TestClientMemoryHistory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 
 
 # -- the machine is not blind: memory with one fault each --------------------------------------
-
-
-class CountsNoPromises(MemoryLimitController):
-    def __init__(self, limit: int, most: int, clock: ManualClock, producer_share: float) -> None:
-        super().__init__(limit, most, clock, producer_share=producer_share)
-        self.prefetch.__class__ = PromisesNothing
 
 
 class PromisesNothing(Prefetch):
@@ -280,15 +272,25 @@ class PromisesNothing(Prefetch):
         return max(0, self._own - self.arrived_bytes)
 
 
-class StarvesConsumers(MemoryLimitController):
+class CountsNoPromises(MemoryLimitController):
+    faulty: type[Prefetch] = PromisesNothing
+
     def __init__(self, limit: int, most: int, clock: ManualClock, producer_share: float) -> None:
         super().__init__(limit, most, clock, producer_share=producer_share)
-        self.prefetch.__class__ = WaitsForRoom
+        self.prefetch.__class__ = self.faulty
 
 
 class WaitsForRoom(Prefetch):
+    def _next(self) -> Turn | None:
+        turn = next(iter(self._askers or self._others), None)
+        return turn if turn is not None and self._room() >= turn.taker.entry_bytes else None
+
     def _pass_on(self) -> None:
         self._timer = None
+
+
+class StarvesConsumers(CountsNoPromises):
+    faulty = WaitsForRoom
 
 
 class StarvesProducers(MemoryLimitController):

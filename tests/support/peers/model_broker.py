@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Type = pb.BaseCommand
 TOPIC = "persistent://public/default/t"
 LEDGER = 7
+_OF_CONSUMERS = (Type.SEEK, Type.UNSUBSCRIBE, Type.GET_LAST_MESSAGE_ID)
 
 
 @dataclass
@@ -120,7 +121,7 @@ class ModelBroker:
     epoch: int = -1
     subscribed: pb.CommandSubscribe | None = None
     cnx: ModelCnx | None = None
-    backlog: int = 0
+    sought: bool = False
 
     def __post_init__(self) -> None:
         self.memory = MemoryLimitController(self.limit_bytes)
@@ -213,8 +214,8 @@ class ModelBroker:
     def said(self, cnx: ModelCnx, command: pb.BaseCommand) -> None:
         """Take a command; a request's answer comes by ``answer``."""
         self.commands.append(command)
-        if cnx is not self.cnx:
-            return
+        if cnx is not self.cnx or self.subscribed is None:
+            return  # As a broker ignores what comes for a consumer that it does not have.
         if command.type == Type.FLOW:
             self.permits += command.flow.messagePermits
             self.most_permits = max(self.most_permits, self.permits)
@@ -283,12 +284,16 @@ class ModelBroker:
             self.subscribed = command.subscribe
             told = command.subscribe.HasField("consumer_epoch")
             self.epoch = command.subscribe.consumer_epoch if told else -1
+            self._begin(command.subscribe)
+        elif kind in _OF_CONSUMERS and self.subscribed is None:
+            raise server_response_error(pb.MetadataError, "there is no such consumer")
         elif kind == Type.SEEK:
             asked = command.seek
             target = asked.message_id.entryId if asked.HasField("message_id") else 0
             target = min(target, len(self.entries)) if target < 2**63 else 0
             for number, entry in enumerate(self.entries):
                 entry.left = entry.all if number >= target else 0
+            self.sought = True
             self.close_consumer()
         elif kind == Type.GET_LAST_MESSAGE_ID:
             return self._last(command.getLastMessageId.request_id)
@@ -307,9 +312,15 @@ class ModelBroker:
                 type=Type.ACK_RESPONSE,
                 ackResponse=pb.CommandAckResponse(consumer_id=0, request_id=0),
             )
-        elif kind == Type.UNSUBSCRIBE and self.subscribed is None:
-            raise server_response_error(pb.MetadataError, "there is no such consumer")
         return success
+
+    def _begin(self, asked: pb.CommandSubscribe) -> None:
+        """Begin where a subscription that is not durable wants it, unless it was just sought."""
+        kept, self.sought = self.sought, False
+        start = asked.start_message_id
+        if not asked.durable and not kept and start.ledgerId == LEDGER:
+            for number, entry in enumerate(self.entries):
+                entry.left = entry.all if number >= start.entryId else 0
 
     def _last(self, request_id: int) -> pb.BaseCommand:
         response = pb.CommandGetLastMessageIdResponse(request_id=request_id)

@@ -251,7 +251,19 @@ class ScriptedBroker:
             error=code,
             message=text,
         )
+        if code not in (pb.NotAllowedError, pb.TopicTerminatedError):
+            self._answered = len(self.sent)
+        else:
+            self._answered += 1
         self.cnx.attached.producers[send.producer_id].send_refused(error)
+
+    def closes_producers(self, assigned_url: str | None = None) -> None:
+        """Send CLOSE_PRODUCER to all; what they sent and got no receipt for is dropped."""
+        self._answered = len(self.sent)
+        closed = list(self.cnx.attached.producers.values())
+        self.cnx.attached.producers.clear()
+        for producer in closed:
+            producer.closed_by_broker(assigned_url)
 
     async def producer(self, topic: str = TOPIC, **options: Any) -> Producer:
         """Return a producer of this broker, without batching if not told."""

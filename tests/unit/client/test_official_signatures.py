@@ -73,6 +73,7 @@ VALUES = [
     "MessageBatch",
     "MessageId",
     "ServiceInfo",
+    "TableView",
 ]
 
 

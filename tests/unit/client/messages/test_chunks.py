@@ -292,10 +292,13 @@ def test_it_goes_on_after_it_was_cleared() -> None:
     assert assembling.dropped == [([20], True)]
 
 
-def test_negative_chunk_numbers_are_dropped() -> None:
-    # GIVEN nothing
+@pytest.mark.parametrize("known", [0, 1])
+def test_a_chunk_with_a_number_below_0_is_no_part_of_anything(known: int) -> None:
+    # GIVEN a message of which nothing has come, or the first chunk
     assembling = Assembling()
+    assembling.add(*[chunk(b"ab")] * known)
     # WHEN a chunk comes with a number below 0
-    assert assembling.add(chunk(b"ab", chunk_id=-1)) is None
-    # THEN it is no part of anything
+    assert assembling.add(chunk(b"ab", 2, chunk_id=-1)) is None
+    # THEN it is dropped, and its message with it
+    assert assembling.dropped == [([1, 2] if known else [2], False)]
     assert assembling.is_empty

@@ -108,9 +108,9 @@ def test_messages_that_were_acknowledged_are_left_out(ack_set: list[int], left: 
     entry = received(batch_of(plain(3)), ack_set=ack_set)
     # WHEN it is taken
     messages = entry.take()
-    # THEN the others come, and took no permit more
+    # THEN the others come
     assert {one.batch_index for one in messages} == left
-    assert entry.spare_permits == 0
+    assert entry.left == 0
 
 
 def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
@@ -121,7 +121,7 @@ def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
     assert [one.batch_index for one in entry.take()] == list(range(64))
 
 
-def test_messages_that_compaction_removed_give_their_permits_back() -> None:
+def test_messages_that_compaction_removed_are_left_out() -> None:
     # GIVEN a batch whose first message is not there any more
     payload = single(b"", compacted_out=True) + single(b"x")
     entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
@@ -129,7 +129,6 @@ def test_messages_that_compaction_removed_give_their_permits_back() -> None:
     (message,) = entry.take()
     # THEN the other has its own place
     assert (message.data(), message.batch_index) == (b"x", 1)
-    assert entry.spare_permits == 1
 
 
 def test_texts_that_are_not_utf8_are_mended() -> None:
@@ -235,18 +234,16 @@ def test_an_entry_that_announces_too_much_is_broken() -> None:
     assert reason_of(data, source=source) == Reason.UncompressedSizeCorruption
 
 
-def test_a_large_entry_is_left_to_a_thread() -> None:
-    # GIVEN two compressed messages
+def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
+    # GIVEN a compressed message
     producer = SendingProducer(1, "p", CompressionType.ZLib)
-    large = received(message_entry(OutgoingMessage(bytes(1_000_000), 0), producer, NOW))
-    small = received(message_entry(OutgoingMessage(bytes(1_000), 0), producer, NOW))
-    # WHEN it is asked which of them takes long
-    # THEN it is the large one, until somebody did it
-    assert (large.takes_long, small.takes_long) == (True, False)
-    assert large.uncompressed_bytes == 1_000_000
-    large.uncompress()
-    assert not large.takes_long
-    assert large.take()[0].size_bytes == 1_000_000
+    entry = received(message_entry(OutgoingMessage(bytes(1_000_000), 0), producer, NOW))
+    assert entry.uncompressed_bytes == 1_000_000
+    # WHEN somebody decompresses it, twice
+    entry.uncompress()
+    entry.uncompress()
+    # THEN its message is there
+    assert entry.take()[0].data() == bytes(1_000_000)
 
 
 def encrypted() -> bytes:
