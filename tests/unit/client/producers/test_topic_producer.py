@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ import proto.PulsarApi_pb2 as pb
 from client.exceptions import (
     AlreadyClosed,
     BrokerPersistenceError,
+    MemoryBufferIsFullError,
     NotAllowedError,
     ProducerBlockedQuotaExceededException,
     ProducerBusy,
@@ -149,7 +151,7 @@ async def test_a_message_that_is_not_allowed_fails_alone() -> None:
     broker.answers()
     assert isinstance(first.exception(), NotAllowedError)
     assert "too large for the policy" in str(first.exception())
-    assert second.result()
+    assert second.exception() is None
 
 
 async def test_a_batch_that_is_not_allowed_fails_whole() -> None:
@@ -169,7 +171,7 @@ async def test_other_refusals_pass_and_the_message_is_sent_again() -> None:
     await pass_time(broker, 1.0)
     assert not isinstance(result.exception() if result.done() else None, BrokerPersistenceError)
     broker.answers()
-    assert result.result()
+    assert result.exception() is None
     assert len(broker.producers) == 2
 
 
@@ -177,7 +179,9 @@ async def test_other_refusals_pass_and_the_message_is_sent_again() -> None:
     ("code", "error"),
     [(pb.TopicTerminatedError, TopicTerminated), (pb.ProducerFenced, ProducerFenced)],
 )
-async def test_some_refusals_of_coming_back_are_final(code: int, error: type[Exception]) -> None:
+async def test_some_refusals_of_coming_back_are_final(
+    code: pb.ServerError.ValueType, error: type[Exception]
+) -> None:
     # Given
     broker = ScriptedBroker(refusals=[None, refusal(code)])
     producer = await broker.producer()
@@ -252,7 +256,7 @@ async def test_closing_sends_what_is_open_and_waits_for_its_receipts() -> None:
     await closing
     await producer.close()
     # Then
-    assert result.result()
+    assert result.exception() is None
     closes = [one for one in broker.cnx.commands if one.type == pb.BaseCommand.CLOSE_PRODUCER]
     assert len(closes) == 1
 
@@ -379,8 +383,8 @@ async def test_without_places_memory_bounds_small_messages_too() -> None:
     broker = ScriptedBroker(limit_bytes=10_240)
     producer = await broker.producer(max_pending_messages=0)
     sent = 0
-    with pytest.raises(Exception, match="memory is used up"):
-        for _ in range(100):
+    with suppress(MemoryBufferIsFullError):
+        while sent < 100:
             producer.send_nowait(b"")
             sent += 1
     assert sent == 11
