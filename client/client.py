@@ -33,6 +33,7 @@ from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
@@ -80,7 +81,7 @@ class Client(PulsarClient):
         concurrent_lookup_requests: Lookups and partition queries under way at once; more wait. The
             same question, asked at the same time, is put once.
         log_conf_file_path: Without effect, as in the official client.
-        stats_interval_in_seconds: How often statistics are logged; 0 for never.
+        stats_interval_in_seconds: How often statistics are logged, at level INFO; 0 for never.
         use_tls: Without effect, as in the official client: the service URL says it.
         tls_trust_certs_file_path: Certificates of those who may sign a server's (PEM); None for
             those of the package certifi.
@@ -162,6 +163,9 @@ class Client(PulsarClient):
             memory_limit_bytes, clock=self.clock, producer_share=producer_share
         )
         self._context = ClientContext(self, self.memory, operation_timeout_seconds)
+        self._statistics_log = StatisticsLog(
+            self.clock, stats_interval_in_seconds, self._context.parts, self.memory
+        )
         self._closing: asyncio.Task[None] | None = None
 
     async def create_producer(  # noqa: PLR0913 - as above
@@ -441,6 +445,7 @@ class Client(PulsarClient):
             await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        await self._statistics_log.close()
         parts = list(self._context.parts)
         for outcome in await asyncio.gather(*(p.close() for p in parts), return_exceptions=True):
             if isinstance(outcome, Exception):
@@ -466,6 +471,7 @@ class Client(PulsarClient):
             await part.close()
         self._check_open()
         self._context.parts.add(part)
+        self._statistics_log.start()
         return part
 
 

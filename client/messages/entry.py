@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -13,10 +14,14 @@ import proto.PulsarApi_pb2 as pb
 from client.messages.compression import decompress
 from client.messages.errors import BrokenEntryError
 from client.messages.message import EntryHead, Message
+from proto.errors import RemoteProtocolError
 from proto.frames import command_size_in
 from proto.parsing.broken_text import mended
+from proto.parsing.unparsed import fields
 
 if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
     from client.messages.message import Decoding
     from proto.frames import Frame
 
@@ -24,8 +29,16 @@ MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
 """Bytes that an entry may become when it is decompressed."""
 MOST_AT_ONCE = 1_000
 """Messages of a batch that are read in a few milliseconds."""
-MOST_MENDED_BYTES = 8_192
-"""Bytes of metadata with broken texts that are read at once: each takes a microsecond."""
+MOST_BYTES_AT_ONCE = 1_048_576
+"""Bytes of a batch that are read in a few milliseconds, even if they are metadata alone."""
+MENDED_BYTES = 128
+"""So many usual bytes take as long as one of metadata with a broken text."""
+MOST_MENDED_BYTES = 16_384
+"""Metadata with a broken text is mended up to this size."""
+LARGE_METADATA_BYTES = 131_072
+"""The fields of larger metadata are counted before they are read."""
+MOST_FIELDS = 4_000
+"""Fields of large metadata: each takes ten times its memory once it is read."""
 
 _SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
 _LENGTH = struct.Struct(">I")
@@ -154,25 +167,28 @@ class Entry:
         parse = pb.SingleMessageMetadata.FromString
         at, end = self._at, len(payload)
         messages: list[Message] = []
-        mended_bytes = 0
+        most_bytes = MOST_BYTES_AT_ONCE
         for index in range(self._next_index, stop):
             (size,) = length_at(payload, at)
             start = at + _LENGTH.size
             at = start + size
             single = payload[start:at]
+            if size > LARGE_METADATA_BYTES:
+                _check_field_count(single)
             try:
                 parsed = parse(single)
             except DecodeError:
-                single = mended(single, _SINGLE)
+                single = _mended(single, _SINGLE)
                 parsed = parse(single)
-                mended_bytes += size
+                most_bytes -= size * MENDED_BYTES
             start, at = at, at + parsed.payload_size
             if not start <= at <= end:
                 raise _broken_batch(head)
             if not parsed.compacted_out and (bits is None or _is_left(bits, index)):
                 # Its bytes take a tenth of the memory of what was read of them.
                 messages.append(Message(head, single, payload[start:at], index))
-            if mended_bytes > MOST_MENDED_BYTES:
+            most_bytes -= size + parsed.payload_size
+            if most_bytes < 0:
                 stop = index + 1
                 break
         self._at, self._next_index = at, stop
@@ -220,13 +236,40 @@ def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, byt
         if end > len(checked):
             raise _broken_metadata()
         metadata = checked[_LENGTH.size : end]
+        _check_field_count(metadata)
         try:
             return pb.MessageMetadata.FromString(metadata), checked[end:]
         except DecodeError:
-            metadata = mended(metadata, pb.MessageMetadata.DESCRIPTOR)
+            metadata = _mended(metadata, pb.MessageMetadata.DESCRIPTOR)
             return pb.MessageMetadata.FromString(metadata), checked[end:]
     except (struct.error, DecodeError):
         raise _broken_metadata() from None
+
+
+def _mended(metadata: bytes, kind: Descriptor) -> bytes:
+    """Return metadata with the broken parts of its texts replaced.
+
+    Raises:
+        DecodeError: It would take long.
+    """
+    if len(metadata) > MOST_MENDED_BYTES:
+        raise DecodeError
+    return mended(metadata, kind)
+
+
+def _check_field_count(metadata: bytes) -> None:
+    """Refuse large metadata that is mostly fields.
+
+    Raises:
+        DecodeError: It is, or is no protobuf.
+    """
+    if len(metadata) > LARGE_METADATA_BYTES:
+        try:
+            is_too_much = any(islice(fields(memoryview(metadata)), MOST_FIELDS, None))
+        except RemoteProtocolError:
+            is_too_much = True
+        if is_too_much:
+            raise DecodeError
 
 
 def _is_left(bits: bytes, index: int) -> bool:
