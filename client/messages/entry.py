@@ -89,20 +89,16 @@ class Entry:
     )
 
     def __init__(
-        self,
-        head: EntryHead,
-        metadata: pb.MessageMetadata,
-        payload: bytes,
-        left_bits: bytes | None,
-        max_uncompressed_bytes: int,
+        self, head: EntryHead, payload: bytes, left_bits: bytes | None, source: EntrySource
     ) -> None:
+        metadata = head.metadata
         self.head = head
         self.payload = payload
         is_encrypted = bool(metadata.encryption_keys)
         self.is_chunk = metadata.num_chunks_from_msg > 1 and not is_encrypted
         self._compression = pb.NONE if is_encrypted else metadata.compression
         self._uncompressed_size = metadata.uncompressed_size
-        self._max_uncompressed_bytes = max_uncompressed_bytes
+        self._max_uncompressed_bytes = source.max_uncompressed_bytes
         self._left_bits = left_bits
         self._uncompressed: bytes | None = None
         self._at = 0
@@ -218,7 +214,7 @@ def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) ->
             raise _broken_batch(head)
     ack_set = command.ack_set
     bits = struct.pack(f"<{len(ack_set)}q", *ack_set) if ack_set else None
-    return Entry(head, metadata, payload, bits, source.max_uncompressed_bytes)
+    return Entry(head, payload, bits, source)
 
 
 def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, bytes]:
