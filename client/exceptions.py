@@ -85,8 +85,11 @@ class UnknownError(PulsarException):
     result = Result.UnknownError
 
 
-class InvalidConfiguration(PulsarException):
-    """An argument, or a combination of arguments, makes no sense."""
+class InvalidConfiguration(PulsarException, ValueError):  # noqa: N818
+    """An argument, or a combination of arguments, makes no sense.
+
+    A ValueError as well, as the official client raises for its arguments.
+    """
 
     result = Result.InvalidConfiguration
 
@@ -205,7 +208,7 @@ class InvalidTopicName(PulsarException):
     result = Result.InvalidTopicName
 
 
-class InvalidUrl(PulsarException):
+class InvalidUrl(PulsarException, ValueError):  # noqa: N818
     """A service URL cannot be read."""
 
     result = Result.InvalidUrl
@@ -239,6 +242,10 @@ class ProducerQueueIsFull(PulsarException):
     """As many messages wait for their receipts as may."""
 
     result = Result.ProducerQueueIsFull
+
+
+class ProducerQueueIsFullError(ProducerQueueIsFull):
+    """A message was refused: as many wait for their receipts as may (``max_pending_messages``)."""
 
 
 class MessageTooBig(PulsarException):
@@ -341,6 +348,10 @@ class MemoryBufferIsFull(PulsarException):
     """The client's memory for messages is used up."""
 
     result = Result.MemoryBufferIsFull
+
+
+class MemoryBufferIsFullError(MemoryBufferIsFull):
+    """A message was refused: the client's memory is used up (``memory_limit_bytes``)."""
 
 
 class Interrupted(PulsarException):

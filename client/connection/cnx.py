@@ -112,7 +112,7 @@ class ClientCnx(Connection):
     # -- handshake ----------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """Send CONNECT."""
+        """Send CONNECT; without credentials that it needs, close."""
         connect = pb.CommandConnect(
             client_version=self._options.client_version,
             protocol_version=self._options.protocol_version,
@@ -123,7 +123,12 @@ class ClientCnx(Connection):
         credentials = self._options.credentials
         if credentials is not None:
             connect.auth_method_name = credentials.method_name
-            connect.auth_data = credentials.auth_data()
+            try:
+                connect.auth_data = credentials.auth_data()
+            except PulsarException as error:
+                self._fail(error)
+                self.abort()
+                return
         if self._options.proxy_version is not None:
             connect.proxy_version = self._options.proxy_version
         if self._options.original_principal is not None:
@@ -134,6 +139,10 @@ class ClientCnx(Connection):
         self.state = ClientCnxState.SENT_CONNECT_FRAME
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
         self._arm_keep_alive()
+
+    def tls_failed(self, error: RemoteProtocolError) -> None:
+        """Tell those who wait for the handshake."""
+        self._fail(ConnectError(f"{self.peer}: {error}"))
 
     async def ready(self) -> None:
         """Wait until the server accepted the connection.
@@ -354,7 +363,12 @@ class ClientCnx(Connection):
             protocol_version=self._options.protocol_version,
         )
         answer.response.auth_method_name = credentials.method_name
-        answer.response.auth_data = credentials.auth_data()
+        try:
+            answer.response.auth_data = credentials.auth_data()
+        except PulsarException as error:
+            logger.warning("closing %s, which asks for new credentials: %s", self.peer, error)
+            self.abort()
+            return
         self.send(pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE, authResponse=answer))
 
     def _error_received(self, error: pb.CommandError) -> None:

@@ -114,7 +114,13 @@ class ConnectionPool:
                 raise ConnectError(f"connections to {bound} servers are open already")
             task = asyncio.get_running_loop().create_task(self._open(key))
             self._connections[key] = task
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            asking = asyncio.current_task()
+            if self._closed and task.cancelled() and asking is not None and not asking.cancelling():
+                raise ClientClosedError("the client is closed") from None
+            raise
 
     async def _open(self, key: ServerKey) -> ClientCnx:
         try:

@@ -30,6 +30,11 @@ class ReceiverQueue(Protocol):
     grants by itself, at once or later.
     """
 
+    growths: int
+    """How often it became larger."""
+    shrinks: int
+    """And smaller."""
+
     @property
     def current_size(self) -> int:
         """Messages that may be under way or queued now."""
@@ -40,11 +45,23 @@ class ReceiverQueue(Protocol):
         What was queued was dropped, and is not counted any more.
         """
 
+    def detached(self) -> None:
+        """Want nothing until it is attached again: the connection is lost.
+
+        What was queued is dropped, and is told by ``taken``.
+        """
+
     def arrived(self, messages: int, size_bytes: int) -> None:
         """Count an entry that has arrived, of so many messages and bytes."""
 
     def taken(self, messages: int, size_bytes: int) -> None:
         """Count messages that were handed to the application, or dropped: permits come free."""
+
+    def acknowledged(self, size_bytes: int) -> None:
+        """Count messages that the application is done with: acknowledged, or sent again.
+
+        Only a queue that counts until then needs it; for others it does nothing.
+        """
 
     def found_nothing(self) -> None:
         """Learn that the application asks for a message and none is there."""
@@ -59,60 +76,15 @@ class ReceiverQueue(Protocol):
         """Give back what is counted, and grant nothing more."""
 
 
-class FixedReceiverQueue:
-    """A queue of one size, whatever memory there is: permits come free in halves.
+class TopicsQueue(Protocol):
+    """The receiver queues of a consumer of several topics."""
 
-    Args:
-        consumer: Whose queue it is.
-        size: Messages; 0 grants one for each that the application asks for.
+    def open(self, consumer: Granting, max_size: int) -> ReceiverQueue:
+        """Return the queue of one more topic, of so many messages at most.
 
-    Source: upstream ConsumerImpl.increaseAvailablePermits.
-    """
-
-    def __init__(self, consumer: Granting, size: int) -> None:
-        self._consumer = consumer
-        self._size = size
-        self._free = 0
-        self._paused = False
-
-    @property
-    def current_size(self) -> int:
-        """See ReceiverQueue."""
-        return self._size
-
-    def attached(self) -> None:
-        """See ReceiverQueue."""
-        self._free = self._size
-        self._grant()
-
-    def arrived(self, messages: int, size_bytes: int) -> None:
-        """See ReceiverQueue."""
-
-    def taken(self, messages: int, size_bytes: int) -> None:
-        """See ReceiverQueue."""
-        if self._size:
-            self._free += messages
-            self._grant()
-
-    def found_nothing(self) -> None:
-        """See ReceiverQueue; without a queue this is when a message is asked for."""
-        if not self._size and not self._paused:
-            self._consumer.grant(1)
-
-    def _grant(self) -> None:
-        if self._free and self._free >= self._size // 2 and not self._paused:
-            free, self._free = self._free, 0
-            self._consumer.grant(free)
-
-    def pause(self) -> None:
-        """See ReceiverQueue."""
-        self._paused = True
-
-    def resume(self) -> None:
-        """See ReceiverQueue."""
-        self._paused = False
-        self._grant()
+        Its ``found_nothing`` means that the application finds nothing in any; called for each
+        topic, or for one of them. It is closed when the topic is left.
+        """
 
     def close(self) -> None:
-        """See ReceiverQueue."""
-        self._paused = True
+        """Forget what the topics had in common; they are closed already."""

@@ -25,6 +25,9 @@ class ReserveOutcome(Enum):
     CANCELLED = "cancelled"
     CLOSED = "closed"
 
+    # An observer counts by outcome for each message; an enum's own hash is a function in Python.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimitStatistics:
@@ -58,7 +61,7 @@ class MemoryLimitStatistics:
 class UsageChanged(Protocol):
     """The controller's side of a Reservation: counts each change."""
 
-    def __call__(self, delta_bytes: int, *, ended: bool) -> None:
+    def __call__(self, delta_bytes: int, *, ended: bool = False) -> None:
         """Enter that a reservation changed by ``delta_bytes``, and if it is over."""
 
 
@@ -109,11 +112,15 @@ class Reservation:
             raise RuntimeError("the reservation was released")
         # Its own size first: what the change sets off may look here.
         before, self._size = self._size, size
-        self._books(size - before, ended=False)
+        self._books(size - before)
 
     def adjust(self, delta_bytes: int) -> None:
         """Hold ``delta_bytes`` more, or less if negative. Raises as :meth:`resize`."""
-        self.resize(self._size + delta_bytes)
+        size = self._size + delta_bytes
+        if size < 0 or self._released:
+            self.resize(size)
+        self._size = size
+        self._books(delta_bytes)
 
     def release(self) -> None:
         """Give everything back and grant requests that wait for it; once more is harmless."""

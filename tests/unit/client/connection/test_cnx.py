@@ -17,7 +17,12 @@ from client.connection.errors import (
     RequestTooLargeError,
     TooManyPendingRequestsError,
 )
-from client.exceptions import ConnectError, ServerResponseError
+from client.exceptions import (
+    ConnectError,
+    ErrorGettingAuthenticationData,
+    PulsarException,
+    ServerResponseError,
+)
 from proto.errors import RemoteProtocolError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -362,3 +367,149 @@ async def test_each_command_of_a_server_is_taken_or_closes() -> None:
     # Then
     taken = sorted(kind for kind, ended in closed.items() if not ended)
     assert taken == sorted(answers), [type_name(kind) for kind in taken]
+
+
+class Token:
+    """Credentials that are another word each time."""
+
+    method_name = "token"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def auth_data(self) -> bytes:
+        self.asked += 1
+        return b"word %d" % self.asked
+
+
+async def test_credentials_are_shown_in_connect_and_anew_at_a_challenge() -> None:
+    # Given
+    server = Server(credentials=Token())
+    (connect,) = server.wire.answers()
+    server.accept()
+    # When
+    challenge = pb.CommandAuthChallenge(server_version="x")
+    server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
+    # Then
+    (answer,) = server.wire.answers()
+    assert (connect.connect.auth_method_name, connect.connect.auth_data) == ("token", b"word 1")
+    shown = answer.authResponse.response
+    assert (shown.auth_method_name, shown.auth_data) == ("token", b"word 2")
+
+
+class NoToken(Token):
+    """Credentials that cannot be had after so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def auth_data(self) -> bytes:
+        if self.asked == self.times:
+            raise ErrorGettingAuthenticationData("no word")
+        return super().auth_data()
+
+
+async def test_without_the_credentials_that_it_needs_a_client_does_not_connect() -> None:
+    # Given / When
+    server = Server(credentials=NoToken(0))
+    # Then
+    with pytest.raises(ErrorGettingAuthenticationData, match="no word"):
+        await server.cnx.ready()
+    assert server.wire.closed
+
+
+async def test_a_challenge_that_cannot_be_answered_ends_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    server = Server(credentials=NoToken(1)).accept()
+    # When
+    challenge = pb.CommandAuthChallenge(server_version="x")
+    server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
+    # Then
+    assert server.wire.closed
+    assert "which asks for new credentials: no word" in caplog.text
+
+
+async def test_a_challenge_without_credentials_ends_the_connection() -> None:
+    # Given
+    server = Server().accept()
+    # When
+    challenge = pb.CommandAuthChallenge(server_version="x")
+    server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
+    # Then
+    assert server.wire.closed
+
+
+@pytest.mark.parametrize("code", [pb.AuthenticationError, pb.AuthorizationError])
+async def test_credentials_that_are_refused_are_an_error_of_their_own(
+    code: pb.ServerError.ValueType,
+) -> None:
+    # Given
+    server = Server(credentials=Token())
+    waiting = await started(server.cnx.ready())
+    # When
+    refusal = pb.CommandError(request_id=0, error=code, message="no")
+    server.wire.say(pb.BaseCommand(type=Type.ERROR, error=refusal))
+    # Then
+    with pytest.raises(ServerResponseError, match="no") as caught:
+        await waiting
+    assert caught.value.server_error == code
+
+
+async def test_a_producer_that_waits_for_its_turn_is_answered_twice() -> None:
+    # Given
+    server = Server().accept()
+    cnx = server.cnx
+    asked = await started(cnx.request(producer_command))
+    # When
+    server.wire.say(producer_success(ready=False))
+    first = (await asked).producer_success
+    turn = cnx.exclusive_turns[first.request_id]
+    server.wire.say(producer_success(ready=True))
+    # Then
+    assert not first.producer_ready
+    assert (await turn).producer_ready
+    assert not cnx.exclusive_turns
+
+
+@pytest.mark.parametrize("ends", ["refused", "lost"])
+async def test_a_producer_that_waits_for_its_turn_hears_that_it_never_comes(ends: str) -> None:
+    # Given
+    server = Server().accept()
+    cnx = server.cnx
+    asked = await started(cnx.request(producer_command))
+    server.wire.say(producer_success(ready=False))
+    turn = cnx.exclusive_turns[(await asked).producer_success.request_id]
+    # When
+    if ends == "refused":
+        server.wire.say(error(0))
+    else:
+        server.wire.transport.breaks()
+    # Then
+    with pytest.raises(PulsarException):
+        await turn
+    assert not cnx.exclusive_turns
+
+
+async def test_a_request_is_sent_behind_the_messages_of_its_turn() -> None:
+    # Given
+    server = Server().accept()
+    server.wire.answers()
+    # When
+    server.cnx.turn_writer.add(frame(ping()))
+    asked = await started(server.cnx.request(lambda number: lookup_command(number, "t")))
+    # Then
+    assert [one.type for one in server.wire.answers()] == [Type.PING, Type.LOOKUP]
+    asked.cancel()
+
+
+def producer_command(request_id: int) -> pb.BaseCommand:
+    command = pb.CommandProducer(topic="t", producer_id=1, request_id=request_id)
+    return pb.BaseCommand(type=Type.PRODUCER, producer=command)
+
+
+def producer_success(*, ready: bool) -> pb.BaseCommand:
+    success = pb.CommandProducerSuccess(request_id=0, producer_name="p", producer_ready=ready)
+    return pb.BaseCommand(type=Type.PRODUCER_SUCCESS, producer_success=success)
