@@ -156,8 +156,6 @@ class Entry:
         except (struct.error, DecodeError):
             raise _broken_batch(self.head) from None
         if not self.left:
-            if self._at != len(payload):
-                raise _broken_batch(self.head)
             self._uncompressed = b""
         return messages
 
