@@ -110,7 +110,7 @@ class History:
         """From now on everything may come again."""
         self.generation += 1
 
-    def step(self, name: str, number: float) -> None:  # noqa: C901, PLR0912 - a table of steps
+    def step(self, name: str, number: float) -> None:  # noqa: C901 - a table of steps
         broker, consumer = self.broker, self.consumer
         if name == "publish":
             broker.publish(int(number))
