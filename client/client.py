@@ -15,7 +15,7 @@ from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
-from client.exceptions import InvalidConfiguration, InvalidTopicName
+from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
 from client.messages.enums import (
     BatchingType,
     CompressionType,
@@ -33,6 +33,7 @@ from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
@@ -42,7 +43,7 @@ from limiter.client_memory.memory_limit_controller import (
 from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from client.authentication.authentication import Authentication
     from client.consumers.consumer import Consumer
@@ -80,7 +81,7 @@ class Client(PulsarClient):
         concurrent_lookup_requests: Lookups and partition queries under way at once; more wait. The
             same question, asked at the same time, is put once.
         log_conf_file_path: Without effect, as in the official client.
-        stats_interval_in_seconds: How often statistics are logged; 0 for never.
+        stats_interval_in_seconds: How often statistics are logged, at level INFO; 0 for never.
         use_tls: Without effect, as in the official client: the service URL says it.
         tls_trust_certs_file_path: Certificates of those who may sign a server's (PEM); None for
             those of the package certifi.
@@ -162,6 +163,9 @@ class Client(PulsarClient):
             memory_limit_bytes, clock=self.clock, producer_share=producer_share
         )
         self._context = ClientContext(self, self.memory, operation_timeout_seconds)
+        self._statistics_log = StatisticsLog(
+            self.clock, stats_interval_in_seconds, self._context.parts, self.memory
+        )
         self._closing: asyncio.Task[None] | None = None
 
     async def create_producer(  # noqa: PLR0913 - as above
@@ -230,7 +234,7 @@ class Client(PulsarClient):
             initial_subscription_name=initial_subscription_name,
             interceptors=interceptors,
         )
-        return await self._kept(await open_producer(self._context, full_name(topic), options))
+        return await self._kept(open_producer(self._context, full_name(topic), options))
 
     async def subscribe(  # noqa: PLR0913 - as above
         self,
@@ -330,9 +334,7 @@ class Client(PulsarClient):
             interceptors=tuple(interceptors),
         )
         topics = _topics(topic, is_pattern=options.is_pattern_topic)
-        return await self._kept(
-            await open_consumer(self._context, topics, subscription_name, options)
-        )
+        return await self._kept(open_consumer(self._context, topics, subscription_name, options))
 
     async def create_reader(  # noqa: PLR0913 - as above
         self,
@@ -384,7 +386,7 @@ class Client(PulsarClient):
             subscription_name=subscription_name,
         )
         return await self._kept(
-            await open_reader(self._context, full_name(topic), start_message_id, options)
+            open_reader(self._context, full_name(topic), start_message_id, options)
         )
 
     async def create_table_view(
@@ -403,8 +405,9 @@ class Client(PulsarClient):
             PulsarException: The topic cannot be read.
         """
         self._check_open()
-        view = await open_table_view(self._context, full_name(topic), subscription_name, schema)
-        return await self._kept(view)
+        return await self._kept(
+            open_table_view(self._context, full_name(topic), subscription_name, schema)
+        )
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
         """Return the full names of a topic's partitions; the topic's own if it has none.
@@ -442,6 +445,7 @@ class Client(PulsarClient):
             await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        await self._statistics_log.close()
         parts = list(self._context.parts)
         for outcome in await asyncio.gather(*(p.close() for p in parts), return_exceptions=True):
             if isinstance(outcome, Exception):
@@ -456,12 +460,18 @@ class Client(PulsarClient):
         if self._closing is not None:
             raise ClientClosedError("the client is closed")
 
-    async def _kept(self, part: PartT) -> PartT:
-        """Remember what was opened, unless the client was closed meanwhile."""
+    async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
+        """Open a part and remember it, unless the client is closed meanwhile."""
+        try:
+            part = await opening
+        except PulsarException:
+            self._check_open()
+            raise
         if self._closing is not None:
             await part.close()
         self._check_open()
         self._context.parts.add(part)
+        self._statistics_log.start()
         return part
 
 

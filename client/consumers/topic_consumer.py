@@ -269,6 +269,7 @@ class TopicConsumer:
         self._cnx = None
         self._attached.clear()
         self._outstanding = 0
+        self.queue.detached()
         self.arrivals.clear()
         self.received.clear()
         self.handed_out.clear()

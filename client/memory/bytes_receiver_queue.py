@@ -88,8 +88,17 @@ class BytesReceiverQueue:
         self._prefetch.leave(self._turn)
         self._want()
 
+    def detached(self) -> None:
+        """See ReceiverQueue; others have what was promised to it."""
+        self._attached = False
+        self._questions.forget(self)
+        self._prefetch.leave(self._turn)
+
     def arrived(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
+        if not messages:
+            self._counted.arrived(size_bytes)  # More of an entry that came before.
+            return
         self._learn(size_bytes, size_bytes // messages)
         self._queued += messages
         self.asking = False

@@ -40,6 +40,9 @@ class FixedReceiverQueue:
         self._free = self._size
         self._grant()
 
+    def detached(self) -> None:
+        """See ReceiverQueue; permits that are granted now go nowhere, and come anew."""
+
     def arrived(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
         self._counted.arrived(size_bytes)

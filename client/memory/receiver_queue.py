@@ -45,6 +45,12 @@ class ReceiverQueue(Protocol):
         What was queued was dropped, and is not counted any more.
         """
 
+    def detached(self) -> None:
+        """Want nothing until it is attached again: the connection is lost.
+
+        What was queued is dropped, and is told by ``taken``.
+        """
+
     def arrived(self, messages: int, size_bytes: int) -> None:
         """Count an entry that has arrived, of so many messages and bytes."""
 

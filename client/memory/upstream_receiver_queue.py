@@ -67,6 +67,9 @@ class UpstreamReceiverQueue:
         self._available_permits = self._size
         self._grant()
 
+    def detached(self) -> None:
+        """See ReceiverQueue; permits that are granted now go nowhere, and come anew."""
+
     def arrived(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
         self._queued += messages

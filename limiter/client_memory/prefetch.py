@@ -7,7 +7,7 @@ turn passes on, though the permit stays with the broker.
 
 Who asks and does not fit stands in line; those whose application waits for a message go first.
 Nobody of them stands there for ever: when nobody has a turn, the first gets one whatever memory
-there is, and after a second in line turns pass on at a pace that serves all.
+there is, one at a time; and after a second in line turns pass on at a pace that serves all.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ class Prefetch:
         self._askers: dict[Turn, None] = {}
         self._others: dict[Turn, None] = {}
         self._holders: dict[Turn, None] = {}
+        # One that got a turn without room, until what came was taken: the next waits for that.
+        self._beyond: Turn | None = None
         # The most there were in line or with a turn, since applications began to wait.
         self._crowd = 0
         self._timer: TimerHandle | None = None
@@ -132,6 +134,8 @@ class Prefetch:
 
         Asked again, one whose application has begun to wait goes to those who wait with it.
         """
+        if turn is self._beyond:
+            self._beyond = None
         asking = turn.taker.asking
         if turn in self._askers or (turn in self._others and not asking):
             return
@@ -175,6 +179,8 @@ class Prefetch:
 
     def leave(self, turn: Turn) -> None:
         """Be promised nothing, and wait for nothing; once more is harmless."""
+        if turn is self._beyond:
+            self._beyond = None
         self.step_back(turn)
         self._forget(turn)
         self._less_promised()
@@ -209,9 +215,13 @@ class Prefetch:
             turn = next(iter(self._askers))
             size = turn.taker.entry_bytes
             idle_since = self._clock.now() - IDLE_SECONDS
-            while not (fits := self._fits(size)) and self._holders and self._drop_idle(idle_since):
-                pass
-            return turn if fits or not self._holders else None
+            while not self._fits(size):
+                if not self._holders and self._beyond is None:
+                    self._beyond = turn
+                    break
+                if not self._drop_idle(idle_since):
+                    return None
+            return turn
         if self._others:
             turn = next(iter(self._others))
             return turn if self._fits(turn.taker.entry_bytes) else None

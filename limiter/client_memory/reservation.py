@@ -25,6 +25,9 @@ class ReserveOutcome(Enum):
     CANCELLED = "cancelled"
     CLOSED = "closed"
 
+    # An observer counts by outcome for each message; an enum's own hash is a function in Python.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimitStatistics:

@@ -139,7 +139,8 @@ class Arrivals:
         counted = self._chunk_bytes - self._assembly.pending_bytes
         self._chunk_bytes -= counted
         more = max(0, _held_bytes(whole) - counted)
-        self._consumer.count_arrived(0, more)
+        if more:
+            self._consumer.count_arrived(0, more)
         self._admit(whole, 1, counted + more)
 
     def _chunks_dropped(self, ids: Sequence[MessageId], acknowledge: bool) -> None:

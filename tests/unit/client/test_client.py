@@ -144,10 +144,14 @@ async def test_what_is_opened_while_the_client_closes_is_closed() -> None:
     # Given
     client = Client(URL)
     opened = Opened()
+
+    async def opening() -> Opened:
+        return opened
+
     client.shutdown()
     # When / Then
     with pytest.raises(AlreadyClosed):
-        await client._kept(opened)
+        await client._kept(opening())
     assert opened.closed == 1
     await client.close()
 
