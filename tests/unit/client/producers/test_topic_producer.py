@@ -22,6 +22,7 @@ from client.exceptions import (
 )
 from client.messages.enums import CompressionType, ProducerAccessMode
 from client.messages.message_id import MessageId
+from client.producers.entry_writer import EntryWriter
 from client.producers.options import ProducerOptions
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.settle import settle, started
@@ -447,3 +448,50 @@ async def test_a_partition_is_named_in_the_ids() -> None:
     broker.answers()
     assert result.result() == MessageId(3, 7, 0)
     assert result.result().topic_name == f"{TOPIC}-partition-3"
+
+
+@pytest.mark.parametrize("chunking", [False, True])
+async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
+    chunking: bool,
+) -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(
+        compression_type=CompressionType.ZLib, chunking_enabled=chunking
+    )
+    large = await started(producer.send(bytes(200_000)))
+    small = await started(producer.send(b"small"))
+    # When
+    await asyncio.get_running_loop().shutdown_default_executor()
+    await settle()
+    broker.answers()
+    # Then
+    assert (await large).entry_id() == 0
+    assert (await small).entry_id() == 1
+    assert broker.sent[0].metadata.uncompressed_size == 200_000
+    assert broker.memory.current_usage == 0
+
+
+async def test_a_large_message_that_is_closed_over_holds_nothing() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer(compression_type=CompressionType.ZLib)
+    large = await started(producer.send(bytes(200_000)))
+    await producer.close()
+    with pytest.raises(AlreadyClosed):
+        await large
+    assert broker.memory.current_usage == 0
+    assert producer.statistics().pending_messages == 0
+
+
+async def test_a_large_message_that_cannot_be_compressed_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(EntryWriter, "single", broken)
+    broker = ScriptedBroker()
+    producer = await broker.producer(compression_type=CompressionType.ZLib)
+    with pytest.raises(MemoryError):
+        await producer.send(bytes(200_000))
+    assert broker.memory.current_usage == 0
