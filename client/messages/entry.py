@@ -72,41 +72,43 @@ class Entry:
     Attributes:
         head: What its messages share.
         payload: The rest, as it came.
+        is_chunk: Whether it is a part of a message: see ChunkAssembly.
     """
 
     __slots__ = (
         "_at",
+        "_compression",
         "_left_bits",
+        "_max_uncompressed_bytes",
         "_next_index",
-        "_source",
         "_uncompressed",
+        "_uncompressed_size",
         "head",
+        "is_chunk",
         "payload",
     )
 
     def __init__(
         self, head: EntryHead, payload: bytes, left_bits: bytes | None, source: EntrySource
     ) -> None:
+        metadata = head.metadata
         self.head = head
         self.payload = payload
-        self._source = source
+        is_encrypted = bool(metadata.encryption_keys)
+        self.is_chunk = metadata.num_chunks_from_msg > 1 and not is_encrypted
+        self._compression = pb.NONE if is_encrypted else metadata.compression
+        self._uncompressed_size = metadata.uncompressed_size
+        self._max_uncompressed_bytes = source.max_uncompressed_bytes
         self._left_bits = left_bits
         self._uncompressed: bytes | None = None
         self._at = 0
         self._next_index = 0
 
     @property
-    def is_chunk(self) -> bool:
-        """Whether it is a part of a message: see ChunkAssembly."""
-        metadata = self.head.metadata
-        return metadata.num_chunks_from_msg > 1 and not metadata.encryption_keys
-
-    @property
     def uncompressed_bytes(self) -> int:
         """Bytes that it has, or says that it will have, when it is decompressed."""
-        metadata = self.head.metadata
-        if metadata.compression:
-            return metadata.uncompressed_size
+        if self._compression:
+            return self._uncompressed_size
         return len(self._uncompressed or self.payload)
 
     @property
@@ -124,16 +126,13 @@ class Entry:
         """
         if self._uncompressed is not None:
             return
-        metadata, limit = self.head.metadata, self._source.max_uncompressed_bytes
-        if metadata.encryption_keys or not metadata.compression:
-            self._uncompressed = self.payload
-        elif (size := metadata.uncompressed_size) > limit:
+        size, limit = self._uncompressed_size, self._max_uncompressed_bytes
+        if self._compression and size > limit:
             raise BrokenEntryError(
                 pb.CommandAck.UncompressedSizeCorruption,
                 f"an entry announces {size} bytes: more than {limit}",
             )
-        else:
-            self._uncompressed = decompress(metadata.compression, self.payload, size)
+        self._uncompressed = decompress(self._compression, self.payload, size)
         self.payload = b""
 
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
@@ -157,8 +156,6 @@ class Entry:
         except (struct.error, DecodeError):
             raise _broken_batch(self.head) from None
         if not self.left:
-            if self._at != len(payload):
-                raise _broken_batch(self.head)
             self._uncompressed = b""
         return messages
 
