@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from client.messages.message_id import MessageId
-    from client.producers.chunking import Chunks
-    from client.producers.pending_entries import PendingEntry
+    from client.producers.sending.chunking import Chunks
     from limiter.client_memory.reservation import Reservation
 
 
@@ -31,7 +30,6 @@ class PendingMessage(OutgoingMessage):
         placed: Whether it has a place in the queue that no entry of it has taken over.
         reservation: Its memory, from admission until the broker answered or it failed.
         chunks: Its parts, once it is being sent in several.
-        prepared: Its entry or parts, made in a thread; or why they could not be made.
         serial: Its place among all that were given to this producer.
         created_at: When it was given.
     """
@@ -40,7 +38,6 @@ class PendingMessage(OutgoingMessage):
         "chunks",
         "created_at",
         "placed",
-        "prepared",
         "reservation",
         "result",
         "serial",
@@ -61,7 +58,6 @@ class PendingMessage(OutgoingMessage):
         self.placed = False
         self.reservation: Reservation | None = None
         self.chunks: Chunks | None = None
-        self.prepared: PendingEntry | Chunks | BaseException | None = None
         self.serial = 0
         self.created_at = 0.0
 

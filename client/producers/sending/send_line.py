@@ -19,7 +19,7 @@ from limiter.client_memory.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.client_memory.reservation import MemoryWaiter
 

@@ -9,9 +9,9 @@ from proto.names import partition_index
 
 if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
-    from client.producers.chunking import Chunks
-    from client.producers.pending_entries import PendingEntry
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.chunking import Chunks
+    from client.producers.sending.pending_entries import PendingEntry
+    from client.producers.sending.pending_message import PendingMessage
 
 
 class Answers:

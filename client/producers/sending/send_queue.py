@@ -14,11 +14,11 @@ from client.exceptions import (
     Timeout,
 )
 from client.messages.compression import compressing_takes_long
-from client.producers.answers import Answers
-from client.producers.batching import OpenBatches
-from client.producers.flushing import Flushers
-from client.producers.pending_entries import PendingEntries, PendingEntry
-from client.producers.send_line import SendLine
+from client.producers.sending.answers import Answers
+from client.producers.sending.batching import OpenBatches
+from client.producers.sending.flushing import Flushers
+from client.producers.sending.pending_entries import PendingEntries, PendingEntry
+from client.producers.sending.send_line import SendLine
 from client.producers.statistics import ProducerStatistics
 from limiter.errors import raised_anew
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     import proto.PulsarApi_pb2 as pb
     from client.connection.cnx import ClientCnx
-    from client.producers.batching import OpenBatch
-    from client.producers.chunking import Chunks
-    from client.producers.entry_writer import EntryWriter
     from client.producers.options import ProducerOptions
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.batching import OpenBatch
+    from client.producers.sending.chunking import Chunks
+    from client.producers.sending.entry_writer import EntryWriter
+    from client.producers.sending.pending_message import PendingMessage
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.clock import Clock, TimerHandle
 
@@ -70,6 +70,7 @@ class SendQueue:
         self._batches = OpenBatches(options)
         self._entries = PendingEntries()
         self._writer: EntryWriter | None = None
+        self._made_of: dict[PendingMessage, PendingEntry | Chunks | BaseException] = {}
         self._flushers = Flushers()
         self._end: PulsarException | None = None
         self._serial = 0
@@ -178,7 +179,7 @@ class SendQueue:
         """Send a message as an entry, or its next part; false when a part is left to be sent."""
         chunks = message.chunks
         if chunks is None:
-            made, message.prepared = message.prepared, None
+            made = self._made_of.pop(message, None)
             if made is None:
                 make = writer.chunks if self._options.chunking_enabled else writer.single
                 size, compression = message.size_bytes, self._options.compression_type
@@ -216,7 +217,8 @@ class SendQueue:
         self._line.is_held = False
         if made.cancelled():
             return  # The loop ends.
-        message.prepared = made.exception() or made.result()
+        if self._line.first is message:  # Otherwise it failed meanwhile.
+            self._made_of[message] = made.exception() or made.result()
         self._go_on()
 
     def _batches_are_due(self) -> None:
