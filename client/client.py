@@ -15,6 +15,7 @@ from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
+from client.discovery.pattern_consumer import open_pattern_consumer
 from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
 from client.messages.enums import (
     BatchingType,
@@ -278,6 +279,7 @@ class Client(PulsarClient):
         force_topic_creation: bool = True,
         auto_update_partitions_seconds: float = 60,
         expire_incomplete_chunks_seconds: float = 60,
+        discovery_schedule: str = "polite",
         interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer:
         """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
@@ -331,9 +333,13 @@ class Client(PulsarClient):
             force_topic_creation=force_topic_creation,
             auto_update_partitions_seconds=auto_update_partitions_seconds,
             expire_incomplete_chunks_seconds=expire_incomplete_chunks_seconds,
+            discovery_schedule=discovery_schedule,
             interceptors=tuple(interceptors),
         )
         topics = _topics(topic, is_pattern=options.is_pattern_topic)
+        if isinstance(topics, str) and options.is_pattern_topic:
+            opening = open_pattern_consumer(self._context, topics, subscription_name, options)
+            return await self._kept(opening)
         return await self._kept(open_consumer(self._context, topics, subscription_name, options))
 
     async def create_reader(  # noqa: PLR0913 - as above
