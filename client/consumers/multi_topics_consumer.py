@@ -80,11 +80,6 @@ class MultiTopicsConsumer:
             until_acknowledged=options.memory_until_acknowledged,
         )
 
-    @property
-    def queue_size(self) -> int:
-        """Messages of all topics that may be queued now."""
-        return sum(topic.queue.current_size for topic in self.topics.values())
-
     # -- topics -------------------------------------------------------------------------------
 
     async def add_topic(self, name: str) -> None:
@@ -102,7 +97,9 @@ class MultiTopicsConsumer:
         self._check_open()
         self._partitions[name] = 0
         try:
-            count = await self._context.cluster.partitions(name)
+            count = await self._context.cluster.partitions(
+                name, auto_create=self.options.force_topic_creation
+            )
             await self._add_partitions(name, 0, count)
         except BaseException:
             self._partitions.pop(name, None)
@@ -275,7 +272,10 @@ class MultiTopicsConsumer:
             if self.letters is not None:
                 await self.letters.close()
         finally:
-            await all_of(topic.close() for topic in self.topics.values())
+            try:
+                await all_of(topic.close() for topic in self.topics.values())
+            finally:
+                self._queues.close()
 
 
 async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -16,7 +16,7 @@ from client.producers.message_arguments import (
     checked_texts,
 )
 from client.producers.partitioned_producer import PartitionedProducer
-from client.producers.pending_message import PendingMessage
+from client.producers.sending.pending_message import PendingMessage
 from client.producers.topic_producer import TopicProducer
 from limiter.backoff import Backoff
 from proto.names import InvalidNameError, TopicName

@@ -310,7 +310,9 @@ async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
             for name in ("a", "b")
         ]
         # When
-        await until(lambda: sorted(map(str, [c.is_active() for c in consumers])) == ["False", "True"])
+        await until(
+            lambda: sorted(map(str, [c.is_active() for c in consumers])) == ["False", "True"]
+        )
         (active,) = [one for one in consumers if one.is_active()]
         (other,) = [one for one in consumers if one is not active]
         await active.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import MemoryBufferIsFull, ProducerQueueIsFull, PulsarException
 from client.messages.enums import BatchingType
-from client.producers.entry_writer import EntryWriter
+from client.producers.sending.entry_writer import EntryWriter
 from tests.support.clocks.settle import settle
 from tests.support.peers.scripted_broker import ScriptedBroker
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from client.messages.message_id import MessageId
-    from client.producers.chunking import Chunks
-    from client.producers.pending_entries import PendingEntry
-    from client.producers.pending_message import PendingMessage
     from client.producers.producer import Producer
+    from client.producers.sending.chunking import Chunks
+    from client.producers.sending.pending_entries import PendingEntry
+    from client.producers.sending.pending_message import PendingMessage
     from limiter.client_memory.reservation import Reservation
 
 LIMIT, PART, PLACES = 4_000, 1_000, 6

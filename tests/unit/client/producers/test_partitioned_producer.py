@@ -19,9 +19,9 @@ from client.messages.enums import HashingScheme, PartitionsRoutingMode
 from client.messages.key_hash import key_hash
 from client.producers.options import ProducerOptions
 from client.producers.partitioned_producer import options_of_each
-from client.producers.pending_message import PendingMessage
 from client.producers.producer import Producer, open_producer
 from client.producers.routing import Router
+from client.producers.sending.pending_message import PendingMessage
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal

@@ -26,7 +26,7 @@ from client.exceptions import (
     TopicTerminated,
 )
 from client.messages.enums import CompressionType
-from client.producers.entry_writer import EntryWriter
+from client.producers.sending.entry_writer import EntryWriter
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import ScriptedBroker
 
