@@ -80,11 +80,6 @@ class MultiTopicsConsumer:
             until_acknowledged=options.memory_until_acknowledged,
         )
 
-    @property
-    def queue_size(self) -> int:
-        """Messages of all topics that may be queued now."""
-        return sum(topic.queue.current_size for topic in self.topics.values())
-
     # -- topics -------------------------------------------------------------------------------
 
     async def add_topic(self, name: str) -> None:
@@ -275,7 +270,10 @@ class MultiTopicsConsumer:
             if self.letters is not None:
                 await self.letters.close()
         finally:
-            await all_of(topic.close() for topic in self.topics.values())
+            try:
+                await all_of(topic.close() for topic in self.topics.values())
+            finally:
+                self._queues.close()
 
 
 async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:

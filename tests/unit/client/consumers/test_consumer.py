@@ -434,9 +434,7 @@ async def test_a_refused_message_comes_again_after_its_delay() -> None:
     # Given
     broker = ModelBroker()
     broker.publish()
-    consumer = await opened(
-        broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000
-    )
+    consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     await settle()
     await consumer.negative_acknowledge(await consumer.receive())
     # When
@@ -528,9 +526,7 @@ async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> No
     # Given
     broker = ModelBroker(by_index=False)
     broker.publish(3)
-    consumer = await opened(
-        broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000
-    )
+    consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     await settle()
     first, second = await consumer.receive(), await consumer.receive()
     # When
@@ -556,7 +552,11 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
     await consumer.receive()
     # When
     broker.breaks()
-    lost = consumer.is_connected(), consumer.statistics().messages_queued, broker.memory.current_usage
+    lost = (
+        consumer.is_connected(),
+        consumer.statistics().messages_queued,
+        broker.memory.current_usage,
+    )
     await after(broker, 1)
     # Then
     assert lost == (False, 0, 0)
@@ -617,9 +617,7 @@ async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_com
 
 
 @pytest.mark.parametrize(("inclusive", "expected"), [(False, b"4"), (True, b"3")])
-async def test_seek_goes_on_behind_a_message_or_with_it(
-    inclusive: bool, expected: bytes
-) -> None:
+async def test_seek_goes_on_behind_a_message_or_with_it(inclusive: bool, expected: bytes) -> None:
     # Given
     broker = ModelBroker()
     for _ in range(3):
@@ -709,6 +707,26 @@ async def test_a_cancelled_close_leaves_nothing_behind_either() -> None:
     assert broker.memory.current_usage == 0
     assert broker.cnx is not None and not broker.cnx.attached.consumers
     assert kinds(broker)[-1] == Type.CLOSE_CONSUMER
+
+
+async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -> None:
+    # Given an acknowledgement whose receipt does not come
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True)
+    await settle()
+    message = await consumer.receive()
+    broker.hold = asyncio.Event()
+    acknowledging = await started(consumer.acknowledge(message))
+    # When
+    closing = await started(consumer.close())
+    closing.cancel()
+    await settle()
+    # Then
+    assert closing.cancelled()
+    assert kinds(broker)[-1] == Type.CLOSE_CONSUMER
+    with pytest.raises(AlreadyClosed):
+        await acknowledging
 
 
 async def test_unsubscribe_deletes_and_closes() -> None:
