@@ -54,19 +54,21 @@ async def subscribed(client: Client, pattern: str = PATTERN, **options) -> Patte
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_topics_that_come_are_found_and_those_that_go_are_left(role, family) -> None:
-    async with cluster({NS: full("t-a", "t-b", "other")}) as parts:
-        async with Client(parts.part(role).service_url) as client:
-            # Given
-            consumer = await subscribed(client, discovery_schedule=family)
-            assert topics(consumer) == {"t-a", "t-b"}
-            # When
-            await fill(parts.broker, {NS: full("t-c", "u")})
-            await remove(parts, "t-a")
-            # Then
-            await until(lambda: topics(consumer) == {"t-b", "t-c"})
-            producer = await client.create_producer(BASE + "t-c")
-            await producer.send(b"found")
-            assert (await consumer.receive(20_000)).data() == b"found"
+    async with (
+        cluster({NS: full("t-a", "t-b", "other")}) as parts,
+        Client(parts.part(role).service_url) as client,
+    ):
+        # Given
+        consumer = await subscribed(client, discovery_schedule=family)
+        assert topics(consumer) == {"t-a", "t-b"}
+        # When
+        await fill(parts.broker, {NS: full("t-c", "u")})
+        await remove(parts, "t-a")
+        # Then
+        await until(lambda: topics(consumer) == {"t-b", "t-c"})
+        producer = await client.create_producer(BASE + "t-c")
+        await producer.send(b"found")
+        assert (await consumer.receive(20_000)).data() == b"found"
 
 
 async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
@@ -81,6 +83,24 @@ async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
             # Then
             await until(lambda: topics(consumer) == {"t-a", "t-b"})
             assert consumer.discovery.names == set(full("t-a", "t-b"))
+
+
+@pytest.mark.parametrize("family", ["polite", "java-watch"])
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_what_changed_while_connections_were_lost_is_found(role, family) -> None:
+    async with (
+        cluster({NS: full("t-a", "t-b")}) as parts,
+        Client(parts.part(role).service_url) as client,
+    ):
+        # Given
+        consumer = await subscribed(client, discovery_schedule=family)
+        # When
+        for cnx in list(parts.part(role).connections):
+            cnx.abort()
+        await fill(parts.broker, {NS: full("t-c")})
+        await remove(parts, "t-a")
+        # Then
+        await until(lambda: topics(consumer) == {"t-b", "t-c"})
 
 
 async def test_partitions_are_one_topic() -> None:
