@@ -165,7 +165,8 @@ async def test_a_message_that_is_there_is_received_without_a_pause() -> None:
     # Then
     assert returned.value.value.data() == b"0"
     second, third = consumer.receive_nowait(), consumer.receive_nowait()
-    assert second is not None and third is not None
+    assert second is not None
+    assert third is not None
     assert (second.data(), third.data()) == (b"1", b"2")
     assert consumer.receive_nowait() is None
 
