@@ -180,7 +180,8 @@ class ModelBroker:
 
     def send_entry(self, number: int) -> None:
         """Send an entry."""
-        assert self.cnx is not None and self.subscribed is not None
+        assert self.cnx is not None
+        assert self.subscribed is not None
         entry = self.entries[number]
         entry.sent = True
         consumer_id = self.subscribed.consumer_id
