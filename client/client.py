@@ -336,7 +336,7 @@ class Client(PulsarClient):
             discovery_schedule=discovery_schedule,
             interceptors=tuple(interceptors),
         )
-        if options.is_pattern_topic:
+        if isinstance(topic, re.Pattern) or is_pattern_topic:
             opening = open_pattern_consumer(
                 self._context, _pattern(topic), subscription_name, options
             )
