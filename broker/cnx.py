@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
 from proto.frames import encode_command
+from proto.transport.turn_writer import TurnWriter
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
-from server.connection.turn_writer import TurnWriter
 from server.tasks.cooperative import ShortWork
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""A client for Pulsar's binary protocol: lookups, partitions, topic lists; and for its admin REST.
+"""A client for Pulsar: producers, consumers and readers on asyncio, under one memory limit.
 
-The names are imported when they are first used: a program that imports one module of this package,
-as ``floodgate-admin`` does, does not wait for those that the others need.
+The names are those of the official client's ``pulsar.asyncio`` and of what goes with it from
+``pulsar``. They are imported when they are first used: a program that imports one module of this
+package, as ``floodgate-admin`` does, does not wait for those that the others need.
 """
 
 from __future__ import annotations
@@ -10,40 +11,179 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from client.errors import (
-        AnswerDeclinedError,
-        AnswerTooLargeError,
-        ClientClosedError,
-        ConnectError,
-        PulsarClientError,
-        RequestTimeoutError,
-        RequestTooLargeError,
-        ServerResponseError,
-        TooManyPendingRequestsError,
+    from client import exceptions as exceptions
+    from client import schema as schema
+    from client.authentication.authentication import Authentication as Authentication
+    from client.authentication.authentication import AuthenticationAthenz as AuthenticationAthenz
+    from client.authentication.authentication import AuthenticationOauth2 as AuthenticationOauth2
+    from client.authentication.basic import AuthenticationBasic as AuthenticationBasic
+    from client.authentication.tls import AuthenticationTLS as AuthenticationTLS
+    from client.authentication.token import AuthenticationToken as AuthenticationToken
+    from client.client import Client as Client
+    from client.connection.errors import AnswerDeclinedError as AnswerDeclinedError
+    from client.connection.errors import AnswerTooLargeError as AnswerTooLargeError
+    from client.connection.errors import ClientClosedError as ClientClosedError
+    from client.connection.errors import RequestTimeoutError as RequestTimeoutError
+    from client.connection.errors import RequestTooLargeError as RequestTooLargeError
+    from client.connection.errors import TooManyPendingRequestsError as TooManyPendingRequestsError
+    from client.consumers.consumer import Consumer as Consumer
+    from client.consumers.policies import ConsumerBatchReceivePolicy as ConsumerBatchReceivePolicy
+    from client.consumers.policies import ConsumerDeadLetterPolicy as ConsumerDeadLetterPolicy
+    from client.consumers.policies import ConsumerKeySharedPolicy as ConsumerKeySharedPolicy
+    from client.consumers.policies import NegativeAckBackoff as NegativeAckBackoff
+    from client.consumers.reader import Reader as Reader
+    from client.exceptions import *  # noqa: F403
+    from client.interceptors import ConsumerInterceptor as ConsumerInterceptor
+    from client.interceptors import ProducerInterceptor as ProducerInterceptor
+    from client.messages.encryption_context import EncryptionContext as EncryptionContext
+    from client.messages.encryption_context import EncryptionKey as EncryptionKey
+    from client.messages.enums import BatchingType as BatchingType
+    from client.messages.enums import CompressionType as CompressionType
+    from client.messages.enums import ConsumerCryptoFailureAction as ConsumerCryptoFailureAction
+    from client.messages.enums import ConsumerType as ConsumerType
+    from client.messages.enums import HashingScheme as HashingScheme
+    from client.messages.enums import InitialPosition as InitialPosition
+    from client.messages.enums import KeySharedMode as KeySharedMode
+    from client.messages.enums import PartitionsRoutingMode as PartitionsRoutingMode
+    from client.messages.enums import ProducerAccessMode as ProducerAccessMode
+    from client.messages.enums import RegexSubscriptionMode as RegexSubscriptionMode
+    from client.messages.message import Message as Message
+    from client.messages.message_batch import MessageBatch as MessageBatch
+    from client.messages.message_id import MessageId as MessageId
+    from client.producers.producer import Producer as Producer
+    from client.pulsar_client import LookupResult as LookupResult
+    from client.pulsar_client import NamespaceTopics as NamespaceTopics
+    from client.pulsar_client import PulsarClient as PulsarClient
+    from client.refused import AutoClusterFailover as AutoClusterFailover
+    from client.refused import ConsoleLogger as ConsoleLogger
+    from client.refused import CryptoKeyReader as CryptoKeyReader
+    from client.refused import FileLogger as FileLogger
+    from client.refused import ServiceInfoProvider as ServiceInfoProvider
+    from client.schema.schema import BytesSchema as BytesSchema
+    from client.service_info import ServiceInfo as ServiceInfo
+    from client.table_view import TableView as TableView
+    from limiter.client_memory.memory_limit_controller import (
+        MemoryLimitController as MemoryLimitController,
     )
-    from client.pulsar_client import LookupResult, NamespaceTopics, PulsarClient
 
-__all__ = [
-    "AnswerDeclinedError",
-    "AnswerTooLargeError",
-    "ClientClosedError",
-    "ConnectError",
-    "LookupResult",
-    "NamespaceTopics",
-    "PulsarClient",
-    "PulsarClientError",
-    "RequestTimeoutError",
-    "RequestTooLargeError",
-    "ServerResponseError",
-    "TooManyPendingRequestsError",
-]
-
-_NOT_ERRORS = ("LookupResult", "NamespaceTopics", "PulsarClient")
+_MODULES = {
+    "client.authentication.authentication": (
+        "Authentication",
+        "AuthenticationAthenz",
+        "AuthenticationOauth2",
+    ),
+    "client.authentication.basic": ("AuthenticationBasic",),
+    "client.authentication.tls": ("AuthenticationTLS",),
+    "client.authentication.token": ("AuthenticationToken",),
+    "client.client": ("Client",),
+    "client.connection.errors": (
+        "AnswerDeclinedError",
+        "AnswerTooLargeError",
+        "ClientClosedError",
+        "RequestTimeoutError",
+        "RequestTooLargeError",
+        "TooManyPendingRequestsError",
+    ),
+    "client.consumers.consumer": ("Consumer",),
+    "client.consumers.policies": (
+        "ConsumerBatchReceivePolicy",
+        "ConsumerDeadLetterPolicy",
+        "ConsumerKeySharedPolicy",
+        "NegativeAckBackoff",
+    ),
+    "client.consumers.reader": ("Reader",),
+    "client.exceptions": (
+        "AlreadyClosed",
+        "AuthenticationError",
+        "AuthorizationError",
+        "BrokerMetadataError",
+        "BrokerPersistenceError",
+        "ChecksumError",
+        "ConnectError",
+        "ConsumerAssignError",
+        "ConsumerBusy",
+        "ConsumerNotFound",
+        "ConsumerNotInitialized",
+        "CryptoError",
+        "CumulativeAcknowledgementNotAllowedError",
+        "ErrorGettingAuthenticationData",
+        "IncompatibleSchema",
+        "Interrupted",
+        "InvalidConfiguration",
+        "InvalidMessage",
+        "InvalidTopicName",
+        "InvalidTxnStatusError",
+        "InvalidUrl",
+        "LookupError",
+        "MemoryBufferIsFull",
+        "MemoryBufferIsFullError",
+        "MessageTooBig",
+        "NotAllowedError",
+        "NotConnected",
+        "OperationNotSupported",
+        "ProducerBlockedQuotaExceededError",
+        "ProducerBlockedQuotaExceededException",
+        "ProducerBusy",
+        "ProducerFenced",
+        "ProducerNotInitialized",
+        "ProducerQueueIsFull",
+        "ProducerQueueIsFullError",
+        "PulsarException",
+        "ReadError",
+        "Result",
+        "ServerResponseError",
+        "ServiceUnitNotReady",
+        "SubscriptionNotFound",
+        "Timeout",
+        "TooManyLookupRequestException",
+        "TopicNotFound",
+        "TopicTerminated",
+        "TransactionConflict",
+        "TransactionCoordinatorNotFoundError",
+        "TransactionNotFound",
+        "UnknownError",
+        "UnsupportedVersionError",
+    ),
+    "client.interceptors": ("ConsumerInterceptor", "ProducerInterceptor"),
+    "client.messages.encryption_context": ("EncryptionContext", "EncryptionKey"),
+    "client.messages.enums": (
+        "BatchingType",
+        "CompressionType",
+        "ConsumerCryptoFailureAction",
+        "ConsumerType",
+        "HashingScheme",
+        "InitialPosition",
+        "KeySharedMode",
+        "PartitionsRoutingMode",
+        "ProducerAccessMode",
+        "RegexSubscriptionMode",
+    ),
+    "client.messages.message": ("Message",),
+    "client.messages.message_batch": ("MessageBatch",),
+    "client.messages.message_id": ("MessageId",),
+    "client.producers.producer": ("Producer",),
+    "client.pulsar_client": ("LookupResult", "NamespaceTopics", "PulsarClient"),
+    "client.refused": (
+        "AutoClusterFailover",
+        "ConsoleLogger",
+        "CryptoKeyReader",
+        "FileLogger",
+        "ServiceInfoProvider",
+    ),
+    "client.schema.schema": ("BytesSchema",),
+    "client.service_info": ("ServiceInfo",),
+    "client.table_view": ("TableView",),
+    "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_SUBMODULES = ("exceptions", "schema")
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> object:
     """Import a name when it is first used (PEP 562)."""
-    if name not in __all__:
+    if name in _SUBMODULES:
+        return import_module(f"client.{name}")
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "client.pulsar_client" if name in _NOT_ERRORS else "client.errors"
-    return getattr(import_module(module), name)
+    return getattr(import_module(_HOME[name]), name)

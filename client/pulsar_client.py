@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import proto.PulsarApi_pb2 as pb
-from client.connect_options import OPERATION_TIMEOUT_SECONDS, ConnectOptions
-from client.errors import ConnectError, ServerResponseError
-from client.pool import ConnectionPool, server_address
+from client.connection.connect_options import OPERATION_TIMEOUT_SECONDS, ConnectOptions
+from client.connection.pool import ConnectionPool
+from client.connection.service_url import parse_service_url
+from client.exceptions import ConnectError, server_response_error
+from limiter.clock import Clock, LoopClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from client.cnx import ClientCnx
-    from limiter.clock import Clock
+    from client.connection.cnx import ClientCnx
 
 PERSISTENT_TOPICS = pb.CommandGetTopicsOfNamespace.PERSISTENT
 MAX_REDIRECTS = 20
@@ -26,7 +27,8 @@ class LookupResult:
     """The place where a topic is served.
 
     Attributes:
-        broker_service_url: The broker, ``pulsar://host:port``.
+        broker_service_url: The broker, ``pulsar://host:port``, or ``pulsar+ssl://`` for a client
+            that speaks TLS.
         proxy_through_service_url: Whether to connect to the service URL and name the broker.
     """
 
@@ -59,9 +61,18 @@ class PulsarClient:
             listing = await client.topics_of_namespace("public/default")
 
     Args:
-        service_url: ``pulsar://host:port`` of a broker or proxy.
-        operation_timeout_seconds: How long a request may take.
+        service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
+            hosts with commas between are tried in turn.
+        operation_timeout_seconds: How long a request may take; the options say, if given.
         clock: Where time comes from.
+        options: What its connections tell of themselves, and how patient they are.
+        listener_name: The listener whose addresses lookups are to name; None for the broker's own.
+
+    Attributes:
+        clock: Where time comes from.
+
+    Raises:
+        ConnectError: The service URL cannot be read.
     """
 
     def __init__(
@@ -69,10 +80,18 @@ class PulsarClient:
         service_url: str,
         operation_timeout_seconds: float = OPERATION_TIMEOUT_SECONDS,
         clock: Clock | None = None,
+        *,
+        options: ConnectOptions | None = None,
+        listener_name: str | None = None,
     ) -> None:
-        self._address = server_address(service_url)
-        options = ConnectOptions(operation_timeout_seconds=operation_timeout_seconds)
-        self._pool = ConnectionPool(options, clock)
+        self._service = parse_service_url(service_url)
+        self._turn = 0
+        self._listener_name = listener_name
+        self.clock: Clock = clock or LoopClock()
+        if options is None:
+            options = ConnectOptions(operation_timeout_seconds=operation_timeout_seconds)
+        self._options = options
+        self._pool = ConnectionPool(self._options, self.clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -84,20 +103,60 @@ class PulsarClient:
         """Close every connection."""
         await self._pool.close()
 
-    async def connect(self) -> ClientCnx:
+    async def connect(self, target: str | None = None) -> ClientCnx:
         """Return the ready connection to the service URL.
+
+        Of several addresses the one that answered last is tried first.
+
+        Args:
+            target: The broker, ``host:port``, that a proxy is to pass everything on to.
+
+        Raises:
+            ConnectError: None of the addresses can be reached.
+        """
+        addresses, tls = self._service
+        for _ in addresses[1:]:
+            address = addresses[self._turn % len(addresses)]
+            try:
+                return await self._pool.get(address, tls=tls, target=target)
+            except ConnectError:
+                self._turn += 1
+        address = addresses[self._turn % len(addresses)]
+        return await self._pool.get(address, tls=tls, target=target)
+
+    async def connection_of(self, topic: str) -> ClientCnx:
+        """Return a ready connection to the broker that serves a topic, or through to it.
+
+        Raises:
+            The errors of :meth:`lookup` and :meth:`connect`.
+        """
+        return await self.connection_to(await self.lookup(topic))
+
+    async def connection_to(self, found: LookupResult) -> ClientCnx:
+        """Return a ready connection to the broker that a lookup named.
 
         Raises:
             ConnectError: It cannot be reached.
         """
-        return await self._pool.get(self._address)
+        (address,), tls = parse_service_url(found.broker_service_url)
+        if found.proxy_through_service_url:
+            return await self.connect(target=":".join(map(str, address)))
+        return await self._pool.get(address, tls=tls)
+
+    async def connection_by_url(self, url: str) -> ClientCnx:
+        """Return a ready connection to the broker that a CLOSE command assigned.
+
+        Raises:
+            ConnectError: It cannot be reached.
+        """
+        return await self.connection_to(LookupResult(url, proxy_through_service_url=False))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
         """Return how many partitions a topic has; 0 for one that is not partitioned.
 
         Raises:
             ServerResponseError: TopicNotFound, InvalidTopicName and so on.
-            The errors of :meth:`client.cnx.ClientCnx.request`.
+            The errors of :meth:`client.connection.cnx.ClientCnx.request`.
         """
         cnx = await self.connect()
         answer = await cnx.request(
@@ -110,10 +169,10 @@ class PulsarClient:
         )
         if answer.type == pb.BaseCommand.LOOKUP_RESPONSE:
             failure = answer.lookupTopicResponse
-            raise ServerResponseError(failure.error, failure.message)
+            raise server_response_error(failure.error, failure.message)
         response = answer.partitionMetadataResponse
         if response.response == pb.CommandPartitionedTopicMetadataResponse.Failed:
-            raise ServerResponseError(response.error, response.message)
+            raise server_response_error(response.error, response.message)
         return response.partitions
 
     async def lookup(self, topic: str) -> LookupResult:
@@ -122,16 +181,19 @@ class PulsarClient:
         Raises:
             ServerResponseError: The lookup failed.
             ConnectError: More than MAX_REDIRECTS redirects, or a broker cannot be reached.
-            The errors of :meth:`client.cnx.ClientCnx.request`.
+            The errors of :meth:`client.connection.cnx.ClientCnx.request`.
         """
-        address, authoritative = self._address, False
+        cnx, authoritative = await self.connect(), False
         for _ in range(MAX_REDIRECTS + 1):
-            cnx = await self._pool.get(address)
-            response = await lookup_once(cnx, topic, authoritative=authoritative)
+            response = await lookup_once(
+                cnx, topic, authoritative=authoritative, listener_name=self._listener_name
+            )
+            tls = self._service.tls
+            url = response.brokerServiceUrlTls if tls else response.brokerServiceUrl
+            found = LookupResult(url, response.proxy_through_service_url)
             if response.response == pb.CommandLookupTopicResponse.Connect:
-                return LookupResult(response.brokerServiceUrl, response.proxy_through_service_url)
-            address = server_address(response.brokerServiceUrl)
-            authoritative = response.authoritative
+                return found
+            cnx, authoritative = await self.connection_to(found), response.authoritative
         raise ConnectError(f"the lookup of {topic} was redirected more than {MAX_REDIRECTS} times")
 
     async def topics_of_namespace(
@@ -154,7 +216,7 @@ class PulsarClient:
         Raises:
             ServerResponseError: The broker refused.
             RemoteProtocolError: The broker's answer cannot be read.
-            The errors of :meth:`client.cnx.ClientCnx.request`.
+            The errors of :meth:`client.connection.cnx.ClientCnx.request`.
         """
         request = topics_request(namespace, mode, pattern, topics_hash, properties)
         cnx = await self.connect()
@@ -190,7 +252,7 @@ async def lookup_once(
 
     Raises:
         ServerResponseError: The lookup failed.
-        The errors of :meth:`client.cnx.ClientCnx.request`.
+        The errors of :meth:`client.connection.cnx.ClientCnx.request`.
     """
 
     def build(request_id: int) -> pb.BaseCommand:
@@ -203,5 +265,5 @@ async def lookup_once(
 
     response = (await cnx.request(build)).lookupTopicResponse
     if response.response == pb.CommandLookupTopicResponse.Failed:
-        raise ServerResponseError(response.error, response.message)
+        raise server_response_error(response.error, response.message)
     return response

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from client.connect_options import KEEP_ALIVE_SECONDS, ConnectOptions
-from client.errors import ConnectError
+from client.connection.connect_options import KEEP_ALIVE_SECONDS, ConnectOptions
+from client.exceptions import ConnectError
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
-    from client.cnx import ClientCnx
-    from client.pool import ConnectionPool
+    from client.connection.cnx import ClientCnx
+    from client.connection.pool import ConnectionPool
     from limiter.clock import Clock
 
 Address = tuple[str, int]

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from client.pool import server_address
+from client.connection.service_url import server_address
 from server.configuration.addresses import host_port
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (

@@ -10,13 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import (
-    AnswerTooLargeError,
-    DisconnectedError,
-    PulsarClientError,
-    RequestTooLargeError,
-    ServerResponseError,
-)
+from client.connection.errors import AnswerTooLargeError, DisconnectedError, RequestTooLargeError
+from client.exceptions import PulsarException, ServerResponseError
 from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command, get_schema_failed, lookup_failed, partitions_failed
 from proto.excerpts import TEXT_BYTES, excerpt
@@ -30,7 +25,7 @@ from server.connection.request_errors import (
 )
 
 if TYPE_CHECKING:
-    from client.cnx import ClientCnx
+    from client.connection.cnx import ClientCnx
     from limiter.errors import PermitTooLargeError
 
 HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
@@ -96,7 +91,7 @@ class ErrorForms:
 class ErrorTranslation:
     """Turns the errors of requests to brokers into those that clients are told."""
 
-    def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
+    def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a lookup or a listing: the broker's as it came."""
         if isinstance(error, AnswerTooLargeError):
             return too_large_for_a_frame(error.total_size, error.limit_bytes)
@@ -106,7 +101,7 @@ class ErrorTranslation:
             return RequestError(error.server_error, error.message, by_broker=True)
         return RequestError(pb.ServiceNotReady, str(error))
 
-    def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
+    def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
         """Return the client's error for a partition query: the same."""
         return self.of(error, broker)
 
@@ -114,7 +109,7 @@ class ErrorTranslation:
 class PulsarErrorTranslation(ErrorTranslation):
     """The translation of a Pulsar proxy: the broker's texts wrapped, its codes mostly replaced."""
 
-    def of(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
+    def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
         """Return the client's error: ServiceNotReady, unless the client itself was refused."""
         if isinstance(error, ServerResponseError):
             passed_on = error.server_error in _PASSED_ON
@@ -128,7 +123,7 @@ class PulsarErrorTranslation(ErrorTranslation):
             return RequestError(pb.ServiceNotReady, str(error))
         return super().of(error, broker)
 
-    def of_partitions(self, error: PulsarClientError, broker: ClientCnx | None) -> RequestError:
+    def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
         """Keep the broker's code, save that of an invalid name, which a 4.0 proxy does not know."""
         if not isinstance(error, ServerResponseError):
             return self.of(error, broker)

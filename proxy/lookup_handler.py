@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import ConnectError, PulsarClientError, ServerResponseError
-from client.pool import server_address
+from client.connection.service_url import server_address
+from client.exceptions import ConnectError, PulsarException, ServerResponseError
 from client.pulsar_client import lookup_once
 from proto.errors import RemoteProtocolError
 from proto.names import DOMAINS, PERSISTENT, is_blank, is_named_entity
 
 if TYPE_CHECKING:
-    from client.cnx import ClientCnx
+    from client.connection.cnx import ClientCnx
     from proxy.brokers import Address, BrokerConnections
     from proxy.errors import ErrorTranslation
 
@@ -60,7 +60,7 @@ class LookupProxyHandler:
                     answer.authoritative,
                 )
             raise ConnectError("Reached max number of redirections")
-        except PulsarClientError as error:
+        except PulsarException as error:
             raise self._translation.of(error, broker) from None
 
     async def partitions(
@@ -75,7 +75,7 @@ class LookupProxyHandler:
         try:
             broker = await brokers.get(self._address)
             command = await broker.request(lambda request_id: self._forwarded(request, request_id))
-        except PulsarClientError as error:
+        except PulsarException as error:
             raise self._translation.of_partitions(error, broker) from None
         answer = command.partitionMetadataResponse
         # A Pulsar proxy in the broker's place tells a failure as that of a lookup.
@@ -108,7 +108,7 @@ class LookupProxyHandler:
         try:
             broker = await brokers.get(self._address)
             answer = (await broker.request(build)).getSchemaResponse
-        except PulsarClientError as error:
+        except PulsarException as error:
             raise self._translation.of(error, broker) from None
         answer.request_id = request.request_id
         return answer

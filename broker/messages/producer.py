@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
     from broker.messages.publishing.throttling import ConnectionPublishes
     from broker.policies.effective import EffectivePolicies
+    from proto.transport.turn_writer import TurnWriter
     from server.connection.request_errors import RequestError
-    from server.connection.turn_writer import TurnWriter
 
 
 class ProducerConnection(Protocol):

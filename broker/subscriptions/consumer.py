@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.context import SubscribedTopic
     from broker.subscriptions.cursor import ManagedCursor
     from limiter.flow.outbound_buffer import OutboundBuffer
-    from server.connection.turn_writer import TurnWriter
+    from proto.transport.turn_writer import TurnWriter
 
 
 class ClientConnection(Protocol):

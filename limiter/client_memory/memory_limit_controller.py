@@ -8,14 +8,16 @@ docs/limiter.md has its names beside upstream's.
 Kept: a request is admitted while usage is at or below the limit *before* it is added. Usage may
 exceed the limit by one whole request, and so a request larger than the limit is served as well.
 
-Differs: reservations are objects, so that releasing twice is harmless, usage is their sum and
-never negative; waiting callers are served in the order of asking, bounded in number and time, and
-only those are woken that may go on; a trigger may repeat while usage stays up, and what it raises
-does not reach the caller; after close nothing waits.
+Differs: a share of the limit is the producers' own, whatever consumers prefetch; reservations are
+objects, so that releasing twice is harmless, usage is their sum and never negative; waiting callers
+are served in the order of asking, bounded in number and time, and only those are woken that may go
+on; a trigger may repeat while usage stays up, and what it raises does not reach the caller; after
+close nothing waits.
 
 Everything is decided in plain functions that run to completion on one event loop. Invariants:
 usage is the sum of the live reservations; a waiter is either in the queue or done; somebody waits
-only while usage is above the limit. That rule does not ask for sizes: no head blocks the queue.
+only while usage is above the limit, and the producers' part of it above their share. That rule
+does not ask for sizes: no head blocks the queue.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from limiter.client_memory.errors import (
     MemoryReserveQueueFullError,
     MemoryReserveTimeoutError,
 )
+from limiter.client_memory.prefetch import Prefetch
 from limiter.client_memory.reservation import (
     MemoryLimitStatistics,
     MemoryWaiter,
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT_BYTES = 64 * 1024 * 1024
 DEFAULT_MAX_WAITERS = 10_000
+DEFAULT_PRODUCER_SHARE = 0.25
+"""The producers' own part of the limit. Receiver queues grow up to 75 % of it (PIP-74), so that
+prefetching has no use for the rest."""
 SHRINK_THRESHOLD = 0.95
 """The fraction of the limit at which consumers shrink their receiver queues."""
 
@@ -58,9 +64,15 @@ class MemoryLimitController:
         limit_bytes: The limit; 0 or less is none, and then usage is counted all the same.
         max_waiters: How many callers may wait at once, at least 1; the next one is refused.
         observer: Told how each request ended, and after how many seconds. It must not raise.
+        producer_share: The fraction of the limit up to which requests are served whatever is
+            prefetched; 0 for none, as upstream, where prefetched messages can stop producers.
+
+    Attributes:
+        prefetch: The part of consumers: what they hold ahead, what they were promised, and who is
+            next.
 
     Raises:
-        ValueError: ``max_waiters`` is less than 1.
+        ValueError: ``max_waiters`` is less than 1, or ``producer_share`` not from 0 up to 1.
 
     Source: PIP-74, MemoryLimitController.
     """
@@ -71,9 +83,12 @@ class MemoryLimitController:
         max_waiters: int = DEFAULT_MAX_WAITERS,
         clock: Clock | None = None,
         observer: Callable[[ReserveOutcome, float], None] | None = None,
+        producer_share: float = DEFAULT_PRODUCER_SHARE,
     ) -> None:
         if max_waiters < 1:
             raise ValueError(f"max_waiters is at least 1, not {max_waiters}")
+        if not 0 <= producer_share <= 1:
+            raise ValueError(f"producer_share is a fraction from 0 to 1, not {producer_share}")
         self._limit = limit_bytes
         self._max_waiters = max_waiters
         self._clock: Clock = clock or LoopClock()
@@ -85,6 +100,15 @@ class MemoryLimitController:
         self._timeouts = 0
         self._waiters: OrderedDict[MemoryWaiter, None] = OrderedDict()
         self._triggers = MemoryTriggers(limit_bytes, self._clock, lambda: self._usage)
+        # Without a share not even a producer that holds nothing is served above the limit.
+        self._producer_bytes = int(limit_bytes * producer_share) if producer_share else -1
+        self.prefetch = Prefetch(
+            limit_bytes,
+            limit_bytes - max(0, self._producer_bytes),
+            self._clock,
+            lambda: self._usage,
+            self._grant_waiters,
+        )
         self._closed = False
 
     def __repr__(self) -> str:
@@ -110,17 +134,22 @@ class MemoryLimitController:
 
     def statistics(self) -> MemoryLimitStatistics:
         """Return a frozen snapshot of the figures."""
+        prefetch = self.prefetch
         return MemoryLimitStatistics(
             limit_bytes=self._limit,
             usage_bytes=self._usage,
+            prefetched_bytes=prefetch.arrived_bytes,
+            promised_bytes=prefetch.entry_bytes + prefetch.more_bytes,
             high_water_bytes=self._high_water,
             waiters=len(self._waiters),
             max_waiters=self._max_waiters,
+            consumers_waiting=prefetch.waiting,
             reservations=self._reservations,
             rejected_total=self._rejected,
             timeouts_total=self._timeouts,
             triggers_fired_total=self._triggers.fired_total,
             triggers_failed_total=self._triggers.failed_total,
+            turns_passed_on_total=prefetch.passed_on_total,
         )
 
     # -- reserving ----------------------------------------------------------------------------
@@ -128,14 +157,17 @@ class MemoryLimitController:
     def try_reserve(self, size: int) -> Reservation | None:
         """Reserve ``size`` bytes if usage is at or below the limit; otherwise return None.
 
+        Within the producers' share it is reserved whatever is prefetched.
+
         Raises:
             ValueError: ``size`` is negative.
             MemoryReserveClosedError: The controller was closed.
 
         Source: MemoryLimitController.tryReserveMemory.
         """
-        self._validate(size)
-        if not self._admits():
+        if self._closed or size < 0:
+            self._validate(size)
+        if self._waiters or not self._allows_more():
             self._rejected += 1
             self._observe(ReserveOutcome.BUFFER_FULL, 0.0)
             return None
@@ -191,6 +223,16 @@ class MemoryLimitController:
         check_size(size)
         return self._reserve_at_once(size, ReserveOutcome.FORCED)
 
+    def reserve_prefetched(self) -> Reservation:
+        """Return a consumer's reservation of nothing, to be adjusted as messages come and go.
+
+        What it grows by is prefetched: it is there already, and does not wait.
+
+        Source: MemoryLimitController.forceReserveMemory, one for each message.
+        """
+        self._reservations += 1
+        return Reservation(0, self._change_prefetched)
+
     def register_trigger(
         self,
         callback: Callable[[], object],
@@ -233,7 +275,8 @@ class MemoryLimitController:
         """Ask for memory; the answer may be there already. Raises as :meth:`reserve`."""
         self._validate(size)
         waiter = MemoryWaiter(size)
-        if self._admits():
+        # Somebody waits while more is allowed only inside what a callback does meanwhile.
+        if not self._waiters and self._allows_more():
             waiter.settle(self._reserve_at_once(size, ReserveOutcome.RESERVED), None)
         else:
             self._enqueue(waiter, timeout_seconds)
@@ -255,42 +298,48 @@ class MemoryLimitController:
             self._observe(ReserveOutcome.CLOSED, 0.0)
             raise MemoryReserveClosedError
 
-    def _admits(self) -> bool:
-        """Return True if a new request is served: by usage before its bytes, and none before it.
-
-        Somebody waits while usage allows more only inside what a callback does meanwhile.
-        """
-        return self._allows_more() and not self._waiters
-
     def _allows_more(self) -> bool:
-        return self._limit <= 0 or self._usage <= self._limit
+        """Return True while usage and what was promised to consumers leave something.
+
+        One entry of each consumer is not counted as promised: it may come above the limit.
+        """
+        usage, prefetch = self._usage, self.prefetch
+        if self._limit <= 0 or usage + prefetch.more_bytes <= self._limit:
+            return True
+        return usage - prefetch.arrived_bytes <= self._producer_bytes
 
     def _reserve_at_once(self, size: int, outcome: ReserveOutcome) -> Reservation:
-        before = self._usage
-        reservation = self._enter(size)
-        self._observe(outcome, 0.0)
-        self._triggers.usage_rose(before, before + size)
+        reservation = Reservation(size, self._change)
+        self._reservations += 1
+        self._usage = usage = self._usage + size
+        if usage > self._high_water:
+            self._high_water = usage
+        if self._observer is not None:
+            self._observer(outcome, 0.0)
+        if usage >= self._triggers.lowest_bytes:
+            self._triggers.usage_rose(usage - size, usage)
         return reservation
 
-    def _enter(self, size: int) -> Reservation:
-        self._reservations += 1
-        self._raise_usage(size)
-        return Reservation(size, self._change)
-
-    def _raise_usage(self, delta_bytes: int) -> None:
-        self._usage += delta_bytes
-        self._high_water = max(self._high_water, self._usage)
-
-    def _change(self, delta_bytes: int, *, ended: bool) -> None:
+    def _change(self, delta_bytes: int, *, ended: bool = False) -> None:
         """Enter what a reservation did to itself."""
-        self._reservations -= ended
-        before = self._usage
+        if ended:
+            self._reservations -= 1
+        self._usage = usage = self._usage + delta_bytes
         if delta_bytes > 0:
-            self._raise_usage(delta_bytes)
-            self._triggers.usage_rose(before, before + delta_bytes)
-        else:
-            self._usage += delta_bytes
+            if usage > self._high_water:
+                self._high_water = usage
+            if usage >= self._triggers.lowest_bytes:
+                self._triggers.usage_rose(usage - delta_bytes, usage)
+            return
+        if self._waiters:
             self._grant_waiters()
+        if self.prefetch.waiting:
+            self.prefetch.serve()
+
+    def _change_prefetched(self, delta_bytes: int, *, ended: bool = False) -> None:
+        """Enter what the reservation of a consumer did to itself."""
+        self.prefetch.arrived_bytes += delta_bytes
+        self._change(delta_bytes, ended=ended)
 
     def _enqueue(self, waiter: MemoryWaiter, timeout_seconds: float | None) -> None:
         waiting = len(self._waiters)
@@ -311,11 +360,13 @@ class MemoryLimitController:
             if waiter.caller_left:
                 self._refuse(waiter, MemoryReserveCancelledError(), ReserveOutcome.CANCELLED)
                 continue
-            before = self._usage
+            self._reservations += 1
+            self._usage = usage = self._usage + waiter.size
+            self._high_water = max(self._high_water, usage)
             # Answered before anything else is told: what a callback releases serves the next.
-            waiter.settle(self._enter(waiter.size), None)
+            waiter.settle(Reservation(waiter.size, self._change), None)
             self._observe(ReserveOutcome.RESERVED, self._clock.now() - waiter.enqueued_at)
-            self._triggers.usage_rose(before, before + waiter.size)
+            self._triggers.usage_rose(usage - waiter.size, usage)
 
     def _time_out(self, waiter: MemoryWaiter) -> None:
         del self._waiters[waiter]

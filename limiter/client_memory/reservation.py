@@ -25,6 +25,9 @@ class ReserveOutcome(Enum):
     CANCELLED = "cancelled"
     CLOSED = "closed"
 
+    # An observer counts by outcome for each message; an enum's own hash is a function in Python.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimitStatistics:
@@ -33,32 +36,40 @@ class MemoryLimitStatistics:
     Attributes:
         limit_bytes: The limit; 0 or less is none.
         usage_bytes: The sum of all live reservations.
+        prefetched_bytes: The part of it that consumers prefetched.
+        promised_bytes: What consumers were promised, and has not arrived.
         high_water_bytes: The largest usage there ever was.
         waiters: Requests that wait now.
         max_waiters: How many may.
+        consumers_waiting: Consumers that hold no permits and wait for a turn.
         reservations: Reservations that were not released yet.
         rejected_total: Requests refused because the memory was used up (BUFFER_FULL, QUEUE_FULL).
         timeouts_total: Requests that were not granted in time.
         triggers_fired_total: Runs of threshold callbacks.
         triggers_failed_total: Those of them that raised.
+        turns_passed_on_total: Turns of consumers that passed on since nothing came.
     """
 
     limit_bytes: int
     usage_bytes: int
+    prefetched_bytes: int
+    promised_bytes: int
     high_water_bytes: int
     waiters: int
     max_waiters: int
+    consumers_waiting: int
     reservations: int
     rejected_total: int
     timeouts_total: int
     triggers_fired_total: int
     triggers_failed_total: int
+    turns_passed_on_total: int
 
 
 class UsageChanged(Protocol):
     """The controller's side of a Reservation: counts each change."""
 
-    def __call__(self, delta_bytes: int, *, ended: bool) -> None:
+    def __call__(self, delta_bytes: int, *, ended: bool = False) -> None:
         """Enter that a reservation changed by ``delta_bytes``, and if it is over."""
 
 
@@ -109,11 +120,15 @@ class Reservation:
             raise RuntimeError("the reservation was released")
         # Its own size first: what the change sets off may look here.
         before, self._size = self._size, size
-        self._books(size - before, ended=False)
+        self._books(size - before)
 
     def adjust(self, delta_bytes: int) -> None:
         """Hold ``delta_bytes`` more, or less if negative. Raises as :meth:`resize`."""
-        self.resize(self._size + delta_bytes)
+        size = self._size + delta_bytes
+        if size < 0 or self._released:
+            self.resize(size)
+        self._size = size
+        self._books(delta_bytes)
 
     def release(self) -> None:
         """Give everything back and grant requests that wait for it; once more is harmless."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class MemoryTriggers:
     Bound: one for each registration that was not removed (a client registers one). A callback
     runs in the turn of the reservation that crossed its threshold, after the books are right;
     what it raises is logged and counted, never given to the one who reserved.
+
+    Attributes:
+        lowest_bytes: Below it no threshold is crossed; infinite without any.
     """
 
     def __init__(self, limit_bytes: int, clock: Clock, usage: Callable[[], int]) -> None:
@@ -59,6 +63,12 @@ class MemoryTriggers:
         self._triggers: dict[MemoryTrigger, None] = {}
         self.fired_total = 0
         self.failed_total = 0
+        self.lowest_bytes = math.inf
+
+    def _thresholds_changed(self) -> None:
+        limited = self._limit_bytes > 0
+        thresholds = [one.threshold_bytes for one in self._triggers] if limited else []
+        self.lowest_bytes = min(thresholds, default=math.inf)
 
     def __len__(self) -> int:
         return len(self._triggers)
@@ -75,11 +85,13 @@ class MemoryTriggers:
         threshold_bytes = max(1, int(self._limit_bytes * threshold))
         trigger = MemoryTrigger(self, callback, threshold_bytes, repeat_seconds)
         self._triggers[trigger] = None
+        self._thresholds_changed()
         return trigger
 
     def remove(self, trigger: MemoryTrigger) -> None:
         """Forget a trigger; once more is harmless."""
         self._triggers.pop(trigger, None)
+        self._thresholds_changed()
         trigger.disarm()
 
     def clear(self) -> None:
@@ -89,7 +101,7 @@ class MemoryTriggers:
 
     def usage_rose(self, before: int, after: int) -> None:
         """Run every trigger whose threshold was crossed from below."""
-        if self._limit_bytes <= 0:
+        if after < self.lowest_bytes:
             return
         crossed = [one for one in self._triggers if before < one.threshold_bytes <= after]
         for trigger in crossed:

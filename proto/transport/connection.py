@@ -177,6 +177,7 @@ class Connection(asyncio.Protocol):
             plain = tls.receive(ciphertext)
         except RemoteProtocolError as error:
             logger.info("closing %s: %s", self.peer, error)
+            self.tls_failed(error)
             self.sender.send_records(tls)
             self.abort()
             return
@@ -188,6 +189,9 @@ class Connection(asyncio.Protocol):
             self._plain_received(plain)
         if tls.ended:
             self.abort()
+
+    def tls_failed(self, error: RemoteProtocolError) -> None:
+        """Learn why TLS ends the connection; for those who tell somebody else."""
 
     # -- frames -------------------------------------------------------------------------------
 

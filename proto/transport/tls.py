@@ -49,6 +49,9 @@ class TlsLayer:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
             return
+        except ssl.SSLCertVerificationError as error:
+            text = f"TLS handshake failed: {error.reason}: {error.verify_message}"
+            raise RemoteProtocolError(text) from None
         except ssl.SSLError as error:
             raise RemoteProtocolError(f"TLS handshake failed: {error.reason}") from None
         self.established = True

@@ -21,7 +21,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import AnswerDeclinedError, PulsarClientError, RequestTooLargeError
+from client.connection.errors import AnswerDeclinedError, RequestTooLargeError
+from client.exceptions import PulsarException
 from limiter.memory.dual_limiter import LimitType
 from proto.errors import RemoteProtocolError
 from proto.frames import LENGTH_FIELD_BYTES
@@ -32,7 +33,7 @@ from server.connection.request_errors import RequestError, UnansweredRequestErro
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable
 
-    from client.cnx import ClientCnx
+    from client.connection.cnx import ClientCnx
     from limiter.memory.dual_limiter import SharedOwner
     from proto.topics_response import TopicsAnswer, TopicsResponse
     from proto.transport.connection import Connection
@@ -155,7 +156,7 @@ class Flight:
             await self._fail(error)
         except UnansweredRequestError as error:
             await self._requesters.tell(partial(self._leave_unanswered, error), self._served)
-        except PulsarClientError as error:
+        except PulsarException as error:
             await self._fail(self._parts.translation.of(error, self._broker))
         except RemoteProtocolError as error:
             text = f"the broker's answer cannot be read: {error}"
@@ -177,7 +178,7 @@ class Flight:
         Raises:
             RequestError: Memory was not granted.
             UnansweredRequestError: Profile pulsar: the client gets no answer.
-            PulsarClientError: The broker did not answer, or refused.
+            PulsarException: The broker did not answer, or refused.
         """
         charge = self._parts.charging.charge(self._request, self.owner)
         for _ in range(MAX_ASKS):

@@ -8,8 +8,8 @@ import socket
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from client.errors import ConnectError
-from client.pool import server_address
+from client.connection.service_url import server_address
+from client.exceptions import ConnectError
 
 if TYPE_CHECKING:
     from proxy.brokers import Address

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import ServerResponseError
+from client.exceptions import ServerResponseError
 from client.pulsar_client import PulsarClient
 from tests.support.key_files import file_of_defaults
 from tests.support.processes.server_process import REPOSITORY, running_server

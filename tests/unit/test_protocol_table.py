@@ -11,7 +11,7 @@ import pytest
 
 from broker.commands import transactions
 from broker.commands.table import COMMANDS as BROKER
-from client.cnx import _ANSWERS
+from client.connection.cnx import _ANSWERS
 from proto import PulsarApi_pb2 as pb
 from proxy.commands.table import COMMANDS as PROXY
 

@@ -10,7 +10,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import TopicChanges
-from client.errors import PulsarClientError, ServerResponseError
+from client.exceptions import PulsarException, ServerResponseError
 from limiter.memory.dual_limiter import LimitType
 from proto.names import NamespaceName
 from tests.support.peers.raw_peer import topics_command
@@ -279,5 +279,5 @@ async def test_as_shipped_it_is_sent_and_costs_the_connection_that_receives_it(r
             assert error.server_error == pb.ServiceNotReady
             assert error.message.startswith("Disconnected from server at ")
         else:
-            with pytest.raises(PulsarClientError, match="Disconnected from server"):
+            with pytest.raises(PulsarException, match="Disconnected from server"):
                 await parts.client("broker").topics_of_namespace("public/big")

@@ -13,7 +13,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.imports.importer import import_topics
 from broker.stores.changes import TopicChanges
 from broker.stores.property_rows import PROPERTIES_TYPE, PropertyRows
-from client.errors import ServerResponseError
+from client.exceptions import ServerResponseError
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from tests.support.processes.cluster import cluster, until

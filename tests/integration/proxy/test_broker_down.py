@@ -11,7 +11,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
-from client.errors import ServerResponseError
+from client.exceptions import ServerResponseError
 from client.pulsar_client import PulsarClient
 from proxy.service import ProxyService
 from tests.support.clocks.manual_clock import ManualClock

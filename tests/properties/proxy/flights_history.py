@@ -13,7 +13,8 @@ import proto.PulsarApi_pb2 as pb
 from broker.listing.responses import topics_response
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from broker.topic_lists.sequence import TopicSequence
-from client.errors import AnswerDeclinedError, DisconnectedError, ServerResponseError
+from client.connection.errors import AnswerDeclinedError, DisconnectedError
+from client.exceptions import ServerResponseError
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.flow.lookup_semaphore import LookupSemaphore
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit

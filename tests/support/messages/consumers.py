@@ -15,7 +15,7 @@ from broker.subscriptions.subscriptions import Subscriptions
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, encode_payload_command, split_body
 from proto.names import TopicName
-from server.connection.turn_writer import TurnWriter
+from proto.transport.turn_writer import TurnWriter
 from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 
     from broker.cnx import ServerCnx
-    from client.cnx import ClientCnx
+    from client.connection.cnx import ClientCnx
     from limiter.clock import Clock
     from proxy.cnx import ProxyConnection
 

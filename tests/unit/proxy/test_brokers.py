@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client.errors import ConnectError
+from client.exceptions import ConnectError
 from proxy.brokers import AVOIDED_SECONDS, BrokerConnections, ServiceAddresses
 from proxy.config import ProxyConfig
 from tests.support.clocks.manual_clock import ManualClock

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.errors import (
-    ConnectError,
-    DisconnectedError,
-    RequestTimeoutError,
-    RequestTooLargeError,
-    ServerResponseError,
-)
+from client.connection.errors import DisconnectedError, RequestTimeoutError, RequestTooLargeError
+from client.exceptions import ConnectError, ServerResponseError
 from proxy.errors import ErrorTranslation, PulsarErrorTranslation
 
 PULSAR, OURS = PulsarErrorTranslation(), ErrorTranslation()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.cnx import ClientCnx
-from client.connect_options import ConnectOptions
+from client.connection.cnx import ClientCnx
+from client.connection.connect_options import ConnectOptions
 from proto.errors import RemoteProtocolError
 from proxy.errors import ErrorTranslation, PulsarErrorTranslation
 from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.pool import ConnectionPool
+from client.connection.pool import ConnectionPool
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from proxy.brokers import BrokerConnections, connect_options
 from proxy.errors import ErrorTranslation

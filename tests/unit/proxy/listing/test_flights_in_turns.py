@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from client.errors import DisconnectedError
+from client.connection.errors import DisconnectedError
 from limiter.admission.rules import AdmissionPolicy
 from proto.topics_response import TopicsAnswer
 from proxy.listing import requesters as module

@@ -1,0 +1,63 @@
+"""The base of all credentials, and those that this client does not have."""
+
+from __future__ import annotations
+
+from client.exceptions import OperationNotSupported
+
+
+class Authentication:
+    """Credentials of one method, asked for at every CONNECT and at every challenge.
+
+    It satisfies client.connection.authentication.Credentials. By itself it stands for the official
+    client's native plug-ins, and is refused.
+
+    Raises:
+        OperationNotSupported: A native plug-in was asked for.
+    """
+
+    def __init__(self, dynamicLibPath: str, authParamsString: str) -> None:  # noqa: N803
+        raise OperationNotSupported(
+            f"this client loads no native plug-ins such as {dynamicLibPath!r:.80}: derive a class "
+            "from Authentication that has method_name and auth_data()"
+        )
+
+    @property
+    def method_name(self) -> str:
+        """Pulsar's name of the method."""
+        raise NotImplementedError(f"{type(self).__name__} does not say its method_name")
+
+    def auth_data(self) -> bytes:
+        """Return the credentials of this moment; on the event loop, so it must not block for long.
+
+        Raises:
+            ErrorGettingAuthenticationData: They cannot be read.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not have auth_data()")
+
+
+class AuthenticationAthenz(Authentication):
+    """Refused: tokens of Athenz.
+
+    Raises:
+        OperationNotSupported: Always.
+    """
+
+    def __init__(self, auth_params_string: str) -> None:
+        raise OperationNotSupported(
+            "this client does not ask Athenz for tokens: fetch them yourself and derive a class "
+            "from Authentication whose method_name is 'athenz'"
+        )
+
+
+class AuthenticationOauth2(Authentication):
+    """Refused: tokens of an OAuth 2.0 server.
+
+    Raises:
+        OperationNotSupported: Always.
+    """
+
+    def __init__(self, auth_params_string: str) -> None:
+        raise OperationNotSupported(
+            "this client does not ask an OAuth 2.0 server for tokens: fetch and renew them "
+            "yourself, and give AuthenticationToken a function that returns the newest"
+        )

@@ -1,0 +1,83 @@
+"""TLS: which servers a client trusts, and the certificate it shows them."""
+
+from __future__ import annotations
+
+import ssl
+
+import certifi
+
+from client.authentication.authentication import Authentication
+from client.exceptions import InvalidConfiguration
+
+
+class AuthenticationTLS(Authentication):
+    """A certificate of the client's own (mutual TLS).
+
+    Args:
+        certificate_path: File of the certificate, and of those that sign it (PEM).
+        private_key_path: File of its private key (PEM, without a passphrase).
+
+    Attributes:
+        certificate_path: As given.
+        private_key_path: As given.
+    """
+
+    def __init__(self, certificate_path: str, private_key_path: str) -> None:
+        for name, path in (
+            ("certificate_path", certificate_path),
+            ("private_key_path", private_key_path),
+        ):
+            if not isinstance(path, str):
+                raise InvalidConfiguration(f"{name} is a str, not {type(path).__name__}")
+        self.certificate_path = certificate_path
+        self.private_key_path = private_key_path
+
+    @property
+    def method_name(self) -> str:
+        """See Authentication."""
+        return "tls"
+
+    def auth_data(self) -> bytes:
+        """Return nothing: the certificate speaks for itself."""
+        return b""
+
+
+def tls_context(
+    trust_certs_file_path: str | None,
+    certificate: tuple[str, str] | None,
+    *,
+    allow_insecure: bool,
+    validate_hostname: bool,
+) -> ssl.SSLContext:
+    """Return the rules and certificates of connections by ``pulsar+ssl://``.
+
+    Args:
+        trust_certs_file_path: Certificates of those who may sign a server's; None for certifi's.
+        certificate: Files of the client's own certificate and key.
+        allow_insecure: Whether every certificate is taken, whoever signed it.
+        validate_hostname: Whether a certificate has to name the host that was asked for.
+
+    Raises:
+        InvalidConfiguration: A file cannot be read, or holds no certificate or key.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = validate_hostname and not allow_insecure
+    context.verify_mode = ssl.CERT_NONE if allow_insecure else ssl.CERT_REQUIRED
+    trusted = trust_certs_file_path or certifi.where()
+    try:
+        context.load_verify_locations(trusted)
+    except (OSError, ValueError) as error:
+        raise InvalidConfiguration(
+            f"tls_trust_certs_file_path {trusted!r:.200} cannot be used: {error}"
+        ) from error
+    if certificate is not None:
+        try:
+            # Never ask the terminal for a passphrase.
+            context.load_cert_chain(*certificate, password=lambda: "")
+        except (OSError, ValueError) as error:
+            raise InvalidConfiguration(
+                f"the certificate {certificate[0]!r:.200} with the key {certificate[1]!r:.200} "
+                f"cannot be used: {error}"
+            ) from error
+    return context

@@ -1,0 +1,505 @@
+"""The client that programs use: producers, consumers, readers and table views of one cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from client.client_options import ClientOptions, log_to, refuse_decryption
+from client.connection.connect_options import MAX_PENDING_REQUESTS
+from client.connection.errors import ClientClosedError
+from client.consumers.consumer import Consumer, open_consumer
+from client.consumers.options import ConsumerOptions, ReaderOptions
+from client.consumers.reader import Reader, open_reader
+from client.context import ClientContext, Part
+from client.discovery.pattern_consumer import open_pattern_consumer
+from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
+from client.messages.enums import (
+    BatchingType,
+    CompressionType,
+    ConsumerCryptoFailureAction,
+    ConsumerType,
+    HashingScheme,
+    InitialPosition,
+    PartitionsRoutingMode,
+    ProducerAccessMode,
+    RegexSubscriptionMode,
+)
+from client.messages.message_id import MessageId
+from client.producers.options import ProducerOptions
+from client.producers.producer import Producer, open_producer
+from client.pulsar_client import LookupResult, PulsarClient
+from client.service_info import ServiceInfo
+from client.shared_questions import SharedQuestions
+from client.statistics_log import StatisticsLog
+from client.table_view import TableView, open_table_view
+from limiter.client_memory.memory_limit_controller import (
+    DEFAULT_LIMIT_BYTES,
+    DEFAULT_PRODUCER_SHARE,
+    MemoryLimitController,
+)
+from proto.names import InvalidNameError, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+    from client.authentication.authentication import Authentication
+    from client.consumers.consumer import Consumer
+    from client.consumers.policies import (
+        ConsumerBatchReceivePolicy,
+        ConsumerDeadLetterPolicy,
+        ConsumerKeySharedPolicy,
+        NegativeAckBackoff,
+    )
+    from client.interceptors import ConsumerInterceptor, ProducerInterceptor
+    from client.messages.message import Message
+    from client.schema.schema import Schema
+    from client.table_view import TableView
+    from limiter.clock import Clock
+
+logger = logging.getLogger(__name__)
+PartT = TypeVar("PartT", bound=Part)
+
+
+class Client(PulsarClient):
+    """A client of one cluster, with the official asyncio client's arguments.
+
+    Example:
+        async with Client("pulsar://127.0.0.1:6650") as client:
+            async with await client.create_producer("greetings") as producer:
+                await producer.send(b"hello")
+
+    Args:
+        service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
+            hosts with commas between are tried in turn.
+        authentication: Credentials, shown at every connection and every challenge.
+        operation_timeout_seconds: How long a request, or opening a producer or consumer, may take.
+        io_threads: 1; more are refused.
+        message_listener_threads: 1; more are refused.
+        concurrent_lookup_requests: Lookups and partition queries under way at once; more wait. The
+            same question, asked at the same time, is put once.
+        log_conf_file_path: Without effect, as in the official client.
+        stats_interval_in_seconds: How often statistics are logged, at level INFO; 0 for never.
+        use_tls: Without effect, as in the official client: the service URL says it.
+        tls_trust_certs_file_path: Certificates of those who may sign a server's (PEM); None for
+            those of the package certifi.
+        tls_allow_insecure_connection: Take every certificate.
+        tls_validate_hostname: Whether a server's certificate has to name its host. Off, as in the
+            official client: turn it on.
+        logger: All that this package logs, in this process, goes to it.
+        connection_timeout_ms: How long a server may take to accept a connection.
+        listener_name: The listener whose addresses lookups are to name.
+        tls_private_key_file_path: The client's own key (PEM); goes with the next.
+        tls_certificate_file_path: The client's own certificate (PEM).
+        memory_limit_bytes: What the messages of all its producers and consumers may take; 0 for no
+            limit.
+        memory_limit_controller: Such a limit that several clients share; it stays open.
+        producer_share: The fraction of the limit that producers have whatever consumers fetch
+            ahead.
+        clock: Where time comes from.
+
+    Attributes:
+        memory: The limit.
+
+    Raises:
+        InvalidUrl: The service URL cannot be read.
+        InvalidConfiguration: An argument is of another type or out of its range, or a file of
+            certificates cannot be used.
+        OperationNotSupported: An argument asks for what this client does not do.
+    """
+
+    def __init__(  # noqa: PLR0913 - the official client's arguments, and ours by name
+        self,
+        service_url: str,
+        authentication: Authentication | None = None,
+        operation_timeout_seconds: float = 30,
+        io_threads: int = 1,
+        message_listener_threads: int = 1,
+        concurrent_lookup_requests: int = MAX_PENDING_REQUESTS,
+        log_conf_file_path: str | None = None,
+        stats_interval_in_seconds: int = 600,
+        use_tls: bool = False,
+        tls_trust_certs_file_path: str | None = None,
+        tls_allow_insecure_connection: bool = False,
+        tls_validate_hostname: bool = False,
+        logger: logging.Logger | None = None,
+        connection_timeout_ms: int = 10_000,
+        listener_name: str | None = None,
+        tls_private_key_file_path: str | None = None,
+        tls_certificate_file_path: str | None = None,
+        *,
+        memory_limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        memory_limit_controller: MemoryLimitController | None = None,
+        producer_share: float = DEFAULT_PRODUCER_SHARE,
+        clock: Clock | None = None,
+    ) -> None:
+        self._service_info = ServiceInfo(service_url, authentication, tls_trust_certs_file_path)
+        options = ClientOptions(
+            service=self._service_info,
+            operation_timeout_seconds=operation_timeout_seconds,
+            io_threads=io_threads,
+            message_listener_threads=message_listener_threads,
+            concurrent_lookup_requests=concurrent_lookup_requests,
+            stats_interval_in_seconds=stats_interval_in_seconds,
+            tls_allow_insecure_connection=tls_allow_insecure_connection,
+            tls_validate_hostname=tls_validate_hostname,
+            logger=logger,
+            connection_timeout_ms=connection_timeout_ms,
+            tls_private_key_file_path=tls_private_key_file_path,
+            tls_certificate_file_path=tls_certificate_file_path,
+        )
+        super().__init__(
+            service_url, clock=clock, options=options.connect_options(), listener_name=listener_name
+        )
+        if logger is not None:
+            log_to(logger)
+        places = asyncio.Semaphore(concurrent_lookup_requests)
+        self._lookups: SharedQuestions[LookupResult] = SharedQuestions(places)
+        self._partition_counts: SharedQuestions[int] = SharedQuestions(places)
+        self._shares_memory = memory_limit_controller is not None
+        self.memory = memory_limit_controller or MemoryLimitController(
+            memory_limit_bytes, clock=self.clock, producer_share=producer_share
+        )
+        self._context = ClientContext(self, self.memory, operation_timeout_seconds)
+        self._statistics_log = StatisticsLog(
+            self.clock, stats_interval_in_seconds, self._context.parts, self.memory
+        )
+        self._closing: asyncio.Task[None] | None = None
+
+    async def create_producer(  # noqa: PLR0913 - as above
+        self,
+        topic: str,
+        producer_name: str | None = None,
+        schema: Schema | None = None,
+        initial_sequence_id: int | None = None,
+        send_timeout_millis: int = 30_000,
+        compression_type: CompressionType = CompressionType.NONE,
+        max_pending_messages: int = 1_000,
+        max_pending_messages_across_partitions: int = 50_000,
+        block_if_queue_full: bool | None = None,
+        batching_enabled: bool = True,
+        batching_max_messages: int = 1_000,
+        batching_max_allowed_size_in_bytes: int = 128 * 1024,
+        batching_max_publish_delay_ms: int = 10,
+        chunking_enabled: bool = False,
+        message_routing_mode: PartitionsRoutingMode = PartitionsRoutingMode.RoundRobinDistribution,
+        lazy_start_partitioned_producers: bool = False,
+        properties: Mapping[str, str] | None = None,
+        batching_type: BatchingType = BatchingType.Default,
+        encryption_key: str | None = None,
+        crypto_key_reader: object | None = None,
+        access_mode: ProducerAccessMode = ProducerAccessMode.Shared,
+        message_router: Callable[[Message, int], int] | None = None,
+        *,
+        hashing_scheme: HashingScheme = HashingScheme.BoostHash,
+        initial_subscription_name: str | None = None,
+        interceptors: Sequence[ProducerInterceptor] = (),
+    ) -> Producer:
+        """Return a producer that is attached to a topic, or to all of its partitions.
+
+        The topic has its full name or a short form; the other arguments are described at
+        client.producers.options.ProducerOptions.
+
+        Raises:
+            InvalidTopicName: The topic's name breaks the rules.
+            AlreadyClosed: The client was closed.
+            PulsarException: It cannot be attached, or not with these arguments.
+        """
+        self._check_open()
+        options = ProducerOptions(
+            producer_name=producer_name,
+            schema=schema,
+            initial_sequence_id=initial_sequence_id,
+            send_timeout_millis=send_timeout_millis,
+            compression_type=compression_type,
+            max_pending_messages=max_pending_messages,
+            max_pending_messages_across_partitions=max_pending_messages_across_partitions,
+            block_if_queue_full=block_if_queue_full,
+            batching_enabled=batching_enabled,
+            batching_max_messages=batching_max_messages,
+            batching_max_allowed_size_in_bytes=batching_max_allowed_size_in_bytes,
+            batching_max_publish_delay_ms=batching_max_publish_delay_ms,
+            chunking_enabled=chunking_enabled,
+            message_routing_mode=message_routing_mode,
+            lazy_start_partitioned_producers=lazy_start_partitioned_producers,
+            properties=properties,
+            batching_type=batching_type,
+            encryption_key=encryption_key,
+            crypto_key_reader=crypto_key_reader,
+            access_mode=access_mode,
+            message_router=message_router,
+            hashing_scheme=hashing_scheme,
+            initial_subscription_name=initial_subscription_name,
+            interceptors=interceptors,
+        )
+        return await self._kept(open_producer(self._context, full_name(topic), options))
+
+    async def subscribe(  # noqa: PLR0913 - as above
+        self,
+        topic: str | list[str] | re.Pattern[str],
+        subscription_name: str,
+        consumer_type: ConsumerType = ConsumerType.Exclusive,
+        schema: Schema | None = None,
+        receiver_queue_size: int = 1_000,
+        max_total_receiver_queue_size_across_partitions: int = 50_000,
+        consumer_name: str | None = None,
+        unacked_messages_timeout_ms: int | None = None,
+        broker_consumer_stats_cache_time_ms: int = 30_000,
+        negative_ack_redelivery_delay_ms: int = 60_000,
+        is_read_compacted: bool = False,
+        properties: Mapping[str, str] | None = None,
+        initial_position: InitialPosition = InitialPosition.Latest,
+        crypto_key_reader: object | None = None,
+        replicate_subscription_state_enabled: bool = False,
+        max_pending_chunked_message: int = 10,
+        auto_ack_oldest_chunked_message_on_queue_full: bool = False,
+        start_message_id_inclusive: bool = False,
+        batch_receive_policy: ConsumerBatchReceivePolicy | None = None,
+        key_shared_policy: ConsumerKeySharedPolicy | None = None,
+        batch_index_ack_enabled: bool = False,
+        regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PersistentOnly,
+        dead_letter_policy: ConsumerDeadLetterPolicy | None = None,
+        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
+        is_pattern_topic: bool = False,
+        *,
+        message_listener: Callable[[Consumer, Message], object] | None = None,
+        pattern_auto_discovery_period: float = 60,
+        negative_ack_backoff: NegativeAckBackoff | None = None,
+        retry_enabled: bool = False,
+        ack_group_time_ms: int = 100,
+        ack_group_size: int = 1_000,
+        ack_receipt_enabled: bool = False,
+        receiver_queue_policy: str = "bytes",
+        memory_until_acknowledged: bool = False,
+        priority_level: int = 0,
+        subscription_properties: Mapping[str, str] | None = None,
+        force_topic_creation: bool = True,
+        auto_update_partitions_seconds: float = 60,
+        expire_incomplete_chunks_seconds: float = 60,
+        discovery_schedule: str = "polite",
+        interceptors: Sequence[ConsumerInterceptor] = (),
+    ) -> Consumer:
+        """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
+
+        A topic has its full name or a short form; several are a list; a pattern is compiled, or
+        marked by ``is_pattern_topic``. The subscription is created if it is not there. The other
+        arguments are described at client.consumers.options.ConsumerOptions.
+
+        Raises:
+            InvalidTopicName: A topic's name breaks the rules.
+            AlreadyClosed: The client was closed.
+            PulsarException: It cannot be attached, or not with these arguments.
+        """
+        self._check_open()
+        refuse_decryption(crypto_key_reader)
+        options = ConsumerOptions(
+            consumer_type=consumer_type,
+            schema=schema,
+            message_listener=message_listener,
+            receiver_queue_size=receiver_queue_size,
+            max_total_receiver_queue_size_across_partitions=max_total_receiver_queue_size_across_partitions,
+            consumer_name=consumer_name,
+            unacked_messages_timeout_ms=unacked_messages_timeout_ms,
+            broker_consumer_stats_cache_time_ms=broker_consumer_stats_cache_time_ms,
+            negative_ack_redelivery_delay_ms=negative_ack_redelivery_delay_ms,
+            is_read_compacted=is_read_compacted,
+            properties=properties,
+            pattern_auto_discovery_period=pattern_auto_discovery_period,
+            initial_position=initial_position,
+            crypto_key_reader=crypto_key_reader,
+            replicate_subscription_state_enabled=replicate_subscription_state_enabled,
+            max_pending_chunked_message=max_pending_chunked_message,
+            auto_ack_oldest_chunked_message_on_queue_full=auto_ack_oldest_chunked_message_on_queue_full,
+            start_message_id_inclusive=start_message_id_inclusive,
+            batch_receive_policy=batch_receive_policy,
+            key_shared_policy=key_shared_policy,
+            batch_index_ack_enabled=batch_index_ack_enabled,
+            regex_subscription_mode=regex_subscription_mode,
+            dead_letter_policy=dead_letter_policy,
+            crypto_failure_action=crypto_failure_action,
+            is_pattern_topic=is_pattern_topic or isinstance(topic, re.Pattern),
+            negative_ack_backoff=negative_ack_backoff,
+            retry_enabled=retry_enabled,
+            ack_group_time_ms=ack_group_time_ms,
+            ack_group_size=ack_group_size,
+            ack_receipt_enabled=ack_receipt_enabled,
+            receiver_queue_policy=receiver_queue_policy,
+            memory_until_acknowledged=memory_until_acknowledged,
+            priority_level=priority_level,
+            subscription_properties=subscription_properties or {},
+            force_topic_creation=force_topic_creation,
+            auto_update_partitions_seconds=auto_update_partitions_seconds,
+            expire_incomplete_chunks_seconds=expire_incomplete_chunks_seconds,
+            discovery_schedule=discovery_schedule,
+            interceptors=tuple(interceptors),
+        )
+        if isinstance(topic, re.Pattern) or is_pattern_topic:
+            opening = open_pattern_consumer(
+                self._context, _pattern(topic), subscription_name, options
+            )
+            return await self._kept(opening)
+        names = [full_name(one) for one in topic] if isinstance(topic, list) else full_name(topic)
+        return await self._kept(open_consumer(self._context, names, subscription_name, options))
+
+    async def create_reader(  # noqa: PLR0913 - as above
+        self,
+        topic: str,
+        start_message_id: MessageId,
+        schema: Schema | None = None,
+        receiver_queue_size: int = 1_000,
+        reader_name: str | None = None,
+        subscription_role_prefix: str | None = None,
+        is_read_compacted: bool = False,
+        crypto_key_reader: object | None = None,
+        start_message_id_inclusive: bool = False,
+        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
+        *,
+        reader_listener: Callable[[Reader, Message], object] | None = None,
+        receiver_queue_policy: str = "bytes",
+        auto_update_partitions_seconds: float = 60,
+        subscription_name: str | None = None,
+    ) -> Reader:
+        """Return a reader: it goes through a topic from a message on, without a subscription.
+
+        It starts behind ``start_message_id``; ``MessageId.earliest`` and ``latest`` stand for the
+        topic's ends. The other arguments are described at
+        client.consumers.options.ReaderOptions.
+
+        Raises:
+            InvalidTopicName: The topic's name breaks the rules.
+            AlreadyClosed: The client was closed.
+            PulsarException: It cannot be attached, or not with these arguments.
+        """
+        self._check_open()
+        refuse_decryption(crypto_key_reader)
+        if not isinstance(start_message_id, MessageId):
+            raise InvalidConfiguration(
+                f"start_message_id is a MessageId, not {type(start_message_id).__name__}"
+            )
+        options = ReaderOptions(
+            schema=schema,
+            reader_listener=reader_listener,
+            receiver_queue_size=receiver_queue_size,
+            reader_name=reader_name,
+            subscription_role_prefix=subscription_role_prefix,
+            is_read_compacted=is_read_compacted,
+            crypto_key_reader=crypto_key_reader,
+            start_message_id_inclusive=start_message_id_inclusive,
+            crypto_failure_action=crypto_failure_action,
+            receiver_queue_policy=receiver_queue_policy,
+            auto_update_partitions_seconds=auto_update_partitions_seconds,
+            subscription_name=subscription_name,
+        )
+        return await self._kept(
+            open_reader(self._context, full_name(topic), start_message_id, options)
+        )
+
+    async def create_table_view(
+        self, topic: str, subscription_name: str | None = None, schema: Schema | None = None
+    ) -> TableView:
+        """Return a table of a topic's newest values by their keys, which follows the topic.
+
+        Args:
+            topic: Full name, or a short form.
+            subscription_name: The name under which it reads; None for a random one.
+            schema: Reads the values; None for bytes.
+
+        Raises:
+            InvalidTopicName: The topic's name breaks the rules.
+            AlreadyClosed: The client was closed.
+            PulsarException: The topic cannot be read.
+        """
+        self._check_open()
+        return await self._kept(
+            open_table_view(self._context, full_name(topic), subscription_name, schema)
+        )
+
+    async def get_topic_partitions(self, topic: str) -> list[str]:
+        """Return the full names of a topic's partitions; the topic's own if it has none.
+
+        Raises:
+            InvalidTopicName: The topic's name breaks the rules.
+            The errors of :meth:`partitions`.
+        """
+        name = full_name(topic)
+        count = await self.partitions(name)
+        return [f"{name}-partition-{index}" for index in range(count)] or [name]
+
+    def get_service_info(self) -> ServiceInfo:
+        """Return where the cluster is reached, and how."""
+        return self._service_info
+
+    async def lookup(self, topic: str) -> LookupResult:
+        """As PulsarClient's; asked once for all who ask at the time."""
+        return await self._lookups.answer(topic, partial(super().lookup, topic))
+
+    async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
+        """As PulsarClient's; asked once for all who ask at the time."""
+        ask = partial(super().partitions, topic, auto_create=auto_create)
+        return await self._partition_counts.answer((topic, auto_create), ask)
+
+    def shutdown(self) -> None:
+        """Close everything without waiting for it; ``close`` waits."""
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close())
+
+    async def close(self) -> None:
+        """Close all producers, consumers, readers and connections; once more is harmless."""
+        self.shutdown()
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        await self._statistics_log.close()
+        parts = list(self._context.parts)
+        for outcome in await asyncio.gather(*(p.close() for p in parts), return_exceptions=True):
+            if isinstance(outcome, Exception):
+                logger.warning("closing the client: %s", outcome)
+        self._context.parts.clear()
+        await self._context.receiver_queues.close()
+        await super().close()
+        if not self._shares_memory:
+            self.memory.close()
+
+    def _check_open(self) -> None:
+        if self._closing is not None:
+            raise ClientClosedError("the client is closed")
+
+    async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
+        """Open a part and remember it, unless the client is closed meanwhile."""
+        try:
+            part = await opening
+        except PulsarException:
+            self._check_open()
+            raise
+        if self._closing is not None:
+            await part.close()
+        self._check_open()
+        self._context.parts.add(part)
+        self._statistics_log.start()
+        return part
+
+
+def full_name(topic: str) -> str:
+    """Return the full name of a topic.
+
+    Raises:
+        InvalidTopicName: The name breaks the rules, or is no text.
+    """
+    if not isinstance(topic, str):
+        raise InvalidTopicName(f"a topic's name is a str, not {type(topic).__name__}")
+    try:
+        return str(TopicName.parse(topic))
+    except InvalidNameError as error:
+        raise InvalidTopicName(str(error)) from None
+
+
+def _pattern(topic: object) -> str:
+    if isinstance(topic, re.Pattern):
+        topic = topic.pattern
+    if not isinstance(topic, str):
+        raise InvalidConfiguration(f"a pattern of topics is a str, not {type(topic).__name__}")
+    return topic

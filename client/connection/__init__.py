@@ -1,0 +1,1 @@
+"""Connections to brokers and proxies: opened once, shared, kept alive."""

@@ -1,0 +1,143 @@
+"""The producers, consumers and watches that a connection serves, and what the server sends them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import proto.PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proto.frames import Frame
+
+
+class AttachedProducer(Protocol):
+    """A producer's side of a connection. None of its methods may raise."""
+
+    def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
+        """Take the receipt of a message or batch."""
+
+    def send_refused(self, error: pb.CommandSendError) -> None:
+        """Take the refusal of a message or batch."""
+
+    def closed_by_broker(self, assigned_url: str | None) -> None:
+        """Look for the topic anew, or at ``assigned_url`` at once: the broker closed the producer.
+
+        The connection has forgotten the producer.
+        """
+
+    def connection_lost(self) -> None:
+        """Look for the topic anew: the connection is gone, and has forgotten the producer."""
+
+
+class AttachedConsumer(Protocol):
+    """A consumer's side of a connection. None of its methods may raise."""
+
+    def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
+        """Take an entry; its bytes stand in the frame, behind the command."""
+
+    def active_changed(self, *, is_active: bool) -> None:
+        """Learn whether this is the consumer that a Failover subscription sends to."""
+
+    def end_of_topic_reached(self) -> None:
+        """Learn that nothing more will come: the topic was terminated."""
+
+    def closed_by_broker(self, assigned_url: str | None) -> None:
+        """As a producer's."""
+
+    def connection_lost(self) -> None:
+        """As a producer's."""
+
+
+class AttachedWatch(Protocol):
+    """The side of a connection that a watch of a topic list has. None of its methods may raise."""
+
+    def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
+        """Take topics that came and went."""
+
+    def connection_lost(self) -> None:
+        """Watch anew: the connection is gone, and has forgotten the watch."""
+
+
+class Attached:
+    """All that a connection serves, by the ids that the client gave them.
+
+    What comes for an id that is not here is dropped: it was on its way when its owner left.
+    """
+
+    __slots__ = ("consumers", "producers", "watches")
+
+    def __init__(self) -> None:
+        self.producers: dict[int, AttachedProducer] = {}
+        self.consumers: dict[int, AttachedConsumer] = {}
+        self.watches: dict[int, AttachedWatch] = {}
+
+    def receive(self, command: pb.BaseCommand, frame: Frame) -> bool:
+        """Hand a command to the one it is for; false if it is not of this kind."""
+        kind = command.type
+        if kind == pb.BaseCommand.MESSAGE:
+            message = command.message
+            if (consumer := self.consumers.get(message.consumer_id)) is not None:
+                consumer.message_received(message, frame)
+        elif kind == pb.BaseCommand.SEND_RECEIPT:
+            receipt = command.send_receipt
+            if (producer := self.producers.get(receipt.producer_id)) is not None:
+                producer.receipt_received(receipt)
+        elif (receiver := _RARE.get(kind)) is not None:
+            receiver(self, command)
+        else:
+            return False
+        return True
+
+    def _send_error(self, command: pb.BaseCommand) -> None:
+        error = command.send_error
+        if (producer := self.producers.get(error.producer_id)) is not None:
+            producer.send_refused(error)
+
+    def _close_producer(self, command: pb.BaseCommand) -> None:
+        close = command.close_producer
+        if (producer := self.producers.pop(close.producer_id, None)) is not None:
+            producer.closed_by_broker(close.assignedBrokerServiceUrl or None)
+
+    def _close_consumer(self, command: pb.BaseCommand) -> None:
+        close = command.close_consumer
+        if (consumer := self.consumers.pop(close.consumer_id, None)) is not None:
+            consumer.closed_by_broker(close.assignedBrokerServiceUrl or None)
+
+    def _active_changed(self, command: pb.BaseCommand) -> None:
+        change = command.active_consumer_change
+        if (consumer := self.consumers.get(change.consumer_id)) is not None:
+            consumer.active_changed(is_active=change.is_active)
+
+    def _end_of_topic(self, command: pb.BaseCommand) -> None:
+        reached = command.reachedEndOfTopic
+        if (consumer := self.consumers.get(reached.consumer_id)) is not None:
+            consumer.end_of_topic_reached()
+
+    def _watch_update(self, command: pb.BaseCommand) -> None:
+        update = command.watchTopicUpdate
+        if (watch := self.watches.get(update.watcher_id)) is not None:
+            watch.update_received(update)
+
+    def lost(self) -> None:
+        """Tell everybody that the connection is gone, and forget them."""
+        everybody: list[AttachedProducer | AttachedConsumer | AttachedWatch] = [
+            *self.producers.values(),
+            *self.consumers.values(),
+            *self.watches.values(),
+        ]
+        for ids in (self.producers, self.consumers, self.watches):
+            ids.clear()
+        for one in everybody:
+            one.connection_lost()
+
+
+_RARE: dict[pb.BaseCommand.Type.ValueType, Callable[[Attached, pb.BaseCommand], None]] = {
+    pb.BaseCommand.SEND_ERROR: Attached._send_error,
+    pb.BaseCommand.CLOSE_PRODUCER: Attached._close_producer,
+    pb.BaseCommand.CLOSE_CONSUMER: Attached._close_consumer,
+    pb.BaseCommand.ACTIVE_CONSUMER_CHANGE: Attached._active_changed,
+    pb.BaseCommand.REACHED_END_OF_TOPIC: Attached._end_of_topic,
+    pb.BaseCommand.WATCH_TOPIC_UPDATE: Attached._watch_update,
+}

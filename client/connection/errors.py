@@ -1,0 +1,106 @@
+"""The errors of a connection to a server, beyond those the official clients have names for.
+
+NotConnected
+    DisconnectedError            the connection ended while a request was under way
+Timeout
+    RequestTimeoutError          no answer in time
+TooManyLookupRequestException
+    TooManyPendingRequestsError  the connection's bound of unanswered requests
+AlreadyClosed
+    ClientClosedError            the client was closed
+AnswerDeclinedError              the caller did not want an answer of the announced size
+AnswerTooLargeError              an answer above the negotiated frame limit
+RequestTooLargeError             a request that the server would end the connection for
+"""
+
+from __future__ import annotations
+
+from client.exceptions import (
+    AlreadyClosed,
+    NotConnected,
+    PulsarException,
+    Timeout,
+    TooManyLookupRequestException,
+)
+
+
+class DisconnectedError(NotConnected):
+    """The connection ended while a request was under way.
+
+    Attributes:
+        server: The server's address, host:port.
+    """
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server)
+        self.server = server
+
+    def __str__(self) -> str:
+        return f"Disconnected from server at {self.server}"
+
+
+class RequestTimeoutError(Timeout):
+    """The server did not answer in time."""
+
+
+class TooManyPendingRequestsError(TooManyLookupRequestException):
+    """The connection has as many unanswered requests as it may have."""
+
+
+class ClientClosedError(AlreadyClosed):
+    """The client was closed."""
+
+
+class AnswerDeclinedError(PulsarException):
+    """The caller declined an answer when its size was announced; its body was drained.
+
+    Attributes:
+        total_size: What the answer's length field said, in bytes.
+    """
+
+    def __init__(self, total_size: int) -> None:
+        super().__init__(total_size)
+        self.total_size = total_size
+
+    def __str__(self) -> str:
+        return f"an answer of {self.total_size} bytes was declined"
+
+
+class AnswerTooLargeError(PulsarException):
+    """An answer above the negotiated frame limit was announced; its body was drained.
+
+    Attributes:
+        total_size: What the answer's length field said, in bytes.
+        limit_bytes: The largest it may say.
+    """
+
+    def __init__(self, total_size: int, limit_bytes: int) -> None:
+        super().__init__(total_size, limit_bytes)
+        self.total_size = total_size
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"the answer of {self.total_size} bytes is larger than the frame limit of "
+            f"{self.limit_bytes} bytes: raise maxMessageSize on broker and proxy"
+        )
+
+
+class RequestTooLargeError(PulsarException):
+    """A request larger than the server would take; it was not sent.
+
+    Attributes:
+        size_bytes: Size of the request's frame.
+        limit_bytes: The server's maxMessageSize, or the bound of commands if that is less.
+    """
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(size_bytes, limit_bytes)
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"a request of {self.size_bytes} bytes is larger than {self.limit_bytes} bytes, the "
+            "broker's maxMessageSize or 64 KiB: ask with a shorter name, pattern or properties"
+        )

@@ -1,0 +1,147 @@
+"""A pool of connections to servers, opened once and shared."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from client.connection.cnx import ClientCnx
+from client.connection.connect_options import ConnectOptions
+from client.connection.errors import ClientClosedError
+from client.exceptions import ConnectError
+from limiter.clock import Clock, LoopClock, deadline
+from proto.transport.tls import TlsLayer
+
+
+class ServerKey(NamedTuple):
+    """The server a connection leads to, and how.
+
+    Attributes:
+        address: Host and port.
+        tls: Whether it is spoken to by TLS.
+        target: For a proxy: the broker, ``host:port``, that it passes everything on to.
+    """
+
+    address: tuple[str, int]
+    tls: bool = False
+    target: str | None = None
+
+
+async def open_connection(
+    address: tuple[str, int],
+    options: ConnectOptions | None = None,
+    clock: Clock | None = None,
+    *,
+    tls: bool = False,
+    target: str | None = None,
+) -> ClientCnx:
+    """Connect to a server and finish the handshake; the caller owns the connection.
+
+    Args:
+        address: Host and port.
+        options: The connection's.
+        clock: Where time comes from.
+        tls: Whether to speak TLS, by the rules of the options.
+        target: See ServerKey.
+
+    Raises:
+        ConnectError: It cannot be reached, or refused.
+        ServerResponseError: It refused with an error, as of credentials.
+    """
+    clock = clock or LoopClock()
+    options = options or ConnectOptions()
+    host, port = address
+    if tls and options.tls is None:
+        raise ConnectError(f"{host}:{port} speaks TLS, and this client was not told how")
+
+    def cnx_of_this() -> ClientCnx:
+        layer = None
+        if tls and options.tls is not None:
+            layer = TlsLayer(options.tls, server_side=False, server_hostname=host)
+        return ClientCnx(options, clock, layer, target)
+
+    loop = asyncio.get_running_loop()
+    seconds = options.connect_timeout_seconds
+    try:
+        async with deadline(clock, seconds):
+            _, cnx = await loop.create_connection(cnx_of_this, host, port)
+    except TimeoutError:
+        text = f"{host}:{port} does not accept connections ({seconds:g} s waited)"
+        raise ConnectError(text) from None
+    except (OSError, UnicodeError) as error:  # the latter for a host that is no name
+        raise ConnectError(f"{host}:{port} cannot be reached: {error}") from None
+    try:
+        await cnx.ready()
+    except BaseException:
+        cnx.abort()
+        raise
+    return cnx
+
+
+class ConnectionPool:
+    """One connection to each server, opened at the first request for it.
+
+    Bound: ``max_servers`` of the options; one more is refused.
+    """
+
+    def __init__(
+        self,
+        options: ConnectOptions | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._options = options or ConnectOptions()
+        self._clock = clock
+        self._connections: dict[ServerKey, asyncio.Task[ClientCnx]] = {}
+        self._closed = False
+
+    async def get(
+        self, address: tuple[str, int], *, tls: bool = False, target: str | None = None
+    ) -> ClientCnx:
+        """Return a ready connection to a server; see ServerKey.
+
+        Raises:
+            ConnectError: It cannot be reached, or the pool is full.
+            ServerResponseError: It refused with an error, as of credentials.
+            ClientClosedError: The pool was closed.
+        """
+        if self._closed:
+            raise ClientClosedError("the client is closed")
+        key = ServerKey(address, tls, target)
+        task = self._connections.get(key)
+        if task is None:
+            bound = self._options.max_servers
+            if len(self._connections) >= bound:
+                raise ConnectError(f"connections to {bound} servers are open already")
+            task = asyncio.get_running_loop().create_task(self._open(key))
+            self._connections[key] = task
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            asking = asyncio.current_task()
+            if self._closed and task.cancelled() and asking is not None and not asking.cancelling():
+                raise ClientClosedError("the client is closed") from None
+            raise
+
+    async def _open(self, key: ServerKey) -> ClientCnx:
+        try:
+            cnx = await open_connection(
+                key.address, self._options, self._clock, tls=key.tls, target=key.target
+            )
+        except BaseException:
+            self._connections.pop(key, None)
+            raise
+        cnx.on_lost = lambda: self._connections.pop(key, None)
+        if cnx.closed:
+            self._connections.pop(key, None)
+        return cnx
+
+    async def close(self) -> None:
+        """Close every connection; no more are opened."""
+        self._closed = True
+        tasks = list(self._connections.values())
+        self._connections.clear()
+        for task in tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, ClientCnx):
+                outcome.abort()

@@ -1,0 +1,67 @@
+"""Service URLs: where a cluster is reached."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from client.exceptions import ConnectError
+
+DEFAULT_PORT = 6650
+DEFAULT_TLS_PORT = 6651
+_PLAIN, _TLS = "pulsar", "pulsar+ssl"
+
+
+class ServiceUrl(NamedTuple):
+    """A service URL, taken apart.
+
+    Attributes:
+        addresses: Hosts and ports, one at least; any of them answers a first question.
+        tls: Whether they speak TLS.
+    """
+
+    addresses: tuple[tuple[str, int], ...]
+    tls: bool
+
+
+def server_address(url: str) -> tuple[str, int]:
+    """Return host and port of a server, ``pulsar://host[:port]``.
+
+    Raises:
+        ConnectError: Another scheme, no host, a port that is no number, or more than these.
+    """
+    address = _address(url, _PLAIN, DEFAULT_PORT)
+    if address is None:
+        raise ConnectError(f"{url!r} is not a service URL; it should look like pulsar://host:6650")
+    return address
+
+
+def parse_service_url(url: str) -> ServiceUrl:
+    """Return the addresses of ``pulsar://host[:port][,host[:port]...]`` or ``pulsar+ssl://...``.
+
+    Raises:
+        ConnectError: It is none.
+    """
+    scheme, _, rest = url.partition("://")
+    tls = scheme == _TLS
+    port = DEFAULT_TLS_PORT if tls else DEFAULT_PORT
+    found = [_address(f"{scheme}://{one}", scheme, port) for one in rest.rstrip("/").split(",")]
+    addresses = tuple(one for one in found if one is not None)
+    if scheme not in (_PLAIN, _TLS) or len(addresses) < len(found):
+        raise ConnectError(
+            f"{url!r} is not a service URL; it should look like pulsar://host:6650 or "
+            "pulsar+ssl://host:6651, several hosts with commas between"
+        )
+    return ServiceUrl(addresses, tls)
+
+
+def _address(url: str, scheme: str, default_port: int) -> tuple[str, int] | None:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # brackets that do not match, a port that is no number
+        return None
+    more = parts.username or parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme != scheme or more or not host:
+        return None
+    return host, default_port if port is None else port

@@ -1,0 +1,1 @@
+"""Consumers and readers: what receives the messages of topics, and acknowledges them."""

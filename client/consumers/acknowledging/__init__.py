@@ -1,0 +1,1 @@
+"""The messages that the program has: acknowledged, refused, or not in time."""

@@ -1,0 +1,267 @@
+"""Gathers the acknowledgements of one topic's consumer, and sends them together."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.acknowledging.partial_batches import PartialBatches
+from client.exceptions import AlreadyClosed, InvalidMessage, PulsarException
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from client.consumers.acknowledging.due_times import Place
+    from client.consumers.options import ConsumerOptions
+    from client.messages.message_id import MessageId
+    from limiter.clock import Clock, TimerHandle
+
+MOST_PENDING = 100_000
+"""Acknowledgements that wait for a connection; beyond, the oldest is dropped: it comes again."""
+MOST_IDS = 1_000
+"""Ids in one command."""
+MOST_WORDS = 8_192
+"""Words of bit sets in one command, which keep it below the size that brokers take."""
+_UNSIGNED = 2**64
+
+
+class AckLink(Protocol):
+    """The way of acknowledgements to the broker."""
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether there is a connection that they can be sent on."""
+
+    def send_ack(self, ack: pb.CommandAck) -> None:
+        """Send without an answer."""
+
+    async def request_ack(self, ack: pb.CommandAck) -> None:
+        """Send, and wait for the answer.
+
+        Raises:
+            PulsarException: It did not come, or it is an error.
+        """
+
+
+class Acknowledgements:
+    """The acknowledgements that were not sent yet.
+
+    Those that wait when a connection is lost are sent on the next one before it grants a permit: so
+    their messages do not come again.
+
+    Args:
+        clock: Where time comes from.
+        consumer_id: The consumer's number.
+        options: How long and how many are gathered, and whether the broker's answer is waited for.
+        link: Their way to the broker.
+
+    Attributes:
+        partial: The batches that are acknowledged in part.
+
+    Source: upstream PersistentAcknowledgmentsGroupingTracker.
+    """
+
+    def __init__(
+        self, clock: Clock, consumer_id: int, options: ConsumerOptions, link: AckLink
+    ) -> None:
+        self._clock = clock
+        self._consumer_id = consumer_id
+        self._seconds = options.ack_group_time_ms / 1_000
+        self._most = options.ack_group_size
+        self._by_index = options.batch_index_ack_enabled
+        self._with_receipt = options.ack_receipt_enabled
+        self._link = link
+        self._whole: dict[Place, None] = {}
+        self._parts: dict[Place, None] = {}
+        self._cumulative: tuple[Place, tuple[int, ...]] | None = None
+        self._up_to: Place | None = None
+        self._timer: TimerHandle | None = None
+        self._group: asyncio.Future[None] | None = None
+        self._newest: asyncio.Future[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.partial = PartialBatches()
+
+    @property
+    def pending(self) -> int:
+        """Acknowledgements that were not sent yet."""
+        return len(self._whole) + len(self._parts) + (self._cumulative is not None)
+
+    def is_pending(self, entry: Place) -> bool:
+        """Tell whether the acknowledgement of a whole entry waits here."""
+        return entry in self._whole or (self._up_to is not None and entry <= self._up_to)
+
+    def individual(self, message_id: MessageId) -> bool:
+        """Acknowledge a message; true if that makes its entry acknowledged as a whole.
+
+        Raises:
+            InvalidMessage: The id does not say how large its batch is.
+        """
+        entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
+        if index < 0 or size == 1:
+            self.entry(entry)
+            return True
+        if size < 1:
+            raise InvalidMessage(
+                f"{message_id} is in a batch and does not say of how many messages: acknowledge the"
+                " message itself, or the id that it has"
+            )
+        batch = self.partial.begin(entry, size)
+        if batch.acknowledge(index) and batch.left and self._by_index:
+            self._parts[entry] = None
+            self._added()
+        if batch.left:
+            return False
+        self.entry(entry)
+        return True
+
+    def entry(self, entry: Place) -> None:
+        """Acknowledge a whole entry."""
+        self.partial.forget(entry)
+        self._parts.pop(entry, None)
+        self._whole[entry] = None
+        self._added()
+
+    def cumulative(self, message_id: MessageId) -> None:
+        """Acknowledge everything up to a message, and it.
+
+        In a batch, without batch_index_ack_enabled: up to the entry before, until it is the last.
+        """
+        entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
+        words: tuple[int, ...] = ()
+        whole = entry
+        if 0 <= index < size - 1:
+            batch = self.partial.begin(entry, size)
+            batch.acknowledge_up_to(index)
+            whole = (entry[0], entry[1] - 1)
+            if batch.left and self._by_index:
+                words = batch.ack_set()
+            elif batch.left:
+                entry = whole
+        if entry[1] < 0:
+            return
+        if self._cumulative is None or (entry, not words) >= (
+            self._cumulative[0],
+            not self._cumulative[1],
+        ):
+            self._cumulative = entry, words
+            self._up_to = max(self._up_to or whole, whole)
+        self._added()
+
+    def _added(self) -> None:
+        if self._with_receipt:
+            if self._group is None:
+                self._group = asyncio.get_running_loop().create_future()
+            self._newest = self._group
+        if self.pending >= self._most or not self._seconds:
+            self.flush()
+            while self.pending > MOST_PENDING:
+                oldest = self._whole or self._parts
+                del oldest[next(iter(oldest))]
+        elif self._timer is None:
+            self._timer = self._clock.call_at(self._clock.now() + self._seconds, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what was gathered, unless there is no connection."""
+        if not self.pending or not self._link.is_attached:
+            return
+        commands = list(self._commands())
+        self._forget()
+        if not self._with_receipt:
+            for ack in commands:
+                self._link.send_ack(ack)
+            return
+        group, self._group = self._group, None
+        task = asyncio.get_running_loop().create_task(self._request(commands, group))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _commands(self) -> Iterator[pb.CommandAck]:
+        if self._cumulative is not None:
+            (ledger_id, entry_id), words = self._cumulative
+            ack = self._command(pb.CommandAck.Cumulative)
+            ack.message_id.add(ledgerId=ledger_id, entryId=entry_id, ack_set=words)
+            yield ack
+        ack, words_left = self._command(pb.CommandAck.Individual), MOST_WORDS
+        for entry in self._whole:
+            ack.message_id.add(ledgerId=entry[0] % _UNSIGNED, entryId=entry[1] % _UNSIGNED)
+            if len(ack.message_id) >= MOST_IDS:
+                yield ack
+                ack = self._command(pb.CommandAck.Individual)
+        for entry in self._parts:
+            if (batch := self.partial.get(entry)) is None:
+                continue  # Forgotten at the bound: its messages come again.
+            words = batch.ack_set()
+            if words_left < len(words) or len(ack.message_id) >= MOST_IDS:
+                yield ack
+                ack, words_left = self._command(pb.CommandAck.Individual), MOST_WORDS
+            words_left -= len(words)
+            ack.message_id.add(ledgerId=entry[0], entryId=entry[1], ack_set=words)
+        if ack.message_id:
+            yield ack
+
+    def _command(self, kind: pb.CommandAck.AckType.ValueType) -> pb.CommandAck:
+        return pb.CommandAck(consumer_id=self._consumer_id, ack_type=kind)
+
+    async def _request(
+        self, commands: list[pb.CommandAck], group: asyncio.Future[None] | None
+    ) -> None:
+        try:
+            for ack in commands:
+                await self._link.request_ack(ack)
+        except PulsarException as error:
+            _fail(group, error)
+        except asyncio.CancelledError:
+            _fail(group, AlreadyClosed("the consumer was closed before it was acknowledged"))
+            raise
+        else:
+            if group is not None and not group.done():
+                group.set_result(None)
+
+    def receipt(self) -> asyncio.Future[None] | None:
+        """Return what is done when the broker has the acknowledgement that was just taken.
+
+        None if the options do not ask for it, or nothing is sent for it yet.
+        """
+        newest, self._newest = self._newest, None
+        return newest
+
+    def drop(self) -> None:
+        """Forget everything: the subscription stands elsewhere."""
+        self._forget()
+        self.partial.clear()
+        _fail(self._group, PulsarException("the acknowledgement was dropped: the topic was sought"))
+        self._group = None
+
+    def _forget(self) -> None:
+        self._whole = {}
+        self._parts = {}
+        self._cumulative = self._up_to = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def close(self) -> None:
+        """Send what waits, and wait for the answers that were asked for."""
+        self.flush()
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    def end(self) -> None:
+        """Forget what was not sent, and wait for nothing any more."""
+        self._forget()
+        self.partial.clear()
+        _fail(self._group, AlreadyClosed("the consumer was closed before it was acknowledged"))
+        self._group = None
+        for task in self._tasks:
+            task.cancel()
+
+
+def _fail(group: asyncio.Future[None] | None, error: PulsarException) -> None:
+    if group is not None and not group.done():
+        group.set_exception(error)
+        group.exception()  # Nobody may be waiting any more.

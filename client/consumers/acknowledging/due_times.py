@@ -1,0 +1,102 @@
+"""Entries that fall due, in steps: one timer for all of them."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from limiter.clock import Clock, TimerHandle
+
+Place = tuple[int, int]
+"""A ledger and an entry in it: what a broker counts."""
+MOST_ENTRIES = 100_000
+"""Entries that wait; one more, and the oldest falls due at once."""
+
+
+class DueTimes:
+    """Entries, each with the step of time at whose end it falls due.
+
+    Args:
+        clock: Where time comes from.
+        step_seconds: Entries that fall due within so long are told of together.
+        on_due: Told of those that fell due; they are here no more.
+    """
+
+    def __init__(
+        self, clock: Clock, step_seconds: float, on_due: Callable[[list[Place]], object]
+    ) -> None:
+        self._clock = clock
+        self._step_seconds = step_seconds
+        self._on_due = on_due
+        self._step_of: dict[Place, int] = {}
+        self._steps: dict[int, dict[Place, None]] = {}
+        self._order: list[int] = []
+        self._timer: TimerHandle | None = None
+        self._timer_step = -1
+
+    def __len__(self) -> int:
+        return len(self._step_of)
+
+    def __contains__(self, entry: Place) -> bool:
+        return entry in self._step_of
+
+    def __iter__(self) -> Iterator[Place]:
+        """The entries, oldest first."""
+        return iter(self._step_of)
+
+    def add(self, entry: Place, delay_seconds: float) -> None:
+        """Have an entry fall due; one that is here already keeps its time."""
+        if entry in self._step_of:
+            return
+        step = int((self._clock.now() + delay_seconds) / self._step_seconds) + 1
+        if len(self._step_of) >= MOST_ENTRIES:
+            oldest = next(iter(self._step_of))
+            self.remove(oldest)
+            self._on_due([oldest])
+        self._step_of[entry] = step
+        if (entries := self._steps.get(step)) is None:
+            entries = self._steps[step] = {}
+            heappush(self._order, step)
+            self._arm()
+        entries[entry] = None
+
+    def remove(self, entry: Place) -> bool:
+        """Forget an entry; false if it was not here."""
+        step = self._step_of.pop(entry, None)
+        if step is None:
+            return False
+        del self._steps[step][entry]
+        return True
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._step_of.clear()
+        self._steps.clear()
+        self._order.clear()
+        self._arm()
+
+    def _arm(self) -> None:
+        step = self._order[0] if self._order else -1
+        if step == self._timer_step and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_step = step
+        if self._order:
+            self._timer = self._clock.call_at(step * self._step_seconds, self._fell_due)
+
+    def _fell_due(self) -> None:
+        self._timer = None
+        step = self._timer_step
+        due: list[Place] = []
+        while self._order and self._order[0] <= step:
+            for entry in self._steps.pop(heappop(self._order)):
+                del self._step_of[entry]
+                due.append(entry)
+        self._arm()
+        if due:
+            self._on_due(due)

@@ -1,0 +1,93 @@
+"""Batches of which some messages are acknowledged, and others are not."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from client.consumers.acknowledging.due_times import Place
+
+MOST_BATCHES = 10_000
+"""Batches that are remembered; beyond, the one that was acknowledged in longest ago is forgotten.
+
+Its messages may come again then, though they were acknowledged.
+"""
+_WORD_BITS = 64
+
+
+class PartialBatch:
+    """The messages of a batch, each acknowledged or not.
+
+    Attributes:
+        left: Messages that are not.
+    """
+
+    __slots__ = ("_bits", "left")
+
+    def __init__(self, size: int, ack_set: Sequence[int] | None = None) -> None:
+        words = -(-size // _WORD_BITS)
+        if ack_set:
+            bits = b"".join((word % 2**64).to_bytes(8, "little") for word in ack_set)
+            self._bits = bytearray(bits[: words * 8].ljust(words * 8, b"\0"))
+        else:
+            self._bits = bytearray(((1 << size) - 1).to_bytes(words * 8, "little"))
+        self.left = int.from_bytes(self._bits, "little").bit_count()
+
+    def acknowledge(self, index: int) -> bool:
+        """Take one message as acknowledged; false if it was already, or is none of the batch."""
+        place, bit = index >> 3, 1 << (index & 7)
+        if place >= len(self._bits) or not self._bits[place] & bit:
+            return False
+        self._bits[place] ^= bit
+        self.left -= 1
+        return True
+
+    def acknowledge_up_to(self, index: int) -> None:
+        """Take the messages up to this one, and it, as acknowledged."""
+        left = int.from_bytes(self._bits, "little") >> (index + 1) << (index + 1)
+        self._bits = bytearray(left.to_bytes(len(self._bits), "little"))
+        self.left = left.bit_count()
+
+    def is_acknowledged(self, index: int) -> bool:
+        """Tell whether a message was acknowledged."""
+        place = index >> 3
+        return place < len(self._bits) and not self._bits[place] & 1 << (index & 7)
+
+    def ack_set(self) -> tuple[int, ...]:
+        """Return the words of Java's BitSet; 1 is what is not acknowledged."""
+        return struct.unpack(f"<{len(self._bits) // 8}q", self._bits)
+
+
+class PartialBatches:
+    """The partly acknowledged batches of one topic's consumer, MOST_BATCHES at most."""
+
+    def __init__(self) -> None:
+        self._batches: dict[Place, PartialBatch] = {}
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def get(self, entry: Place) -> PartialBatch | None:
+        """Return a batch of which a part is acknowledged."""
+        return self._batches.get(entry)
+
+    def begin(self, entry: Place, size: int, ack_set: Sequence[int] | None = None) -> PartialBatch:
+        """Return a batch; made, if no part of it was acknowledged yet."""
+        batch = self._batches.pop(entry, None)
+        if batch is None:
+            batch = PartialBatch(size, ack_set)
+            if len(self._batches) >= MOST_BATCHES:
+                del self._batches[next(iter(self._batches))]
+        self._batches[entry] = batch
+        return batch
+
+    def forget(self, entry: Place) -> None:
+        """Forget a batch: it is acknowledged as a whole."""
+        self._batches.pop(entry, None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._batches.clear()

@@ -1,0 +1,420 @@
+"""A consumer as programs have it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Self
+
+from client.consumers.dead_letters import DeadLetters
+from client.consumers.multi_topics_consumer import MultiTopicsConsumer, all_of
+from client.consumers.policies import ConsumerBatchReceivePolicy
+from client.consumers.receiving.listening import Listening
+from client.consumers.statistics import (
+    BrokerConsumerStats,
+    ConsumerStatistics,
+    broker_stats,
+    topic_statistics,
+)
+from client.consumers.subscribing import Subscription
+from client.exceptions import (
+    AlreadyClosed,
+    CumulativeAcknowledgementNotAllowedError,
+    InvalidConfiguration,
+    OperationNotSupported,
+    Timeout,
+    TopicTerminated,
+)
+from client.interceptors import ConsumerInterceptors
+from client.messages.enums import ConsumerType
+from client.messages.message import Message
+from client.messages.message_id import MessageId
+from limiter.clock import deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from client.consumers.options import ConsumerOptions
+    from client.context import ClientContext
+
+_DEFAULT_BATCH = ConsumerBatchReceivePolicy()
+_SHARED = (ConsumerType.Shared, ConsumerType.KeyShared)
+
+
+class Consumer:
+    """Receives the messages of a subscription, and acknowledges them.
+
+    Example:
+        async with await client.subscribe("orders", "billing") as consumer:
+            async for message in consumer:
+                await consumer.acknowledge(message)
+
+    Args:
+        context: The client's.
+        topics: What it is subscribed to.
+        name: The topic that it was opened with; of several, their names with commas between.
+    """
+
+    def __init__(self, context: ClientContext, topics: MultiTopicsConsumer, name: str) -> None:
+        self._context = context
+        self._topics = topics
+        self._inbox = topics.inbox
+        self._name = name
+        self._options = topics.options
+        self._interceptors = ConsumerInterceptors(topics.options.interceptors)
+        topics.on_redelivering = self._redelivering
+        self._listening: Listening | None = None
+        if topics.options.message_listener is not None:
+            listener = topics.options.message_listener
+            self._listening = Listening(listener, self, self._next)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        """Return the next message; the loop ends with the consumer, or with a terminated topic."""
+        try:
+            return await self.receive()
+        except (AlreadyClosed, TopicTerminated):
+            raise StopAsyncIteration from None
+
+    # -- receiving ----------------------------------------------------------------------------
+
+    async def receive(self, timeout_millis: int | None = None) -> Message:
+        """Return the next message.
+
+        Cancelled, it leaves the message to the next call.
+
+        Args:
+            timeout_millis: How long to wait for one; None waits without end.
+
+        Raises:
+            Timeout: None came in time.
+            AlreadyClosed: The consumer is, or was meanwhile, closed.
+            TopicTerminated: The topic was terminated, and all of it acknowledged.
+            InvalidConfiguration: There is a listener.
+        """
+        self._check_no_listener()
+        if timeout_millis is None or self._inbox.queued:
+            return await self._next()
+        try:
+            async with deadline(self._context.clock, timeout_millis / 1_000):
+                return await self._next()
+        except TimeoutError:
+            raise Timeout(f"no message came in {timeout_millis} ms") from None
+
+    async def _next(self) -> Message:
+        message = self._inbox.take()
+        if message is None:
+            message = await self._inbox.receive()
+        return self._interceptors.before_consume(self, message) if self._interceptors else message
+
+    def receive_nowait(self) -> Message | None:
+        """Return the next message; None if none is there.
+
+        Raises:
+            PulsarException: There will be none any more.
+            InvalidConfiguration: There is a listener.
+        """
+        self._check_no_listener()
+        message = self._inbox.take()
+        if message is None:
+            if self._inbox.ended is not None:
+                raise self._inbox.ended
+            self._inbox.tell_sources()
+            return None
+        return self._interceptors.before_consume(self, message) if self._interceptors else message
+
+    async def batch_receive(self) -> list[Message]:
+        """Return several messages, as the batch receive policy says; none if its time is up.
+
+        Raises:
+            AlreadyClosed: The consumer is, or was meanwhile, closed.
+            InvalidConfiguration: There is a listener.
+        """
+        self._check_no_listener()
+        policy = self._options.batch_receive_policy or _DEFAULT_BATCH
+        most = max(1, self._options.receiver_queue_size)
+        messages = await self._inbox.receive_batch(policy, most)
+        if self._interceptors:
+            return [self._interceptors.before_consume(self, message) for message in messages]
+        return messages
+
+    def _check_no_listener(self) -> None:
+        if self._listening is not None:
+            raise InvalidConfiguration("messages go to message_listener: nothing else gets them")
+
+    def pause_message_listener(self) -> None:
+        """Call the listener no more, and let the broker send no more, until it is resumed."""
+        if self._listening is not None:
+            self._listening.pause()
+        self._topics.pause()
+
+    def resume_message_listener(self) -> None:
+        """Let messages come again."""
+        self._topics.resume()
+        if self._listening is not None:
+            self._listening.resume()
+
+    # -- acknowledging ------------------------------------------------------------------------
+
+    async def acknowledge(
+        self, message: Message | MessageId | Sequence[Message | MessageId]
+    ) -> None:
+        """Acknowledge a message, or a list of them: they do not come again.
+
+        Unless the options ask for a receipt, it waits for nothing.
+
+        Raises:
+            AlreadyClosed: The consumer is closed.
+            InvalidMessage: The id does not say which topic or batch it is of.
+            PulsarException: With a receipt: the broker has not acknowledged it.
+        """
+        if isinstance(message, Message | MessageId):
+            receipt = self._acknowledge(message)
+            if receipt is not None:
+                await asyncio.shield(receipt)
+            return
+        receipts = dict.fromkeys([self._acknowledge(one) for one in message])
+        for receipt in receipts:
+            if receipt is not None:
+                await asyncio.shield(receipt)
+
+    def _acknowledge(self, message: Message | MessageId) -> asyncio.Future[None] | None:
+        message_id = message if isinstance(message, MessageId) else message.message_id()
+        receipt = self._topics.topic_of(message_id).acknowledge(message_id)
+        if self._interceptors:
+            self._interceptors.on_acknowledge(self, message_id)
+        return receipt
+
+    async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+        """Acknowledge a message and all before it on its topic.
+
+        Raises:
+            CumulativeAcknowledgementNotAllowedError: The subscription is Shared or Key_Shared.
+            The errors of ``acknowledge``.
+        """
+        if self._options.consumer_type in _SHARED:
+            raise CumulativeAcknowledgementNotAllowedError(
+                "others share the subscription: acknowledge each message"
+            )
+        message_id = message if isinstance(message, MessageId) else message.message_id()
+        receipt = self._topics.topic_of(message_id).acknowledge_cumulative(message_id)
+        if self._interceptors:
+            self._interceptors.on_acknowledge_cumulative(self, message_id)
+        if receipt is not None:
+            await asyncio.shield(receipt)
+
+    async def negative_acknowledge(self, message: Message | MessageId) -> None:
+        """Have a message sent again when its delay is over; with it, all of its batch.
+
+        Raises:
+            AlreadyClosed: The consumer is closed.
+        """
+        count = 0
+        if isinstance(message, Message):
+            count, message = message.redelivery_count(), message.message_id()
+        self._topics.topic_of(message).negative_acknowledge(message, count)
+
+    async def reconsume_later(
+        self, message: Message, delay_ms: int, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Send a message to the retry topic, from where it comes after a delay; acknowledge it.
+
+        After max_redeliver_count times it goes to the dead-letter topic.
+
+        Args:
+            message: The message.
+            delay_ms: The delay.
+            properties: What to add to its properties.
+
+        Raises:
+            InvalidConfiguration: retry_enabled is not set.
+            PulsarException: It was not sent, and is not acknowledged.
+        """
+        letters = self._topics.letters
+        if letters is None or not self._options.retry_enabled:
+            raise InvalidConfiguration("reconsume_later needs retry_enabled=True")
+        await letters.send_later(message, delay_ms, properties)
+        await self.acknowledge(message)
+
+    def redeliver_unacknowledged_messages(self) -> None:
+        """Have everything sent again that was not acknowledged."""
+        for topic in self._topics.topics.values():
+            topic.redeliver_all()
+
+    # -- the subscription ---------------------------------------------------------------------
+
+    async def seek(self, messageid: MessageId | int) -> None:
+        """Go on behind a message, or at a time in milliseconds since 1970.
+
+        With ``start_message_id_inclusive`` the message itself comes, too. Everything that was
+        received and not taken is dropped. When it returns, the broker serves this consumer again.
+
+        Raises:
+            PulsarException: The broker refused, or was not there again in time.
+        """
+        await self._topics.seek(messageid, inclusive=self._options.start_message_id_inclusive)
+
+    async def get_last_message_id(self) -> MessageId:
+        """Return the id of the topic's last message, acknowledged or not.
+
+        Raises:
+            OperationNotSupported: There are several topics.
+            PulsarException: The broker did not say.
+        """
+        topics = tuple(self._topics.topics.values())
+        if len(topics) != 1:
+            raise OperationNotSupported(
+                "several topics have several last messages: see get_last_message_ids"
+            )
+        return (await topics[0].requests.last_message_id())[0]
+
+    async def get_last_message_ids(self) -> list[MessageId]:
+        """Return the ids of the last messages of all topics; each names its topic.
+
+        Raises:
+            PulsarException: A broker did not say.
+        """
+        return [
+            (await topic.requests.last_message_id())[0]
+            for topic in tuple(self._topics.topics.values())
+        ]
+
+    async def get_broker_consumer_stats(self) -> dict[str, BrokerConsumerStats]:
+        """Return what the brokers say of this consumer, by topic.
+
+        An answer is as old as broker_consumer_stats_cache_time_ms at most.
+
+        Raises:
+            PulsarException: A broker did not say.
+        """
+        return {
+            topic.topic: broker_stats(await topic.requests.cached_stats())
+            for topic in tuple(self._topics.topics.values())
+        }
+
+    async def unsubscribe(self, *, force: bool = False) -> None:
+        """Delete the subscription, and close.
+
+        Args:
+            force: Even if it has other consumers.
+
+        Raises:
+            PulsarException: The broker refused; the consumer stays open.
+        """
+        await self._topics.unsubscribe(force=force)
+        await self.close()
+
+    async def close(self) -> None:
+        """Send the acknowledgements that wait, and leave; once more is harmless.
+
+        The subscription stays. What was received and not acknowledged comes again to the next
+        consumer.
+        """
+        self._context.parts.discard(self)
+        was_open = not self._topics.closed
+        try:
+            await self._topics.close()
+        finally:
+            if self._listening is not None:
+                await self._listening.close()
+        if was_open:
+            self._interceptors.on_close()
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    def topic(self) -> str:
+        """Return the topic's full name; of several, their names with commas between."""
+        return self._name
+
+    def subscription_name(self) -> str:
+        """Return the subscription's name."""
+        return self._topics.subscription.name
+
+    def consumer_name(self) -> str:
+        """Return the consumer's name."""
+        return self._topics.subscription.consumer_name
+
+    def is_connected(self) -> bool:
+        """Tell whether connections serve all topics."""
+        return not self._topics.closed and all(
+            topic.is_attached for topic in self._topics.topics.values()
+        )
+
+    def is_active(self) -> bool | None:
+        """Tell whether a Failover subscription sends to this consumer.
+
+        None until the broker says, and of other types; of several topics: whether one sends.
+        """
+        said = [topic.is_active for topic in self._topics.topics.values()]
+        return None if all(one is None for one in said) else any(said)
+
+    def has_reached_end_of_topic(self) -> bool:
+        """Tell whether every topic was terminated, and all of it acknowledged."""
+        topics = self._topics.topics
+        return bool(topics) and all(topic.end_of_topic for topic in topics.values())
+
+    def statistics(self) -> ConsumerStatistics:
+        """Return the figures of this moment."""
+        letters = self._topics.letters
+        return ConsumerStatistics(
+            subscription=self.subscription_name(),
+            consumer_name=self.consumer_name(),
+            topics=tuple(topic_statistics(topic) for topic in self._topics.topics.values()),
+            waiting=self._inbox.waiting,
+            dead_letters=letters.sent if letters is not None else 0,
+        )
+
+    def _redelivering(self, ids: Sequence[MessageId], timed_out: bool) -> None:
+        if timed_out:
+            self._interceptors.on_ack_timeout_send(self, ids)
+        else:
+            self._interceptors.on_negative_acks_send(self, ids)
+
+
+async def open_consumer(
+    context: ClientContext, topics: str | list[str], subscription: str, options: ConsumerOptions
+) -> Consumer:
+    """Subscribe to a topic or several, with all of their partitions.
+
+    Args:
+        context: The client's.
+        topics: Full names.
+        subscription: Name.
+        options: Everything else.
+
+    Raises:
+        PulsarException: It failed; nothing is subscribed to.
+    """
+    names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
+    if not names:
+        raise InvalidConfiguration("there is no topic to subscribe to: name one at least")
+    consumers = topics_consumer(context, subscription, options)
+    letters = consumers.letters
+    added = list(names)
+    if letters is not None and options.retry_enabled:
+        added += [letters.retry_topic(name) for name in names]
+    try:
+        await all_of(consumers.add_topic(name) for name in dict.fromkeys(added))
+    except BaseException:
+        await consumers.close()
+        raise
+    return Consumer(context, consumers, ",".join(names))
+
+
+def topics_consumer(
+    context: ClientContext, subscription: str, options: ConsumerOptions
+) -> MultiTopicsConsumer:
+    """Return the consumer of a subscription, without a topic yet."""
+    letters = None
+    if options.dead_letter_policy is not None:
+        letters = DeadLetters(context, subscription, options)
+    name = options.consumer_name or secrets.token_hex(5)
+    return MultiTopicsConsumer(context, Subscription(subscription, name), options, letters=letters)

@@ -1,0 +1,206 @@
+"""Sends messages to the dead-letter and retry topics of a subscription."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from client.exceptions import InvalidConfiguration, PulsarException
+from client.messages.errors import BrokenEntryError
+from client.producers.options import ProducerOptions
+from client.producers.producer import open_producer
+from proto.names import without_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from client.consumers.options import ConsumerOptions
+    from client.consumers.policies import ConsumerDeadLetterPolicy
+    from client.consumers.topic_consumer import TopicConsumer
+    from client.context import ClientContext
+    from client.messages.entry import Entry
+    from client.messages.message import Message
+    from client.producers.producer import Producer
+
+logger = logging.getLogger(__name__)
+
+DEAD_LETTER_SUFFIX, RETRY_SUFFIX = "-DLQ", "-RETRY"
+REAL_TOPIC, REAL_SUBSCRIPTION = "REAL_TOPIC", "REAL_SUBSCRIPTION"
+ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
+OLD_ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_IDY_TIME"
+"""The name that upstream gave it by mistake; its clients read it still."""
+RECONSUME_TIMES, DELAY_TIME = "RECONSUMETIMES", "DELAY_TIME"
+
+
+def letter_topic(topic: str, subscription: str, suffix: str) -> str:
+    """Return the name of a topic's dead-letter or retry topic."""
+    return f"{topic}-{subscription}{suffix}"
+
+
+class DeadLetters:
+    """The producers of a consumer's dead-letter and retry topics, opened when they are needed.
+
+    Args:
+        context: The client's.
+        subscription: Name.
+        options: Of the consumer; it has a dead-letter policy.
+    """
+
+    def __init__(self, context: ClientContext, subscription: str, options: ConsumerOptions) -> None:
+        if options.dead_letter_policy is None:
+            raise InvalidConfiguration("dead letters need a dead_letter_policy")
+        self._context = context
+        self._subscription = subscription
+        self._retries = options.retry_enabled
+        self._policy: ConsumerDeadLetterPolicy = options.dead_letter_policy
+        self._producers: dict[str, asyncio.Task[Producer]] = {}
+        self._line: deque[tuple[TopicConsumer, Entry, int, int]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self.sent = 0
+
+    @property
+    def most_redeliveries(self) -> int:
+        """Redeliveries after which a message goes to the dead-letter topic."""
+        return self._policy.max_redeliver_count
+
+    @property
+    def waiting(self) -> int:
+        """Entries that are to be sent to the dead-letter topic."""
+        return len(self._line)
+
+    def takes(self, topic: TopicConsumer, entry: Entry, messages: int, size_bytes: int) -> bool:
+        """Take an entry that was redelivered too often; false for any other.
+
+        Its permits are free, and its bytes, when it was sent; so the line is bounded as the queue.
+        """
+        if entry.head.redelivery_count <= self._policy.max_redeliver_count:
+            return False
+        self._line.append((topic, entry, messages, size_bytes))
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work())
+        return True
+
+    async def _work(self) -> None:
+        try:
+            while self._line:
+                topic, entry, messages, size_bytes = self._line[0]
+                try:
+                    await self._send_entry(topic, entry)
+                finally:
+                    self._line.popleft()
+                    topic.count_freed(messages, size_bytes)
+        finally:
+            self._task = None
+
+    async def _send_entry(self, topic: TopicConsumer, entry: Entry) -> None:
+        head = entry.head
+        try:
+            while entry.left:
+                for message in topic.wanted(head, entry.take()):
+                    await self.send_dead(message)
+                    topic.settle(message.message_id())
+        except BrokenEntryError as error:
+            topic.acknowledge_broken((head.ledger_id, head.entry_id), error)
+        except PulsarException as error:
+            logger.warning(
+                "%s: a dead letter was not sent, and is tried again: %s", topic.topic, error
+            )
+            topic.redelivery.refuse((head.ledger_id, head.entry_id), head.redelivery_count)
+
+    async def send_dead(self, message: Message) -> None:
+        """Send a message to the dead-letter topic.
+
+        As with the official clients a partition has one of its own, unless there is a retry topic.
+
+        Raises:
+            PulsarException: It was not sent.
+        """
+        origin = message.topic_name()
+        if self._retries:
+            origin = without_partition(message.properties().get(REAL_TOPIC, origin))
+        name = self._policy.dead_letter_topic or letter_topic(
+            origin, self._subscription, DEAD_LETTER_SUFFIX
+        )
+        producer = await self._producer(name, self._policy.initial_subscription_name)
+        await _send(producer, message, self._properties(message))
+        self.sent += 1
+
+    async def send_later(
+        self, message: Message, delay_ms: int, properties: Mapping[str, str] | None
+    ) -> None:
+        """Send a message to the retry topic, or to the dead-letter topic if it was there too often.
+
+        Raises:
+            PulsarException: It was not sent.
+        """
+        times = int(message.properties().get(RECONSUME_TIMES, "0")) + 1
+        if times > self._policy.max_redeliver_count:
+            await self.send_dead(message)
+            return
+        own = self._properties(message) | dict(properties or {})
+        own[RECONSUME_TIMES], own[DELAY_TIME] = str(times), str(delay_ms)
+        producer = await self._producer(self.retry_topic(own[REAL_TOPIC]), None)
+        await _send(producer, message, own, delay_ms)
+
+    def retry_topic(self, topic: str) -> str:
+        """Return the name of a topic's retry topic; its partitions share it."""
+        return self._policy.retry_letter_topic or letter_topic(
+            without_partition(topic), self._subscription, RETRY_SUFFIX
+        )
+
+    def _properties(self, message: Message) -> dict[str, str]:
+        message_id = message.message_id()
+        place = f"{message_id.ledger_id()}:{message_id.entry_id()}:{message_id.partition()}"
+        if message_id.batch_index() >= 0:
+            place += f":{message_id.batch_index()}"
+        return {
+            REAL_TOPIC: message.topic_name(),
+            ORIGIN_MESSAGE_ID: place,
+            OLD_ORIGIN_MESSAGE_ID: place,
+            REAL_SUBSCRIPTION: self._subscription,
+        } | message.properties()
+
+    async def _producer(self, topic: str, subscription: str | None) -> Producer:
+        """Return the producer of a topic; who needs it first opens it for all."""
+        opening = self._producers.get(topic)
+        if opening is None or (opening.done() and opening.exception() is not None):
+            options = ProducerOptions(
+                initial_subscription_name=subscription, max_pending_messages=1_000
+            )
+            opening = asyncio.get_running_loop().create_task(
+                open_producer(self._context, topic, options)
+            )
+            self._producers[topic] = opening
+        return await asyncio.shield(opening)
+
+    async def close(self) -> None:
+        """Send nothing more: what waits comes again to the subscription."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        line, self._line = self._line, deque()
+        for topic, _, messages, size_bytes in line:
+            topic.count_freed(messages, size_bytes)
+        openings, self._producers = self._producers, {}
+        for opening in openings.values():
+            opening.cancel()
+            await asyncio.wait([opening])
+            if not opening.cancelled() and opening.exception() is None:
+                await opening.result().close()
+
+
+async def _send(
+    producer: Producer, message: Message, properties: dict[str, str], delay_ms: int = 0
+) -> None:
+    event_time = message.event_timestamp()
+    await producer.send(
+        message.data(),
+        properties=properties,
+        partition_key=message.partition_key() or None,
+        ordering_key=message.ordering_key() or None,
+        event_timestamp=event_time or None,
+        deliver_after=timedelta(milliseconds=delay_ms) if delay_ms else None,
+    )

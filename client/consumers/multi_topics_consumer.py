@@ -1,0 +1,304 @@
+"""The consumers of several topics, or of a topic's partitions, behind one inbox."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from client.consumers.receiving.inbox import Inbox
+from client.consumers.topic_consumer import TopicConsumer
+from client.exceptions import (
+    AlreadyClosed,
+    InvalidConfiguration,
+    InvalidMessage,
+    PulsarException,
+    TopicTerminated,
+)
+from client.memory.receiver_queues import ReceiverQueuePolicy, topics_queue_for
+from client.messages.message_id import MessageId
+from limiter.clock import clock_sleep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
+
+    from client.consumers.dead_letters import DeadLetters
+    from client.consumers.options import ConsumerOptions
+    from client.consumers.receiving.position import Position
+    from client.consumers.subscribing import Subscription
+    from client.context import ClientContext
+    from client.messages.entry import Entry
+
+logger = logging.getLogger(__name__)
+
+
+class MultiTopicsConsumer:
+    """Subscribes to topics, each with all of its partitions, and merges their messages.
+
+    Args:
+        context: The client's.
+        subscription: The subscription of all topics.
+        options: Everything else.
+        start: Where a subscription that is not durable begins.
+        letters: What becomes of messages that are redelivered too often.
+
+    Attributes:
+        inbox: Where messages are waited for.
+        topics: The consumers by their topics' full names, those of partitions.
+        letters: As given.
+        on_redelivering: Told of messages that are sent again.
+        closed: Whether it is closed, or about to be.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        subscription: Subscription,
+        options: ConsumerOptions,
+        start: Position | None = None,
+        letters: DeadLetters | None = None,
+    ) -> None:
+        self._context = context
+        self.subscription = subscription
+        self.options = options
+        self._start = start
+        self.letters = letters
+        self.inbox = Inbox(context.clock)
+        self.topics: dict[str, TopicConsumer] = {}
+        self._partitions: dict[str, int] = {}
+        self._growing: asyncio.Task[None] | None = None
+        self._paused = False
+        self.closed = False
+        self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
+        policy = options.batch_receive_policy
+        self._queues = topics_queue_for(
+            context.receiver_queues,
+            policy=ReceiverQueuePolicy(options.receiver_queue_policy),
+            max_size=options.receiver_queue_size,
+            batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
+            until_acknowledged=options.memory_until_acknowledged,
+        )
+
+    # -- topics -------------------------------------------------------------------------------
+
+    async def add_topic(self, name: str) -> None:
+        """Subscribe to a topic, and to all of its partitions; one that is here is left alone.
+
+        Args:
+            name: Full name.
+
+        Raises:
+            AlreadyClosed: The consumer was closed.
+            PulsarException: It failed; nothing of the topic is subscribed to.
+        """
+        if name in self._partitions:
+            return
+        self._check_open()
+        self._partitions[name] = 0
+        try:
+            count = await self._context.cluster.partitions(
+                name, auto_create=self.options.force_topic_creation
+            )
+            await self._add_partitions(name, 0, count)
+        except BaseException:
+            self._partitions.pop(name, None)
+            raise
+        if count and self._growing is None and self.options.auto_update_partitions_seconds > 0:
+            self._growing = asyncio.get_running_loop().create_task(self._watch_partitions())
+
+    async def _add_partitions(self, name: str, known: int, count: int) -> None:
+        """Subscribe to the partitions from ``known`` on; to the topic itself if it has none."""
+        if count and self._start is not None and self._start.in_topic:
+            raise InvalidConfiguration(
+                f"{name} has {count} partitions: begin at MessageId.earliest or latest, and seek"
+                " to a time"
+            )
+        names = [f"{name}-partition-{index}" for index in range(known, count)] or [name]
+        added = [self._topic_consumer(one, max(1, count)) for one in names]
+        try:
+            await all_of(topic.open() for topic in added)
+            self._check_wanted(name)
+        except BaseException:
+            await all_of(topic.close() for topic in added)
+            raise
+        self._partitions[name] = count
+        self.topics.update(zip(names, added, strict=True))
+        if self._paused:
+            for topic in added:
+                topic.queue.pause()
+
+    def _check_wanted(self, name: str) -> None:
+        if self.closed or name not in self._partitions:
+            raise AlreadyClosed(f"the consumer of {name} was closed")
+
+    def _topic_consumer(self, name: str, partitions: int) -> TopicConsumer:
+        options = self.options
+        share = options.max_total_receiver_queue_size_across_partitions // partitions
+        size = min(options.receiver_queue_size, max(1, share))
+        return TopicConsumer(
+            self._context,
+            name,
+            self.subscription,
+            replace(options, receiver_queue_size=size),
+            self.inbox,
+            self,
+            self._queues,
+            self._start,
+        )
+
+    async def _watch_partitions(self) -> None:
+        """Subscribe to partitions that a topic gets."""
+        while True:
+            await clock_sleep(self._context.clock, self.options.auto_update_partitions_seconds)
+            for name, known in list(self._partitions.items()):
+                if known:
+                    try:
+                        await self._grow(name, known)
+                    except PulsarException as error:
+                        logger.info("%s: its partitions were not looked up: %s", name, error)
+
+    async def _grow(self, name: str, known: int) -> None:
+        count = await self._context.cluster.partitions(name)
+        if count > known and name in self._partitions:
+            await self._add_partitions(name, known, count)
+
+    async def remove_topic(self, name: str) -> None:
+        """Leave a topic, and all of its partitions; the subscription stays.
+
+        What was queued of it is dropped, and is sent again to the subscription's next consumer.
+
+        Args:
+            name: Full name.
+        """
+        count = self._partitions.pop(name, None)
+        if count is None:
+            return
+        names = [f"{name}-partition-{index}" for index in range(count)] or [name]
+        left = [self.topics.pop(one) for one in names if one in self.topics]
+        await all_of(topic.close() for topic in left)
+
+    def topic_of(self, message_id: MessageId) -> TopicConsumer:
+        """Return the consumer that a message came to.
+
+        Raises:
+            InvalidMessage: It came to none of these.
+        """
+        topic = self.topics.get(message_id.topic_name)
+        if topic is None:
+            if len(self.topics) != 1 or message_id.topic_name:
+                where = message_id.topic_name or "an id that names no topic"
+                raise InvalidMessage(f"{where}: this consumer has no such topic")
+            topic = next(iter(self.topics.values()))
+        return topic
+
+    # -- what topics tell ---------------------------------------------------------------------
+
+    def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
+        """See Owner."""
+        return self.letters is not None and self.letters.takes(topic, entry, messages, size)
+
+    def redelivering(self, ids: Sequence[MessageId], *, timed_out: bool) -> None:
+        """See Owner."""
+        if self.on_redelivering is not None:
+            self.on_redelivering(ids, timed_out)
+
+    def end_of_topic_changed(self) -> None:
+        """See Owner."""
+        if self.closed:
+            return
+        if all(topic.end_of_topic for topic in self.topics.values()):
+            self.inbox.end(TopicTerminated("the end of the topic was reached: nothing will come"))
+        else:
+            self.inbox.end(None)
+
+    def failed(self, topic: TopicConsumer, error: PulsarException) -> None:
+        """See Owner; the others go on."""
+        if not self.closed and all(one.error is not None for one in self.topics.values()):
+            self.inbox.end(error)
+
+    # -- all of them --------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Let nothing more come but what was granted already."""
+        self._paused = True
+        for topic in self.topics.values():
+            topic.queue.pause()
+
+    def resume(self) -> None:
+        """Let messages come again."""
+        self._paused = False
+        for topic in self.topics.values():
+            topic.queue.resume()
+
+    async def seek(self, target: MessageId | int, *, inclusive: bool) -> None:
+        """Set one topic to a message, or all to a time or to one of their ends.
+
+        Raises:
+            The errors of ``TopicConsumer.seek`` and ``topic_of``.
+        """
+        ends = (MessageId.earliest, MessageId.latest)
+        if isinstance(target, MessageId) and target not in ends:
+            await self.topic_of(target).seek(target, inclusive=inclusive)
+            return
+        await all_of(topic.seek(target, inclusive=inclusive) for topic in self.topics.values())
+
+    async def unsubscribe(self, *, force: bool) -> None:
+        """Delete the subscription of all topics, and close.
+
+        Raises:
+            PulsarException: A broker refused; that topic stays.
+        """
+        self._check_open()
+        await all_of(topic.unsubscribe(force=force) for topic in self.topics.values())
+        await self.close()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise AlreadyClosed("the consumer is closed")
+
+    async def close(self) -> None:
+        """Leave all topics; once more is harmless."""
+        if self.closed:
+            return
+        self.closed = True
+        self.inbox.end(AlreadyClosed("the consumer was closed"))
+        growing, self._growing = self._growing, None
+        self._partitions.clear()
+        try:
+            if growing is not None:
+                growing.cancel()
+                await asyncio.wait([growing])
+            if self.letters is not None:
+                await self.letters.close()
+        finally:
+            try:
+                await all_of(topic.close() for topic in self.topics.values())
+            finally:
+                self._queues.close()
+
+
+async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do several things at once; each comes to its end, and the first error is raised.
+
+    Cancelled, it cancels all of them, and waits for their ends.
+    """
+    coroutines = list(parts)
+    if len(coroutines) == 1:
+        await coroutines[0]
+        return
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(one) for one in coroutines]
+    if not tasks:
+        return
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    errors = [task.exception() for task in tasks if not task.cancelled()]
+    for error in errors:
+        if error is not None:
+            raise error

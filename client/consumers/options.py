@@ -1,0 +1,193 @@
+"""What a program may choose about a consumer or reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from client.exceptions import InvalidConfiguration
+from client.memory.receiver_queues import ReceiverQueuePolicy
+from client.messages.enums import (
+    ConsumerCryptoFailureAction,
+    ConsumerType,
+    InitialPosition,
+    RegexSubscriptionMode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import proto.PulsarApi_pb2 as pb
+    from client.consumers.policies import (
+        ConsumerBatchReceivePolicy,
+        ConsumerDeadLetterPolicy,
+        ConsumerKeySharedPolicy,
+        NegativeAckBackoff,
+    )
+    from client.interceptors import ConsumerInterceptor
+    from client.messages.message import Message
+    from client.pulsar_client import PulsarClient
+    from client.schema.schema import WriterSchemas
+
+LEAST_UNACKED_TIMEOUT_MS = 10_000
+"""The shortest ack timeout, as of the official clients."""
+QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
+
+
+class ConsumerSchema(Protocol):
+    """A schema, as far as a consumer needs it."""
+
+    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - a schema's own values
+        """Return the value of a message, which has one."""
+
+    def schema_info(self) -> pb.Schema | None:
+        """Return what the broker is told; None for plain bytes."""
+
+    def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
+        """Return what knows the versions of a topic's schema; None if values need none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerOptions:
+    """The arguments of ``subscribe``, with the official client's defaults, and our own.
+
+    Attributes:
+        consumer_type: How the subscription's consumers share its messages.
+        schema: What messages are decoded with; None for bytes.
+        message_listener: Called with consumer and message instead of ``receive``; a coroutine
+            function is awaited.
+        receiver_queue_size: Messages that may wait here at most; 0 fetches one when asked.
+        max_total_receiver_queue_size_across_partitions: The same for all topics of this consumer.
+        consumer_name: None for one of ten random hexadecimal digits.
+        unacked_messages_timeout_ms: A message that was not acknowledged for so long is sent
+            again; None for never; else at least 10,000.
+        broker_consumer_stats_cache_time_ms: How old an answer about this consumer may be.
+        negative_ack_redelivery_delay_ms: From a negative acknowledgement to the redelivery.
+        is_read_compacted: Read the compacted topic (Exclusive and Failover).
+        properties: Shown in the broker's statistics.
+        pattern_auto_discovery_period: Seconds between two polls of a pattern's topics.
+        initial_position: Where a new subscription begins.
+        replicate_subscription_state_enabled: Passed on to the broker.
+        max_pending_chunked_message: Chunked messages that may be incomplete at a time.
+        auto_ack_oldest_chunked_message_on_queue_full: Acknowledge the chunks of one that has to
+            give way, instead of having them sent again.
+        start_message_id_inclusive: Whether a seek's message itself comes, too.
+        batch_receive_policy: When ``batch_receive`` has enough; None for the default.
+        key_shared_policy: For Key_Shared; None for AutoSplit.
+        batch_index_ack_enabled: Acknowledge single messages of a batch to the broker.
+        regex_subscription_mode: The topics that a pattern is matched against.
+        dead_letter_policy: What becomes of messages that are redelivered too often.
+        crypto_key_reader: Refused: there is no encryption.
+        crypto_failure_action: What becomes of encrypted messages: FAIL leaves them in the
+            subscription, DISCARD acknowledges them, CONSUME delivers them as they are.
+        is_pattern_topic: Whether the topic is a pattern.
+        negative_ack_backoff: Delays that grow, instead of negative_ack_redelivery_delay_ms.
+        retry_enabled: Subscribe to the retry topic too, and allow ``reconsume_later``.
+        ack_group_time_ms: How long acknowledgements are gathered; 0 sends each at once.
+        ack_group_size: And how many.
+        ack_receipt_enabled: Whether ``acknowledge`` waits until the broker has it.
+        receiver_queue_policy: How many messages wait here: "bytes" by the client's memory limit,
+            "pulsar" by upstream's rules, "fixed" always receiver_queue_size.
+        memory_until_acknowledged: Count a message until it is acknowledged, not until it is taken.
+        priority_level: Shared: 0 is served first. Failover: is chosen first.
+        subscription_properties: Kept with a new subscription.
+        force_topic_creation: Whether the topic may be created by subscribing.
+        auto_update_partitions_seconds: Between two looks for new partitions; 0 for none.
+        expire_incomplete_chunks_seconds: A chunked message that is incomplete for so long is given
+            up; 0 for never.
+        discovery_schedule: When a pattern's topics are asked for: "polite", or as an official
+            client does: "java-watch", "java-poll", "cpp", "go".
+        interceptors: See client.interceptors.
+    """
+
+    consumer_type: ConsumerType = ConsumerType.Exclusive
+    schema: ConsumerSchema | None = None
+    message_listener: Callable[[Any, Any], object] | None = None
+    receiver_queue_size: int = 1_000
+    max_total_receiver_queue_size_across_partitions: int = 50_000
+    consumer_name: str | None = None
+    unacked_messages_timeout_ms: int | None = None
+    broker_consumer_stats_cache_time_ms: int = 30_000
+    negative_ack_redelivery_delay_ms: int = 60_000
+    is_read_compacted: bool = False
+    properties: Mapping[str, str] | None = None
+    pattern_auto_discovery_period: float = 60
+    initial_position: InitialPosition = InitialPosition.Latest
+    crypto_key_reader: object | None = None
+    replicate_subscription_state_enabled: bool = False
+    max_pending_chunked_message: int = 10
+    auto_ack_oldest_chunked_message_on_queue_full: bool = False
+    start_message_id_inclusive: bool = False
+    batch_receive_policy: ConsumerBatchReceivePolicy | None = None
+    key_shared_policy: ConsumerKeySharedPolicy | None = None
+    batch_index_ack_enabled: bool = False
+    regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PersistentOnly
+    dead_letter_policy: ConsumerDeadLetterPolicy | None = None
+    crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
+    is_pattern_topic: bool = False
+    negative_ack_backoff: NegativeAckBackoff | None = None
+    retry_enabled: bool = False
+    ack_group_time_ms: int = 100
+    ack_group_size: int = 1_000
+    ack_receipt_enabled: bool = False
+    receiver_queue_policy: str = "bytes"
+    memory_until_acknowledged: bool = False
+    priority_level: int = 0
+    subscription_properties: Mapping[str, str] = field(default_factory=dict)
+    force_topic_creation: bool = True
+    auto_update_partitions_seconds: float = 60
+    expire_incomplete_chunks_seconds: float = 60
+    discovery_schedule: str = "polite"
+    interceptors: tuple[ConsumerInterceptor, ...] = ()
+
+    def __post_init__(self) -> None:
+        timeout = self.unacked_messages_timeout_ms
+        if timeout is not None and 0 < timeout < LEAST_UNACKED_TIMEOUT_MS:
+            raise InvalidConfiguration(
+                f"unacked_messages_timeout_ms is {timeout}: it must be 0 (never) or at least"
+                f" {LEAST_UNACKED_TIMEOUT_MS}"
+            )
+        if self.receiver_queue_size < 0:
+            raise InvalidConfiguration(
+                f"receiver_queue_size is {self.receiver_queue_size}: it must not be negative"
+            )
+        if self.receiver_queue_policy not in QUEUE_POLICIES:
+            raise InvalidConfiguration(
+                f"receiver_queue_policy is {self.receiver_queue_policy!r:.40}: it is one of"
+                f" {', '.join(QUEUE_POLICIES)}"
+            )
+        if self.retry_enabled and self.dead_letter_policy is None:
+            raise InvalidConfiguration("retry_enabled needs a dead_letter_policy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderOptions:
+    """The arguments of ``create_reader``, with the official client's defaults, and our own.
+
+    Attributes:
+        schema: As a consumer's.
+        reader_listener: Called with reader and message instead of ``read_next``.
+        receiver_queue_size: As a consumer's.
+        reader_name: The consumer's name; None for a random one.
+        subscription_role_prefix: What the subscription's name begins with; None for "reader".
+        subscription_name: The subscription's whole name; None for a random one.
+        is_read_compacted: As a consumer's.
+        crypto_key_reader: Refused: there is no encryption.
+        start_message_id_inclusive: Whether the message it starts at, or seeks, itself comes, too.
+        crypto_failure_action: As a consumer's.
+        receiver_queue_policy: As a consumer's.
+        auto_update_partitions_seconds: As a consumer's.
+    """
+
+    schema: ConsumerSchema | None = None
+    reader_listener: Callable[[Any, Any], object] | None = None
+    receiver_queue_size: int = 1_000
+    reader_name: str | None = None
+    subscription_role_prefix: str | None = None
+    subscription_name: str | None = None
+    is_read_compacted: bool = False
+    crypto_key_reader: object | None = None
+    start_message_id_inclusive: bool = False
+    crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
+    receiver_queue_policy: str = "bytes"
+    auto_update_partitions_seconds: float = 60

@@ -1,0 +1,143 @@
+"""The policies of a consumer, under the official client's names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from client.exceptions import InvalidConfiguration
+from client.messages.enums import KeySharedMode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_HASH_RANGE = 65_536
+_MOST_DOUBLINGS = 63
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerDeadLetterPolicy:
+    """How often a message is sent again before it goes to the dead-letter topic.
+
+    Args:
+        max_redeliver_count: Redeliveries, at least 1; the one after goes to the dead-letter topic.
+        dead_letter_topic: None for ``<topic>-<subscription>-DLQ``.
+        initial_subscription_name: A subscription that the dead-letter topic is created with.
+        retry_letter_topic: Where ``reconsume_later`` sends; None for
+            ``<topic>-<subscription>-RETRY``.
+
+    Raises:
+        InvalidConfiguration: ``max_redeliver_count`` is not positive.
+    """
+
+    max_redeliver_count: int
+    dead_letter_topic: str | None = None
+    initial_subscription_name: str | None = None
+    retry_letter_topic: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_redeliver_count < 1:
+            raise InvalidConfiguration(
+                f"max_redeliver_count is {self.max_redeliver_count}: it must be at least 1"
+            )
+
+
+class ConsumerKeySharedPolicy:
+    """How the keys are divided among the consumers of a Key_Shared subscription.
+
+    Args:
+        key_shared_mode: By the broker (AutoSplit), or by the consumers (Sticky).
+        allow_out_of_order_delivery: Whether a key may go on at a new consumer while the old one
+            has not acknowledged all of it.
+        sticky_ranges: With Sticky: the hashes, 0 to 65,535, that are this consumer's, as pairs of
+            first and last.
+
+    Raises:
+        InvalidConfiguration: The ranges are missing, overlap, or lie outside.
+    """
+
+    def __init__(
+        self,
+        key_shared_mode: KeySharedMode = KeySharedMode.AutoSplit,
+        allow_out_of_order_delivery: bool = False,
+        sticky_ranges: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        self._mode = key_shared_mode
+        self._out_of_order = allow_out_of_order_delivery
+        self._ranges = sorted(sticky_ranges or ())
+        if (key_shared_mode is KeySharedMode.Sticky) != bool(self._ranges):
+            raise InvalidConfiguration("sticky_ranges go with KeySharedMode.Sticky, and only there")
+        last = -1
+        for first, end in self._ranges:
+            if not last < first <= end < _HASH_RANGE:
+                raise InvalidConfiguration(
+                    f"the range ({first}, {end}) of sticky_ranges overlaps another one, is empty or"
+                    f" is not within 0 to {_HASH_RANGE - 1}"
+                )
+            last = end
+
+    @property
+    def key_shared_mode(self) -> KeySharedMode:
+        """Who divides the keys."""
+        return self._mode
+
+    @property
+    def allow_out_of_order_delivery(self) -> bool:
+        """Whether a key may go on at a new consumer at once."""
+        return self._out_of_order
+
+    @property
+    def sticky_ranges(self) -> list[tuple[int, int]]:
+        """The hashes of this consumer; empty with AutoSplit."""
+        return list(self._ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerBatchReceivePolicy:
+    """When ``batch_receive`` has enough: whichever is reached first.
+
+    Args:
+        max_num_message: Messages; 0 or less for no limit.
+        max_num_bytes: Bytes of their payloads; 0 or less for no limit.
+        timeout_ms: How long to wait for more; 0 or less waits without end.
+
+    Raises:
+        InvalidConfiguration: There is no limit at all.
+    """
+
+    max_num_message: int = -1
+    max_num_bytes: int = 10 * 1024 * 1024
+    timeout_ms: int = 100
+
+    def __post_init__(self) -> None:
+        if self.max_num_message <= 0 and self.max_num_bytes <= 0 and self.timeout_ms <= 0:
+            raise InvalidConfiguration(
+                "a batch receive policy needs a limit: of messages, of bytes or of time"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeAckBackoff:
+    """The delay of a negatively acknowledged message, longer with each redelivery.
+
+    Args:
+        min_delay_ms: Before the first redelivery.
+        max_delay_ms: It grows no further.
+        multiplier: What each redelivery multiplies it by.
+    """
+
+    min_delay_ms: int = 1_000
+    max_delay_ms: int = 60_000
+    multiplier: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.min_delay_ms <= self.max_delay_ms or self.multiplier < 1:
+            raise InvalidConfiguration(
+                "a NegativeAckBackoff needs 0 < min_delay_ms <= max_delay_ms and multiplier >= 1:"
+                f" {self}"
+            )
+
+    def next(self, redelivery_count: int) -> int:
+        """Return the delay, in milliseconds, of a message that was redelivered so often."""
+        growth = self.multiplier ** min(redelivery_count, _MOST_DOUBLINGS)
+        return min(self.max_delay_ms, int(self.min_delay_ms * growth))

@@ -1,0 +1,1 @@
+"""The way of messages from the connection to the program."""

@@ -1,0 +1,216 @@
+"""Reads the entries of one topic's consumer as they come, and puts chunks together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from client.messages.chunks import ChunkAssembly
+from client.messages.compression import decompressing_takes_long
+from client.messages.entry import MAX_UNCOMPRESSED_BYTES, Entry, EntrySource, read_entry
+from client.messages.enums import ConsumerCryptoFailureAction
+from client.messages.errors import BrokenEntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import proto.PulsarApi_pb2 as pb
+    from client.consumers.acknowledging.due_times import Place
+    from client.consumers.options import ConsumerOptions
+    from client.messages.message import Message
+    from client.messages.message_id import MessageId
+    from client.pulsar_client import PulsarClient
+    from proto.frames import Frame
+
+
+class Arriving(Protocol):
+    """The consumer's part."""
+
+    def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
+        """Queue an entry; what it took is counted already."""
+
+    def count_arrived(self, messages: int, size_bytes: int) -> None:
+        """Count permits that were used, and bytes that are held from now on."""
+
+    def count_freed(self, messages: int, size_bytes: int) -> None:
+        """Count what is not held any more, and was in no queue."""
+
+    def acknowledge_broken(self, place: Place, error: BrokenEntryError) -> None:
+        """Tell the broker that an entry cannot be read."""
+
+    def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
+        """Acknowledge chunks that become no message, or have them sent again."""
+
+
+class PlainBytes:
+    """Reads values without a schema."""
+
+    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - as every schema
+        """Return the payload."""
+        return message.data()
+
+
+class Arrivals:
+    """The entries between the connection and the queue.
+
+    What takes long to decompress a thread does, and an unknown version of the schema is asked for;
+    what comes behind it waits, so that the order is kept.
+
+    Args:
+        consumer: Whose entries they are.
+        cluster: Where time comes from, and versions of the schema.
+        topic: Its full name.
+        options: The schema, and the bounds of chunks.
+    """
+
+    def __init__(
+        self, consumer: Arriving, cluster: PulsarClient, topic: str, options: ConsumerOptions
+    ) -> None:
+        self._consumer = consumer
+        schema = options.schema
+        self._source = EntrySource(
+            topic,
+            schema or PlainBytes(),
+            takes_encrypted=options.crypto_failure_action is ConsumerCryptoFailureAction.CONSUME,
+        )
+        self._versions = schema.writer_schemas(cluster, topic) if schema is not None else None
+        self._assembly = ChunkAssembly(
+            cluster.clock,
+            self._chunks_dropped,
+            options.max_pending_chunked_message,
+            acknowledges_oldest=options.auto_ack_oldest_chunked_message_on_queue_full,
+            expiry_seconds=options.expire_incomplete_chunks_seconds,
+        )
+        self._chunk_bytes = 0
+        self._line: deque[tuple[Entry, int, int]] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are not in the queue yet."""
+        return sum(messages for _, messages, _ in self._line)
+
+    @property
+    def incomplete(self) -> int:
+        """Chunked messages of which not all has come."""
+        return len(self._assembly)
+
+    def read(self, message: pb.CommandMessage, frame: Frame, *, dropped: bool) -> None:
+        """Take an entry from a connection.
+
+        Args:
+            message: The command.
+            frame: Its frame.
+            dropped: Whether to count it only: it comes again, or is not wanted.
+        """
+        try:
+            entry = read_entry(message, frame, self._source)
+        except BrokenEntryError as error:
+            self._consumer.count_arrived(1, 0)
+            self._consumer.acknowledge_broken(_place(message), error)
+            self._consumer.count_freed(1, 0)
+            return
+        messages = _messages(entry, message)
+        if dropped:
+            self._consumer.count_arrived(messages, 0)
+            self._consumer.count_freed(messages, 0)
+        elif entry.is_chunk:
+            self._add_chunk(entry, message)
+        else:
+            size_bytes = _held_bytes(entry)
+            self._consumer.count_arrived(messages, size_bytes)
+            self._admit(entry, messages, size_bytes)
+
+    def _add_chunk(self, entry: Entry, message: pb.CommandMessage) -> None:
+        size_bytes = len(entry.payload)
+        self._consumer.count_arrived(1, size_bytes)
+        self._chunk_bytes += size_bytes
+        try:
+            whole = self._assembly.add(entry)
+        except BrokenEntryError as error:
+            self._consumer.acknowledge_broken(_place(message), error)
+            whole = None
+        if whole is None:
+            self._consumer.count_freed(1, 0)
+            self._free_chunks()
+            return
+        counted = self._chunk_bytes - self._assembly.pending_bytes
+        self._chunk_bytes -= counted
+        more = max(0, _held_bytes(whole) - counted)
+        if more:
+            self._consumer.count_arrived(0, more)
+        self._admit(whole, 1, counted + more)
+
+    def _chunks_dropped(self, ids: Sequence[MessageId], acknowledge: bool) -> None:
+        self._free_chunks()
+        self._consumer.chunks_dropped(ids, acknowledge=acknowledge)
+
+    def _free_chunks(self) -> None:
+        freed = self._chunk_bytes - self._assembly.pending_bytes
+        self._chunk_bytes -= freed
+        if freed:
+            self._consumer.count_freed(0, freed)
+
+    def _admit(self, entry: Entry, messages: int, size_bytes: int) -> None:
+        if not self._line and not _takes_long(entry) and self._is_known(entry):
+            self._consumer.entry_arrived(entry, messages, size_bytes)
+            return
+        self._line.append((entry, messages, size_bytes))
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._make_ready())
+
+    def _is_known(self, entry: Entry) -> bool:
+        return self._versions is None or self._versions.known(entry.head)
+
+    async def _make_ready(self) -> None:
+        line = self._line
+        try:
+            while line:
+                entry, messages, size_bytes = line[0]
+                if _takes_long(entry):
+                    await self._uncompress_in_thread(entry)
+                if self._versions is not None:
+                    await self._versions.learn(entry.head)
+                line.popleft()
+                self._consumer.entry_arrived(entry, messages, size_bytes)
+        finally:
+            if self._line is line:
+                self._task = None
+
+    async def _uncompress_in_thread(self, entry: Entry) -> None:
+        with suppress(BrokenEntryError):  # Taking it fails in the same way, where it is counted.
+            await asyncio.get_running_loop().run_in_executor(None, entry.uncompress)
+
+    def clear(self) -> None:
+        """Drop everything that is not in the queue: it comes again."""
+        line, self._line = self._line, deque()
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        for _, messages, size_bytes in line:
+            self._consumer.count_freed(messages, size_bytes)
+        self._assembly.clear()
+        self._free_chunks()
+
+
+def _place(message: pb.CommandMessage) -> Place:
+    return message.message_id.ledgerId, message.message_id.entryId
+
+
+def _messages(entry: Entry, message: pb.CommandMessage) -> int:
+    """Return the permits that an entry took: its messages that were not acknowledged before."""
+    size = entry.head.batch_size
+    if not size or not message.ack_set:
+        return max(1, size)
+    bits = b"".join((word % 2**64).to_bytes(8, "little") for word in message.ack_set)
+    return (int.from_bytes(bits, "little") & ((1 << size) - 1)).bit_count()
+
+
+def _held_bytes(entry: Entry) -> int:
+    return max(len(entry.payload), min(entry.uncompressed_bytes, MAX_UNCOMPRESSED_BYTES))
+
+
+def _takes_long(entry: Entry) -> bool:
+    return decompressing_takes_long(entry.head.metadata.compression, entry.uncompressed_bytes)

@@ -1,0 +1,219 @@
+"""The messages of a consumer's topics, and those who wait for one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.clock import deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from client.consumers.policies import ConsumerBatchReceivePolicy
+    from client.exceptions import PulsarException
+    from client.messages.message import Message
+    from limiter.clock import Clock
+
+
+class Source(Protocol):
+    """One topic's messages that arrived and were not taken."""
+
+    def take(self) -> Message | None:
+        """Return the first message, which is here no more; None if there is none."""
+
+    def found_nothing(self) -> None:
+        """Learn that the program asks for a message and none is there."""
+
+    @property
+    def more_may_come(self) -> bool:
+        """Whether the broker may send a message now."""
+
+
+class Inbox:
+    """Merges the messages of topics, one of each in turn, and wakes those who wait.
+
+    A message leaves its topic's queue in the turn of the loop in which the program gets it. So who
+    is cancelled while it waits takes no message with it.
+
+    Args:
+        clock: Where time comes from.
+
+    Attributes:
+        queued: Messages in the queues of all topics.
+        queued_bytes: Their bytes.
+        ended: Why no message will come any more.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ready: deque[Source] = deque()
+        self._sources: dict[Source, None] = {}
+        self._waiters: dict[asyncio.Future[None], None] = {}
+        self._batch_waiters: dict[asyncio.Future[None], None] = {}
+        self.queued = 0
+        self.queued_bytes = 0
+        self.ended: PulsarException | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a message."""
+        return len(self._waiters) + len(self._batch_waiters)
+
+    def add(self, source: Source) -> None:
+        """Merge one more topic's messages."""
+        self._sources[source] = None
+
+    def remove(self, source: Source) -> None:
+        """Leave a topic out; its queue is empty."""
+        self._sources.pop(source, None)
+        if source in self._ready:
+            self._ready.remove(source)
+
+    def arrived(self, source: Source, messages: int, size_bytes: int, *, first: bool) -> None:
+        """Count messages that arrived, and wake as many who wait.
+
+        Args:
+            source: Their topic.
+            messages: How many.
+            size_bytes: Bytes of all.
+            first: Whether the topic had none before.
+        """
+        self.queued += messages
+        self.queued_bytes += size_bytes
+        if first:
+            self._ready.append(source)
+        if self._waiters:
+            _wake(self._waiters, messages)
+        if self._batch_waiters:
+            _wake(self._batch_waiters)
+
+    def left(self, messages: int, size_bytes: int) -> None:
+        """Count messages that left their queue, taken or dropped."""
+        self.queued -= messages
+        self.queued_bytes -= size_bytes
+
+    def end(self, reason: PulsarException | None) -> None:
+        """Raise an error in all who wait, and will: no message comes any more.
+
+        Args:
+            reason: Why; None: messages come again.
+        """
+        self.ended = reason
+        if reason is not None:
+            _wake(self._waiters)
+            _wake(self._batch_waiters)
+
+    def take(self) -> Message | None:
+        """Return a message of the topic whose turn it is; None if there is none."""
+        ready = self._ready
+        while ready:
+            source = ready[0]
+            message = source.take()
+            if message is None:
+                ready.popleft()
+                continue
+            if len(ready) > 1:
+                ready.rotate(-1)
+            return message
+        return None
+
+    async def receive(self) -> Message:
+        """Return the next message, when there is one.
+
+        Raises:
+            PulsarException: There will be none.
+        """
+        while (message := self.take()) is None:
+            await self._something()
+        return message
+
+    async def _something(self) -> None:
+        """Wait until something arrived. Who is woken and then cancelled wakes another."""
+        if self.ended is not None:
+            raise self.ended
+        self.tell_sources()
+        if self.queued:
+            return  # It came at once.
+        waiters = self._waiters
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiters[waiter] = None
+        try:
+            await waiter
+        except BaseException:
+            del waiters[waiter]
+            if waiter.done() and not waiter.cancelled() and self.queued:
+                _wake(waiters, 1)
+            raise
+        del waiters[waiter]
+
+    def tell_sources(self) -> None:
+        """Tell the topics that the program asks for a message, and none is there."""
+        for source in tuple(self._sources):
+            source.found_nothing()
+
+    async def receive_batch(self, policy: ConsumerBatchReceivePolicy, most: int) -> list[Message]:
+        """Return as many messages as the policy says, or those that came until its time was up.
+
+        Args:
+            policy: When there are enough.
+            most: Messages that may be queued at all: waiting for more would be in vain.
+
+        Raises:
+            PulsarException: There will be none.
+        """
+        number = policy.max_num_message if policy.max_num_message > 0 else most
+        number = max(1, min(number, most))
+        seconds = policy.timeout_ms / 1_000 if policy.timeout_ms > 0 else None
+        if not self._enough(number, policy):
+            try:
+                async with deadline(self._clock, seconds):
+                    await self._more(number, policy)
+            except TimeoutError:
+                pass
+        return self._take_batch(number, policy.max_num_bytes)
+
+    async def _more(self, number: int, policy: ConsumerBatchReceivePolicy) -> None:
+        while not self._enough(number, policy):
+            if self.ended is not None and not self.queued:
+                raise self.ended
+            if self.ended is not None:
+                return
+            self.tell_sources()
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._batch_waiters[waiter] = None
+            try:
+                await waiter
+            finally:
+                del self._batch_waiters[waiter]
+
+    def _enough(self, number: int, policy: ConsumerBatchReceivePolicy) -> bool:
+        if self.queued >= number or 0 < policy.max_num_bytes <= self.queued_bytes:
+            return True
+        # Who waits without end takes what there is, rather than wait for what cannot come.
+        return (
+            policy.timeout_ms <= 0
+            and self.queued > 0
+            and not any(source.more_may_come for source in self._sources)
+        )
+
+    def _take_batch(self, number: int, most_bytes: int) -> list[Message]:
+        batch: list[Message] = []
+        size_bytes = 0
+        while len(batch) < number and (message := self.take()) is not None:
+            batch.append(message)
+            size_bytes += message.size_bytes
+            if 0 < most_bytes <= size_bytes:
+                break
+        return batch
+
+
+def _wake(waiters: Iterable[asyncio.Future[None]], count: int | None = None) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+            if count is not None:
+                count -= 1
+                if count <= 0:
+                    return

@@ -1,0 +1,72 @@
+"""Calls a program's function with each message."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import TYPE_CHECKING
+
+from client.exceptions import PulsarException
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from client.messages.message import Message
+
+logger = logging.getLogger(__name__)
+
+
+class Listening:
+    """Calls a function with one message after another, until there will be none.
+
+    What the function raises is logged, and the message is left to the ack timeout.
+
+    Args:
+        listener: Called with the owner and a message; what it returns is awaited if it can be.
+        owner: The consumer or reader.
+        next_message: Returns the next message.
+    """
+
+    def __init__(
+        self,
+        listener: Callable[..., object],
+        owner: object,
+        next_message: Callable[[], Awaitable[Message]],
+    ) -> None:
+        self._listener = listener
+        self._owner = owner
+        self._next_message = next_message
+        self._allowed = asyncio.Event()
+        self._allowed.set()
+        self._task = asyncio.get_running_loop().create_task(self._listen())
+
+    async def _listen(self) -> None:
+        while True:
+            await self._allowed.wait()
+            try:
+                message = await self._next_message()
+            except PulsarException as error:
+                logger.info("a listener gets no more messages: %s", error)
+                return
+            await self._allowed.wait()
+            try:
+                result = self._listener(self._owner, message)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                logger.exception("a message listener failed on %s", message.message_id())
+
+    def pause(self) -> None:
+        """Call it no more, until ``resume``."""
+        self._allowed.clear()
+
+    def resume(self) -> None:
+        """Call it again."""
+        self._allowed.set()
+
+    async def close(self) -> None:
+        """End the function's call too, unless it is the one that closes."""
+        if self._task is not asyncio.current_task():
+            self._task.cancel()
+            await asyncio.wait([self._task])

@@ -1,0 +1,139 @@
+"""The entries of one topic that arrived, and are taken message by message."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from client.messages.errors import BrokenEntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from client.consumers.acknowledging.due_times import Place
+    from client.messages.entry import Entry
+    from client.messages.message import EntryHead, Message
+
+
+class Taken(NamedTuple):
+    """A message that left the queue.
+
+    Attributes:
+        message: The message.
+        messages: How many are counted no more; above 1, some of its entry were no messages.
+        size_bytes: Bytes that are counted no more.
+    """
+
+    message: Message
+    messages: int
+    size_bytes: int
+
+
+class Receiving(Protocol):
+    """The consumer's part."""
+
+    def wanted(self, head: EntryHead, messages: list[Message]) -> list[Message]:
+        """Return those messages of an entry that the program is to get."""
+
+    def gone(self, messages: int, size_bytes: int) -> None:
+        """Learn of messages that left the queue and that nobody gets."""
+
+    def broken(self, head: EntryHead, error: BrokenEntryError) -> None:
+        """Learn that an entry cannot be read (any further)."""
+
+
+class _Queued:
+    """An entry, with what of it is still counted."""
+
+    __slots__ = ("entry", "messages", "size_bytes")
+
+    def __init__(self, entry: Entry, messages: int, size_bytes: int) -> None:
+        self.entry = entry
+        self.messages = messages
+        self.size_bytes = size_bytes
+
+    @property
+    def place(self) -> Place:
+        return self.entry.head.ledger_id, self.entry.head.entry_id
+
+
+class Received:
+    """A queue of entries that gives messages, a thousand of a batch read at a time.
+
+    Args:
+        consumer: Whose queue it is.
+
+    Attributes:
+        queued: Messages in it.
+        queued_bytes: Their bytes.
+    """
+
+    def __init__(self, consumer: Receiving) -> None:
+        self._consumer = consumer
+        self._entries: deque[_Queued] = deque()
+        self._messages: deque[Message] = deque()
+        self.queued = 0
+        self.queued_bytes = 0
+
+    def append(self, entry: Entry, messages: int, size_bytes: int) -> None:
+        """Take an entry of so many messages."""
+        self._entries.append(_Queued(entry, messages, size_bytes))
+        self.queued += messages
+        self.queued_bytes += size_bytes
+
+    def pop(self) -> Taken | None:
+        """Return the first message, which is here no more."""
+        while not self._messages:
+            if not self._entries:
+                return None
+            self._read_first()
+        message = self._messages.popleft()
+        first = self._entries[0]
+        if self._messages or first.entry.left:
+            messages, size_bytes = 1, min(message.size_bytes, first.size_bytes)
+            first.messages -= 1
+            first.size_bytes -= size_bytes
+        else:
+            messages, size_bytes = first.messages, first.size_bytes
+            self._entries.popleft()
+        self.queued -= messages
+        self.queued_bytes -= size_bytes
+        return Taken(message, messages, size_bytes)
+
+    def _read_first(self) -> None:
+        first = self._entries[0]
+        try:
+            found = first.entry.take()
+        except BrokenEntryError as error:
+            self._consumer.broken(first.entry.head, error)
+            self._drop_first()
+            return
+        self._messages.extend(self._consumer.wanted(first.entry.head, found))
+        if not self._messages and not first.entry.left:
+            self._drop_first()
+
+    def _drop_first(self) -> None:
+        first = self._entries.popleft()
+        self._gone(first.messages, first.size_bytes)
+
+    def _gone(self, messages: int, size_bytes: int) -> None:
+        self.queued -= messages
+        self.queued_bytes -= size_bytes
+        self._consumer.gone(messages, size_bytes)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._entries.clear()
+        self._messages.clear()
+        self._gone(self.queued, self.queued_bytes)
+
+    def drop(self, places: Container[Place]) -> None:
+        """Drop the entries at these places: they come again."""
+        if not self._entries:
+            return
+        if self._entries[0].place in places:
+            self._messages.clear()
+        gone = [one for one in self._entries if one.place in places]
+        if gone:
+            self._entries = deque(one for one in self._entries if one.place not in places)
+            self._gone(sum(one.messages for one in gone), sum(one.size_bytes for one in gone))

@@ -1,0 +1,1 @@
+"""Topic discovery: schedules of several families, consumers of patterns, watches."""

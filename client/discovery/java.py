@@ -1,0 +1,167 @@
+"""The schedules of the Java client, version 4.2: beside a watch, and where there are none."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+import proto.PulsarApi_pb2 as pb
+from client.discovery.actions import ListTopics, LookUpPattern, OpenWatch, Unanswered
+from client.discovery.periodic import PeriodicSchedule
+from limiter.backoff import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from client.discovery.actions import Action, Failure
+    from client.discovery.schedule import DiscoveryOptions
+    from limiter.clock import Clock
+
+_MOST_WATCH_SECONDS = 60.0
+_FINAL_FOR_WATCHES = frozenset(
+    {
+        pb.AuthorizationError,
+        pb.InvalidTopicName,
+        pb.NotAllowedError,
+        pb.ConsumerBusy,
+        pb.IncompatibleSchema,
+        pb.TopicNotFound,
+    }
+)
+
+
+class JavaPollSchedule(PeriodicSchedule):
+    """Polls with pattern, properties and the hash of the list it has.
+
+    The pattern is looked up once, as for a watch.
+    """
+
+    family: ClassVar[str] = "java-poll"
+
+    def _question(self) -> ListTopics:
+        options = self._options
+        return ListTopics(options.pattern, self.topics_hash, options.properties)
+
+    def subscribed(self) -> None:
+        """See DiscoverySchedule."""
+        super().subscribed()
+        if self._options.persistent and not self._closed:
+            self._perform(LookUpPattern(self._options.pattern))
+
+
+class _Watch(Enum):
+    """A stage of the watch."""
+
+    NONE = "given up, or not wanted yet"
+    WANTED = "asked for, or to be asked for again"
+    OPEN = "open"
+
+
+class JavaWatchSchedule(JavaPollSchedule):
+    """Watches, and polls as if it did not.
+
+    The watch is asked for when the first topics are subscribed to, and again, each time twice as
+    late, for the operation timeout. Polls begin a period behind its outcome. A lost watch is asked
+    for again after 0.1 s and for ever. Where the broker offers it, an open watch is asked for its
+    list instead of a poll, and at once when an update's hash does not fit; if it refuses, a poll
+    follows at once. Where the broker does not offer that, the next poll finds what is missing.
+    """
+
+    family: ClassVar[str] = "java-watch"
+
+    def __init__(
+        self,
+        options: DiscoveryOptions,
+        clock: Clock,
+        random: Callable[[], float],
+        perform: Callable[[Action], None],
+    ) -> None:
+        super().__init__(options, clock, random, perform)
+        self._backoff = Backoff(0.1, _MOST_WATCH_SECONDS, random)
+        self._watch = _Watch.NONE
+        self._reconciles = self._reconciling = self._was_open = False
+        self._give_up_at = 0.0
+
+    @property
+    def _watching(self) -> bool:
+        return self._watch is _Watch.OPEN
+
+    def connected(self, *, watches: bool, reconciles: bool = False) -> None:
+        """See DiscoverySchedule."""
+        self._reconciles = reconciles
+
+    def subscribed(self) -> None:
+        """See DiscoverySchedule."""
+        if self._closed:
+            return
+        if not self._options.persistent:
+            self._poll_in(self._options.period_seconds)
+            return
+        self._give_up_at = self._clock.now() + self._options.operation_timeout_seconds
+        self._open_watch()
+
+    def _open_watch(self) -> None:
+        self._watch = _Watch.WANTED
+        self._perform(OpenWatch(self._options.pattern, self.topics_hash))
+
+    def _poll_due(self) -> None:
+        self._poll_timer = None
+        if not self._reconcile():
+            self._list()
+
+    def _reconcile(self) -> bool:
+        """Ask the open watch for its list; false if it cannot be asked."""
+        if not (self._reconciles and self._watching):
+            return False
+        if not self._reconciling:
+            self._reconciling = True
+            self._cancel_poll()
+            self._perform(OpenWatch(self._options.pattern, self.topics_hash, again=True))
+        return True
+
+    def watch_opened(self, topics_hash: str) -> None:
+        """See DiscoverySchedule."""
+        self.topics_hash = topics_hash
+        begins = not self._was_open or self._reconciling
+        self._watch, self._was_open, self._reconciling = _Watch.OPEN, True, False
+        self._backoff.reset()
+        if begins and not self._closed:
+            self._poll_in(self._options.period_seconds)
+
+    def watch_failed(self, failure: Failure) -> None:
+        """See DiscoverySchedule."""
+        if self._closed:
+            return
+        if self._reconciling:
+            self._reconciling = False
+            if failure is not Unanswered.DISCONNECTED:
+                self._list()
+            else:
+                self._poll_in(self._options.period_seconds)
+        elif self._watch is _Watch.WANTED:
+            self._ask_again_or_not(failure)
+
+    def _ask_again_or_not(self, failure: Failure) -> None:
+        late = not self._was_open and self._clock.now() >= self._give_up_at
+        if failure in _FINAL_FOR_WATCHES or late:
+            self._watch = _Watch.NONE
+            if not self._was_open:
+                self._poll_in(self._options.period_seconds)
+        else:
+            self._watch_in(self._backoff.next())
+
+    def connection_lost(self) -> None:
+        """See DiscoverySchedule."""
+        if self._closed:
+            return
+        if self._reconciling:
+            self.watch_failed(Unanswered.DISCONNECTED)
+        if self._watch is _Watch.OPEN:
+            self._watch = _Watch.WANTED
+            self._watch_in(self._backoff.next())
+
+    def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
+        """See DiscoverySchedule."""
+        self.topics_hash = topics_hash
+        if not (fits or self._closed):
+            self._reconcile()

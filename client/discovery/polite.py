@@ -1,0 +1,171 @@
+"""The schedule this client uses by itself: a restart does not become a storm."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar
+
+import proto.PulsarApi_pb2 as pb
+from client.discovery.actions import GiveUp, ListTopics, OpenWatch
+from client.discovery.backoff import FullJitter
+from client.discovery.schedule import DiscoverySchedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from client.discovery.actions import Action, Failure
+    from client.discovery.schedule import DiscoveryOptions
+    from limiter.clock import Clock
+
+SHORTEST_SECONDS = 0.1
+"""Nobody asks again sooner than this behind a failure."""
+FIRST_SECONDS = 0.5
+"""The first window of chance behind a refused first listing; doubles."""
+MOST_FIRST_SECONDS = 10.0
+"""The longest window while a program waits for its subscription."""
+MOST_PERIODS = 5
+"""The longest window behind refused polls and watches, in periods; how rarely is polled beside an
+open watch."""
+RECHECK_SECONDS = 5.0
+"""Behind an update whose hash does not fit, topics are listed within this time: all who watch the
+same set may have been told the same."""
+WATCH_SECONDS = 10.0
+"""A watch is asked for within this time of a connection, or of the first listing."""
+_FINAL = frozenset(
+    {
+        pb.AuthenticationError,
+        pb.AuthorizationError,
+        pb.InvalidTopicName,
+        pb.NotAllowedError,
+        pb.UnsupportedVersionError,
+    }
+)
+"""Refusals that asking again will not change."""
+
+
+class _Watch(Enum):
+    """A stage of the watch."""
+
+    NONE = "not asked for"
+    ASKED = "asked for"
+    OPEN = "open"
+
+
+class PoliteSchedule(DiscoverySchedule):
+    """Asks as rarely and as evenly spread as finding topics within a period allows.
+
+    The first listing is asked for at once, since a program waits for it, and is tried again for
+    the operation timeout: each time later, at a moment chosen at random from the whole window.
+    From then on the broker applies the pattern and compares the hash: an unchanged list is an
+    answer without names. Polls begin at a random moment of the first period and each is a tenth
+    early or late. Where the broker offers a watch that can tell all, there is one, and every
+    fifth poll. Behind a lost connection nothing is asked at once: the poll comes at a random moment
+    of a period, the watch of ten seconds, since thousands lost theirs in the same moment.
+    """
+
+    family: ClassVar[str] = "polite"
+
+    def __init__(
+        self,
+        options: DiscoveryOptions,
+        clock: Clock,
+        random: Callable[[], float],
+        perform: Callable[[Action], None],
+    ) -> None:
+        super().__init__(options, clock, random, perform)
+        most = MOST_PERIODS * options.period_seconds
+        self._first_backoff = FullJitter(
+            SHORTEST_SECONDS, FIRST_SECONDS, MOST_FIRST_SECONDS, random
+        )
+        self._poll_backoff = FullJitter(SHORTEST_SECONDS, options.period_seconds, most, random)
+        self._watch_backoff = FullJitter(SHORTEST_SECONDS, options.period_seconds, most, random)
+        self._watch = _Watch.NONE
+        self._watches = False
+        self._give_up_at = clock.now() + options.operation_timeout_seconds
+
+    @property
+    def _watching(self) -> bool:
+        return self._watch is not _Watch.NONE
+
+    def _question(self) -> ListTopics:
+        options = self._options
+        return ListTopics(options.pattern, self.topics_hash, options.properties)
+
+    # -- listings -----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """See DiscoverySchedule."""
+        self._give_up_at = self._clock.now() + self._options.operation_timeout_seconds
+        super().start()
+
+    def _first_listed(self) -> None:
+        self._poll_in(self._options.period_seconds * (0.5 + self._random()))
+        self._watch_soon()
+
+    def _poll_listed(self) -> None:
+        self._poll_backoff.reset()
+        self._next_poll()
+
+    def _next_poll(self) -> None:
+        periods = MOST_PERIODS if self._watch is _Watch.OPEN else 1
+        self._poll_in(periods * self._options.period_seconds * (0.9 + 0.2 * self._random()))
+
+    def _failed(self, failure: Failure) -> None:
+        if self.topics_hash is not None:
+            self._poll_in(self._poll_backoff.next())
+            return
+        delay = self._first_backoff.next()
+        if failure in _FINAL or self._clock.now() + delay >= self._give_up_at:
+            self._perform(GiveUp(failure))
+        else:
+            self._poll_in(delay)
+
+    # -- connection and watch -----------------------------------------------------------------
+
+    def connected(self, *, watches: bool, reconciles: bool = False) -> None:
+        """See DiscoverySchedule."""
+        self._watches = (
+            watches and self._options.persistent and not self._options.properties
+        )  # a watch sends none
+        if self.topics_hash is not None and not self._closed:
+            self._watch_soon()
+
+    def connection_lost(self) -> None:
+        """See DiscoverySchedule."""
+        self._cancel_watch_timer()
+        self._watch, self._watches = _Watch.NONE, False
+        if self.topics_hash is not None and not (self._closed or self._asking):
+            self._poll_within(self._options.period_seconds * self._random())
+
+    def _watch_soon(self) -> None:
+        if self._watches and self._watch is _Watch.NONE and self._watch_timer is None:
+            spread = min(self._options.period_seconds, WATCH_SECONDS)
+            self._watch_in(spread * self._random())
+
+    def _open_watch(self) -> None:
+        if self._watches and self._watch is _Watch.NONE:
+            self._watch = _Watch.ASKED
+            self._perform(OpenWatch(self._options.pattern, self.topics_hash))
+
+    def watch_opened(self, topics_hash: str) -> None:
+        """See DiscoverySchedule."""
+        self.topics_hash = topics_hash
+        if self._watch is _Watch.ASKED and not self._closed:
+            self._watch = _Watch.OPEN
+            self._watch_backoff.reset()
+            if not self._asking:
+                self._next_poll()
+
+    def watch_failed(self, failure: Failure) -> None:
+        """See DiscoverySchedule."""
+        self._watch = _Watch.NONE
+        if failure in _FINAL:
+            self._watches = False  # until the next connection
+        elif self._watches and not self._closed:
+            self._watch_in(self._watch_backoff.next())
+
+    def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
+        """See DiscoverySchedule."""
+        self.topics_hash = topics_hash
+        if not (fits or self._closed or self._asking):
+            self._poll_within(SHORTEST_SECONDS + RECHECK_SECONDS * self._random())

@@ -1,0 +1,104 @@
+"""Gathers messages that are sent in one entry."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.messages.outgoing import OutgoingEntry, compressed, copy_keys
+from proto.parsing.varint import encode_varint
+
+if TYPE_CHECKING:
+    from client.messages.outgoing import OutgoingMessage, SendingProducer
+
+_LENGTH = struct.Struct(">I")
+
+
+class BatchBuilder:
+    """The messages of one batch to be.
+
+    Attributes:
+        message_count: How many there are.
+        size_bytes: Their bytes in the batch, before it is compressed.
+    """
+
+    __slots__ = ("_first", "_last_sequence_id", "_parts", "message_count", "size_bytes")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._first: OutgoingMessage | None = None
+        self._last_sequence_id = 0
+        self.message_count = 0
+        self.size_bytes = 0
+
+    def add(self, message: OutgoingMessage) -> None:
+        """Take a message that fits a batch."""
+        payload = message.payload
+        if (
+            payload is None
+            or message.properties
+            or message.partition_key is not None
+            or message.ordering_key is not None
+            or message.event_timestamp is not None
+        ):
+            head = _single_metadata(message).SerializeToString()
+            payload = payload or b""
+        else:
+            # What a message mostly is: its size and number.
+            head = b"\x18%b\x40%b" % (
+                encode_varint(len(payload)),
+                encode_varint(message.sequence_id),
+            )
+        framed = _LENGTH.pack(len(head)) + head
+        self._parts += (framed, payload)
+        self.size_bytes += len(framed) + len(payload)
+        self.message_count += 1
+        self._last_sequence_id = message.sequence_id
+        if self._first is None:
+            self._first = message
+
+    def build(self, producer: SendingProducer, publish_time: int) -> OutgoingEntry:
+        """Return the entry of all messages, of which there is one at least.
+
+        See ``compression.compressing_takes_long``.
+        """
+        first = self._first
+        if first is None:
+            raise ValueError("a batch without messages cannot be sent: add one first")
+        metadata = pb.MessageMetadata(
+            producer_name=producer.producer_name,
+            sequence_id=first.sequence_id,
+            publish_time=publish_time,
+            num_messages_in_batch=self.message_count,
+        )
+        # By these a broker chooses consumers, whatever the others' keys are.
+        copy_keys(first, metadata)
+        if self.message_count > 1:
+            metadata.highest_sequence_id = self._last_sequence_id
+        if producer.schema_version:
+            metadata.schema_version = producer.schema_version
+        payload = compressed(b"".join(self._parts), metadata, producer.compression)
+        return OutgoingEntry(
+            metadata.SerializeToString(),
+            payload,
+            first.sequence_id,
+            self._last_sequence_id,
+            self.message_count,
+        )
+
+
+def _single_metadata(message: OutgoingMessage) -> pb.SingleMessageMetadata:
+    payload = message.payload
+    single = pb.SingleMessageMetadata(
+        payload_size=len(payload or b""), sequence_id=message.sequence_id
+    )
+    if message.properties:
+        for key, value in message.properties.items():
+            single.properties.add(key=key, value=value)
+    copy_keys(message, single)
+    if message.event_timestamp is not None:
+        single.event_time = message.event_timestamp
+    if payload is None:
+        single.null_value = True
+    return single

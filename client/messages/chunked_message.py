@@ -1,0 +1,72 @@
+"""A message that is sent in several entries, because it is larger than the broker takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from client.exceptions import MessageTooBig
+from client.messages.outgoing import OutgoingEntry, compressed, metadata_of
+
+if TYPE_CHECKING:
+    from client.messages.outgoing import OutgoingMessage, SendingProducer
+
+_CHUNK_ID_BYTES = 12
+"""Bytes that a chunk's number adds to its metadata at most."""
+
+
+class ChunkedMessage:
+    """A message, compressed, and cut as late as possible into entries that the broker takes.
+
+    One that fits is sent as any other. See ``compression.compressing_takes_long``.
+
+    Args:
+        message: The message.
+        producer: Its producer.
+        publish_time: In ms since 1970.
+        max_message_bytes: Bytes that a broker takes in an entry: metadata and payload.
+
+    Attributes:
+        chunk_count: Entries that it is sent in.
+
+    Raises:
+        MessageTooBig: Its metadata alone is larger than the broker takes.
+    """
+
+    __slots__ = ("_chunk_bytes", "_metadata", "_payload", "chunk_count")
+
+    def __init__(
+        self,
+        message: OutgoingMessage,
+        producer: SendingProducer,
+        publish_time: int,
+        max_message_bytes: int,
+    ) -> None:
+        metadata = metadata_of(message, producer, publish_time)
+        payload = compressed(message.payload or b"", metadata, producer.compression)
+        self._metadata = metadata
+        self._payload = payload
+        self._chunk_bytes = max_message_bytes
+        self.chunk_count = 1
+        if len(payload) > max_message_bytes:
+            metadata.uuid = f"{producer.producer_name}-{message.sequence_id}"
+            metadata.total_chunk_msg_size = len(payload)
+            metadata.num_chunks_from_msg = len(payload)
+            room = max_message_bytes - metadata.ByteSize() - _CHUNK_ID_BYTES
+            if room < 1:
+                raise MessageTooBig(
+                    f"the properties and keys of a message leave no room for it in the "
+                    f"{max_message_bytes} bytes that the broker takes: make them shorter"
+                )
+            self._chunk_bytes = room
+            self.chunk_count = -(-len(payload) // room)
+            metadata.num_chunks_from_msg = self.chunk_count
+
+    def entry(self, chunk_id: int) -> OutgoingEntry:
+        """Return one of the entries; ``chunk_id`` counts from 0."""
+        number, is_chunk = self._metadata.sequence_id, self.chunk_count > 1
+        if is_chunk:
+            self._metadata.chunk_id = chunk_id
+        start = chunk_id * self._chunk_bytes
+        part = self._payload[start : start + self._chunk_bytes]
+        metadata = self._metadata.SerializeToString()
+        return OutgoingEntry(metadata, part, number, number, is_chunk=is_chunk)

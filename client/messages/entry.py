@@ -1,0 +1,288 @@
+"""Reads the entries that a broker sends: one message each, a batch of them, or a chunk of one."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import google_crc32c
+from google.protobuf.message import DecodeError
+
+import proto.PulsarApi_pb2 as pb
+from client.messages.compression import decompress
+from client.messages.errors import BrokenEntryError
+from client.messages.message import EntryHead, Message
+from proto.errors import RemoteProtocolError
+from proto.frames import command_size_in
+from proto.parsing.broken_text import mended
+from proto.parsing.unparsed import fields
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
+    from client.messages.message import Decoding
+    from proto.frames import Frame
+
+MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
+"""Bytes that an entry may become when it is decompressed."""
+MOST_AT_ONCE = 1_000
+"""Messages of a batch that are read in a few milliseconds."""
+MOST_BYTES_AT_ONCE = 1_048_576
+"""Bytes of a batch that are read in a few milliseconds, even if they are metadata alone."""
+MENDED_BYTES = 128
+"""So many usual bytes take as long as one of metadata with a broken text."""
+MOST_MENDED_BYTES = 16_384
+"""Metadata with a broken text is mended up to this size."""
+LARGE_METADATA_BYTES = 131_072
+"""The fields of larger metadata are counted before they are read."""
+MOST_FIELDS = 4_000
+"""Fields of large metadata: each takes ten times its memory once it is read."""
+
+_SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
+_LENGTH = struct.Struct(">I")
+_BROKER_METADATA_MAGIC = b"\x0e\x02"
+_CHECKSUM_MAGIC = b"\x0e\x01"
+_MAGIC_BYTES = 2
+_HEADER_BYTES = _MAGIC_BYTES + _LENGTH.size
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySource:
+    """The topic's consumer that entries come to.
+
+    Attributes:
+        topic_name: Full name of the topic, or of the partition.
+        schema: Reads the values.
+        max_uncompressed_bytes: Bytes that an entry may become when it is decompressed.
+        takes_encrypted: Whether encrypted entries are delivered as they are; else they are
+            broken ones.
+    """
+
+    topic_name: str
+    schema: Decoding
+    max_uncompressed_bytes: int = MAX_UNCOMPRESSED_BYTES
+    takes_encrypted: bool = False
+
+
+class Entry:
+    """An entry whose messages are taken out of it, at once or step by step.
+
+    Attributes:
+        head: What its messages share.
+        payload: The rest, as it came.
+        is_chunk: Whether it is a part of a message: see ChunkAssembly.
+    """
+
+    __slots__ = (
+        "_at",
+        "_compression",
+        "_left_bits",
+        "_max_uncompressed_bytes",
+        "_next_index",
+        "_uncompressed",
+        "_uncompressed_size",
+        "head",
+        "is_chunk",
+        "payload",
+    )
+
+    def __init__(
+        self, head: EntryHead, payload: bytes, left_bits: bytes | None, source: EntrySource
+    ) -> None:
+        metadata = head.metadata
+        self.head = head
+        self.payload = payload
+        is_encrypted = bool(metadata.encryption_keys)
+        self.is_chunk = metadata.num_chunks_from_msg > 1 and not is_encrypted
+        self._compression = pb.NONE if is_encrypted else metadata.compression
+        self._uncompressed_size = metadata.uncompressed_size
+        self._max_uncompressed_bytes = source.max_uncompressed_bytes
+        self._left_bits = left_bits
+        self._uncompressed: bytes | None = None
+        self._at = 0
+        self._next_index = 0
+
+    @property
+    def uncompressed_bytes(self) -> int:
+        """Bytes that it has, or says that it will have, when it is decompressed."""
+        if self._compression:
+            return self._uncompressed_size
+        return len(self._uncompressed or self.payload)
+
+    @property
+    def left(self) -> int:
+        """Messages that were not read yet."""
+        return max(1, self.head.batch_size) - self._next_index
+
+    def uncompress(self) -> None:
+        """Decompress the payload; ``take`` does it if nobody did.
+
+        A thread should do it, where ``decompressing_takes_long``.
+
+        Raises:
+            BrokenEntryError: It is damaged.
+        """
+        if self._uncompressed is not None:
+            return
+        size, limit = self._uncompressed_size, self._max_uncompressed_bytes
+        if self._compression and size > limit:
+            raise BrokenEntryError(
+                pb.CommandAck.UncompressedSizeCorruption,
+                f"an entry announces {size} bytes: more than {limit}",
+            )
+        self._uncompressed = decompress(self._compression, self.payload, size)
+        self.payload = b""
+
+    def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
+        """Read the next messages, but those that were acknowledged, or compacted away.
+
+        Texts that are not UTF-8 are mended, as a broker mends them.
+
+        Args:
+            most: Look at so many of a batch's messages, or fewer; ``left`` tells of the rest.
+
+        Raises:
+            BrokenEntryError: It is damaged; what was taken before is right.
+        """
+        self.uncompress()
+        payload = self._uncompressed or b""
+        if self.head.batch_size == 0:
+            self._next_index = 1
+            return [Message(self.head, None, payload, -1)]
+        try:
+            messages = self._split(payload, min(self._next_index + most, self.head.batch_size))
+        except (struct.error, DecodeError):
+            raise _broken_batch(self.head) from None
+        if not self.left:
+            self._uncompressed = b""
+        return messages
+
+    def _split(self, payload: bytes, stop: int) -> list[Message]:
+        head, bits, length_at = self.head, self._left_bits, _LENGTH.unpack_from
+        parse = pb.SingleMessageMetadata.FromString
+        at, end = self._at, len(payload)
+        messages: list[Message] = []
+        most_bytes = MOST_BYTES_AT_ONCE
+        for index in range(self._next_index, stop):
+            (size,) = length_at(payload, at)
+            start = at + _LENGTH.size
+            at = start + size
+            single = payload[start:at]
+            if size > LARGE_METADATA_BYTES:
+                _check_field_count(single)
+            try:
+                parsed = parse(single)
+            except DecodeError:
+                single = _mended(single, _SINGLE)
+                parsed = parse(single)
+                most_bytes -= size * MENDED_BYTES
+            start, at = at, at + parsed.payload_size
+            if not start <= at <= end:
+                raise _broken_batch(head)
+            if not parsed.compacted_out and (bits is None or _is_left(bits, index)):
+                # Its bytes take a tenth of the memory of what was read of them.
+                messages.append(Message(head, single, payload[start:at], index))
+            most_bytes -= size + parsed.payload_size
+            if most_bytes < 0:
+                stop = index + 1
+                break
+        self._at, self._next_index = at, stop
+        return messages
+
+
+def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) -> Entry:
+    """Return the entry of a MESSAGE command, its checksum verified, its payload as it came.
+
+    Raises:
+        BrokenEntryError: It is damaged, or encrypted.
+    """
+    body = frame.body()
+    metadata, payload = _metadata_and_payload(body, _LENGTH.size + command_size_in(body))
+    head = EntryHead(metadata, command, source.topic_name, source.schema)
+    if metadata.encryption_keys:
+        if not source.takes_encrypted:
+            raise BrokenEntryError(
+                pb.CommandAck.DecryptionError, "an entry is encrypted, and this client has no keys"
+            )
+    elif metadata.HasField("num_messages_in_batch"):
+        head.batch_size = metadata.num_messages_in_batch
+        if head.batch_size < 1:
+            raise _broken_batch(head)
+    ack_set = command.ack_set
+    bits = struct.pack(f"<{len(ack_set)}q", *ack_set) if ack_set else None
+    return Entry(head, payload, bits, source)
+
+
+def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, bytes]:
+    try:
+        if body.startswith(_BROKER_METADATA_MAGIC, at):
+            (size,) = _LENGTH.unpack_from(body, at + _MAGIC_BYTES)
+            at += _HEADER_BYTES + size
+        checked = body[at:]
+        if checked.startswith(_CHECKSUM_MAGIC):
+            (announced,) = _LENGTH.unpack_from(checked, _MAGIC_BYTES)
+            checked = checked[_HEADER_BYTES:]
+            if google_crc32c.value(checked) != announced:
+                raise BrokenEntryError(
+                    pb.CommandAck.ChecksumMismatch, "an entry does not match its checksum"
+                )
+        (size,) = _LENGTH.unpack_from(checked)
+        end = _LENGTH.size + size
+        if end > len(checked):
+            raise _broken_metadata()
+        metadata = checked[_LENGTH.size : end]
+        _check_field_count(metadata)
+        try:
+            return pb.MessageMetadata.FromString(metadata), checked[end:]
+        except DecodeError:
+            metadata = _mended(metadata, pb.MessageMetadata.DESCRIPTOR)
+            return pb.MessageMetadata.FromString(metadata), checked[end:]
+    except (struct.error, DecodeError):
+        raise _broken_metadata() from None
+
+
+def _mended(metadata: bytes, kind: Descriptor) -> bytes:
+    """Return metadata with the broken parts of its texts replaced.
+
+    Raises:
+        DecodeError: It would take long.
+    """
+    if len(metadata) > MOST_MENDED_BYTES:
+        raise DecodeError
+    return mended(metadata, kind)
+
+
+def _check_field_count(metadata: bytes) -> None:
+    """Refuse large metadata that is mostly fields.
+
+    Raises:
+        DecodeError: It is, or is no protobuf.
+    """
+    if len(metadata) > LARGE_METADATA_BYTES:
+        try:
+            is_too_much = any(islice(fields(memoryview(metadata)), MOST_FIELDS, None))
+        except RemoteProtocolError:
+            is_too_much = True
+        if is_too_much:
+            raise DecodeError
+
+
+def _is_left(bits: bytes, index: int) -> bool:
+    """Tell whether a message of a batch has not been acknowledged."""
+    place = index >> 3
+    return place < len(bits) and bool(bits[place] >> (index & 7) & 1)
+
+
+def _broken_metadata() -> BrokenEntryError:
+    return BrokenEntryError(
+        pb.CommandAck.BatchDeSerializeError, "an entry's metadata cannot be read"
+    )
+
+
+def _broken_batch(head: EntryHead) -> BrokenEntryError:
+    return BrokenEntryError(
+        pb.CommandAck.BatchDeSerializeError,
+        f"a batch that says it has {head.batch_size} messages does not have them",
+    )

@@ -1,0 +1,86 @@
+"""The choices a program makes, under the official client's names and with its values."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class CompressionType(Enum):
+    """How payloads are compressed."""
+
+    NONE = 0
+    LZ4 = 1
+    ZLib = 2
+    ZSTD = 3
+    SNAPPY = 4
+
+
+class InitialPosition(Enum):
+    """Where a new subscription begins: behind the last message, or at the first."""
+
+    Latest = 0
+    Earliest = 1
+
+
+class ConsumerType(Enum):
+    """How the consumers of a subscription share its messages."""
+
+    Exclusive = 0
+    Shared = 1
+    Failover = 2
+    KeyShared = 3
+
+
+class BatchingType(Enum):
+    """What stands in one batch: messages as they come, or those of one key."""
+
+    Default = 0
+    KeyBased = 1
+
+
+class PartitionsRoutingMode(Enum):
+    """Which partition a message without a key goes to."""
+
+    UseSinglePartition = 0
+    RoundRobinDistribution = 1
+    CustomPartition = 2
+
+
+class HashingScheme(Enum):
+    """How a key's partition is found. Producers of a topic should agree, in whatever language."""
+
+    Murmur3_32Hash = 0
+    BoostHash = 1
+    JavaStringHash = 2
+
+
+class ProducerAccessMode(Enum):
+    """Whether a topic may have other producers beside this one."""
+
+    Shared = 0
+    Exclusive = 1
+    WaitForExclusive = 2
+    ExclusiveWithFencing = 3
+
+
+class RegexSubscriptionMode(Enum):
+    """Which topics a pattern is matched against."""
+
+    PersistentOnly = 0
+    NonPersistentOnly = 1
+    AllTopics = 2
+
+
+class KeySharedMode(Enum):
+    """Who divides the keys among Key_Shared consumers: the broker, or the consumers themselves."""
+
+    AutoSplit = 0
+    Sticky = 1
+
+
+class ConsumerCryptoFailureAction(Enum):
+    """What to do with a message that cannot be decrypted."""
+
+    FAIL = 0
+    DISCARD = 1
+    CONSUME = 2

@@ -1,0 +1,28 @@
+"""Errors of messages that cannot be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import InvalidMessage
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    ValidationError: TypeAlias = pb.CommandAck.ValidationError.ValueType
+
+
+class BrokenEntryError(InvalidMessage):
+    """An entry cannot be read: the broker is told why in its acknowledgement.
+
+    Attributes:
+        validation_error: The reason, as it stands in CommandAck.
+    """
+
+    def __init__(self, validation_error: ValidationError, message: str) -> None:
+        super().__init__(message)
+        self.validation_error = validation_error
+
+    def __str__(self) -> str:
+        return f"{pb.CommandAck.ValidationError.Name(self.validation_error)}: {self.args[0]}"

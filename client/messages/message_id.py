@@ -1,0 +1,174 @@
+"""Message ids: where a message stands in its topic."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from google.protobuf.message import DecodeError
+
+import proto.PulsarApi_pb2 as pb
+
+_LARGEST = 2**63 - 1
+_UNSIGNED = 2**64
+
+
+class MessageId:
+    """The id of a message: ledger, entry, and its place in a batch and among partitions.
+
+    Two ids are equal, and in order, by ledger, entry, batch index and partition alone.
+
+    Args:
+        partition: Index of the partition; -1 if the topic is not partitioned.
+        ledger_id: Ledger.
+        entry_id: Entry in the ledger.
+        batch_index: Place in the entry's batch; -1 if it is none.
+        batch_size: Messages of the batch; 0 if it is none.
+        topic_name: Full name of the topic (of the partition); "" if it is not known.
+        first_chunk: Id of the first chunk of a message that was sent in several; else None.
+
+    Attributes:
+        earliest: Stands before the first message of every topic.
+        latest: Stands behind the last.
+    """
+
+    __slots__ = (
+        "_batch_index",
+        "_entry_id",
+        "_ledger_id",
+        "_partition",
+        "batch_size",
+        "first_chunk",
+        "topic_name",
+    )
+    earliest: ClassVar[MessageId]
+    latest: ClassVar[MessageId]
+
+    def __init__(  # noqa: PLR0913 - the official client's arguments, and ours by name
+        self,
+        partition: int = -1,
+        ledger_id: int = -1,
+        entry_id: int = -1,
+        batch_index: int = -1,
+        *,
+        batch_size: int = 0,
+        topic_name: str = "",
+        first_chunk: MessageId | None = None,
+    ) -> None:
+        self._partition = partition
+        self._ledger_id = ledger_id
+        self._entry_id = entry_id
+        self._batch_index = batch_index
+        self.batch_size = batch_size
+        self.topic_name = topic_name
+        self.first_chunk = first_chunk
+
+    def ledger_id(self) -> int:
+        """Return the ledger."""
+        return self._ledger_id
+
+    def entry_id(self) -> int:
+        """Return the entry in the ledger."""
+        return self._entry_id
+
+    def batch_index(self) -> int:
+        """Return the place in the entry's batch; -1 if it is none."""
+        return self._batch_index
+
+    def partition(self) -> int:
+        """Return the partition's index; -1 if the topic is not partitioned."""
+        return self._partition
+
+    @property
+    def entry(self) -> tuple[int, int]:
+        """The ledger and entry: what a broker counts."""
+        return self._ledger_id, self._entry_id
+
+    def to_proto(self) -> pb.MessageIdData:
+        """Return the id as it stands in commands."""
+        data = pb.MessageIdData(
+            ledgerId=self._ledger_id % _UNSIGNED, entryId=self._entry_id % _UNSIGNED
+        )
+        if self._partition != -1:
+            data.partition = self._partition
+        if self._batch_index != -1:
+            data.batch_index = self._batch_index
+        if self.batch_size:
+            data.batch_size = self.batch_size
+        if self.first_chunk is not None:
+            data.first_chunk_message_id.CopyFrom(self.first_chunk.to_proto())
+        return data
+
+    @classmethod
+    def from_proto(cls, data: pb.MessageIdData, topic_name: str = "") -> MessageId:
+        """Return the id that stands in a command."""
+        first_chunk = None
+        if data.HasField("first_chunk_message_id"):
+            first_chunk = cls.from_proto(data.first_chunk_message_id, topic_name)
+        return cls(
+            data.partition,
+            _signed(data.ledgerId),
+            _signed(data.entryId),
+            data.batch_index,
+            batch_size=data.batch_size,
+            topic_name=topic_name,
+            first_chunk=first_chunk,
+        )
+
+    def serialize(self) -> bytes:
+        """Return bytes that every official client can read."""
+        return self.to_proto().SerializeToString()
+
+    @staticmethod
+    def deserialize(message_id_bytes: bytes, topic: str | None = None) -> MessageId:
+        """Return the id that ``serialize`` made into bytes.
+
+        Raises:
+            ValueError: They are no message id.
+        """
+        data = pb.MessageIdData()
+        try:
+            data.ParseFromString(message_id_bytes)
+            is_read = data.IsInitialized()
+        except DecodeError:
+            is_read = False
+        if not is_read:
+            raise ValueError(
+                f"these bytes are no message id: {message_id_bytes[:32].hex()}; "
+                "give what MessageId.serialize returned"
+            )
+        return MessageId.from_proto(data, topic or "")
+
+    def _place(self) -> tuple[int, int, int, int]:
+        return self._ledger_id, self._entry_id, self._batch_index, self._partition
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MessageId) and self._place() == other._place()
+
+    def __lt__(self, other: MessageId) -> bool:
+        return self._place() < other._place()
+
+    def __le__(self, other: MessageId) -> bool:
+        return self._place() <= other._place()
+
+    def __gt__(self, other: MessageId) -> bool:
+        return self._place() > other._place()
+
+    def __ge__(self, other: MessageId) -> bool:
+        return self._place() >= other._place()
+
+    def __hash__(self) -> int:
+        return hash(self._place())
+
+    def __str__(self) -> str:
+        return f"({self._ledger_id},{self._entry_id},{self._partition},{self._batch_index})"
+
+    def __repr__(self) -> str:
+        return f"<MessageId {self}>"
+
+
+def _signed(number: int) -> int:
+    return number - _UNSIGNED if number > _LARGEST else number
+
+
+MessageId.earliest = MessageId()
+MessageId.latest = MessageId(-1, _LARGEST, _LARGEST)

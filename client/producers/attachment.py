@@ -1,0 +1,86 @@
+"""Asks a broker for a producer, and tells it that there is none any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.messages.enums import ProducerAccessMode
+
+if TYPE_CHECKING:
+    from client.connection.cnx import ClientCnx
+    from client.producers.options import ProducerOptions
+
+
+def producer_command(
+    topic: str, producer_id: int, options: ProducerOptions, name: str, epoch: int
+) -> pb.CommandProducer:
+    """Return PRODUCER without its request id.
+
+    Args:
+        topic: Full name.
+        producer_id: Its number among the client's.
+        options: The program's choices.
+        name: Its name; "" lets the broker choose one.
+        epoch: How often it was attached before.
+    """
+    command = pb.CommandProducer(
+        topic=topic,
+        producer_id=producer_id,
+        request_id=0,
+        encrypted=False,
+        epoch=epoch,
+        user_provided_producer_name=options.producer_name is not None,
+        producer_access_mode=_ACCESS[options.access_mode],
+    )
+    if name:
+        command.producer_name = name
+    for key, value in (options.properties or {}).items():
+        command.metadata.add(key=key, value=value)
+    if options.initial_subscription_name is not None:
+        command.initial_subscription_name = options.initial_subscription_name
+    schema = None if options.schema is None else options.schema.schema_info()
+    if schema is not None:
+        command.schema.CopyFrom(schema)
+    return command
+
+
+async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.CommandProducerSuccess:
+    """Return the broker's answer; for exclusive access, when it is the producer's turn.
+
+    Raises:
+        ServerResponseError: The broker refused.
+        The errors of :meth:`client.connection.cnx.ClientCnx.request`.
+    """
+    request_id = -1
+
+    def build(number: int) -> pb.BaseCommand:
+        nonlocal request_id
+        command.request_id = request_id = number
+        return pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=command)
+
+    try:
+        success = (await cnx.request(build)).producer_success
+        if not success.producer_ready:
+            success = await cnx.exclusive_turns[success.request_id]
+    except BaseException:
+        cnx.exclusive_turns.pop(request_id, None)
+        if request_id >= 0:
+            # It may be attached all the same: nobody will ask whether it is.
+            cnx.send(close_command(command.producer_id, request_id))
+        raise
+    return success
+
+
+def close_command(producer_id: int, request_id: int) -> pb.BaseCommand:
+    """Return CLOSE_PRODUCER."""
+    close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
+    return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)
+
+
+_ACCESS = {
+    ProducerAccessMode.Shared: pb.Shared,
+    ProducerAccessMode.Exclusive: pb.Exclusive,
+    ProducerAccessMode.WaitForExclusive: pb.WaitForExclusive,
+    ProducerAccessMode.ExclusiveWithFencing: pb.ExclusiveWithFencing,
+}

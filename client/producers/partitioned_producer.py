@@ -1,0 +1,194 @@
+"""A producer of a partitioned topic: one producer for each partition."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from client.exceptions import AlreadyClosed, PulsarException
+from client.messages.enums import ProducerAccessMode
+from client.producers.routing import Router
+from client.producers.statistics import ProducerStatistics
+from client.producers.topic_producer import TopicProducer
+from limiter.clock import clock_sleep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from client.context import ClientContext
+    from client.producers.options import ProducerOptions
+    from client.producers.sending.pending_message import PendingMessage
+
+logger = logging.getLogger(__name__)
+
+PARTITIONS_SECONDS = 60.0
+"""Seconds between looks at how many partitions there are (upstream: autoUpdatePartitions)."""
+
+
+class PartitionedProducer:
+    """Producers of the partitions of one topic, and the choice among them.
+
+    Args:
+        context: The client's parts.
+        topic: Full name, without a partition's suffix.
+        partitions: How many there are.
+        options: The program's choices.
+
+    Attributes:
+        topic: As given.
+
+    Source: upstream PartitionedProducerImpl.
+    """
+
+    def __init__(
+        self, context: ClientContext, topic: str, partitions: int, options: ProducerOptions
+    ) -> None:
+        self._context = context
+        self.topic = topic
+        self._partitions = partitions
+        self._options = options_of_each(options, partitions)
+        self._router = Router(options, topic, context.clock)
+        self._started: dict[int, TopicProducer] = {}
+        self._starting: set[asyncio.Task[None]] = set()
+        self._watching: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def open(self) -> None:
+        """Attach to all partitions; to none yet if they are started lazily.
+
+        Raises:
+            PulsarException: One of them refused; none is attached then.
+        """
+        if not self._is_lazy:
+            await self._open_all(range(self._partitions))
+        loop = asyncio.get_running_loop()
+        self._watching = loop.create_task(self._watch_partitions())
+
+    @property
+    def _is_lazy(self) -> bool:
+        """True if partitions are started one by one: who wants a topic alone wants all at once."""
+        shared = self._options.access_mode is ProducerAccessMode.Shared
+        return self._options.lazy_start_partitioned_producers and shared
+
+    async def _open_all(self, indexes: range) -> None:
+        opened = {index: self._producer(index) for index in indexes}
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for producer in opened.values():
+                    tasks.create_task(producer.open())
+        except BaseException as errors:
+            await _close_all(opened.values())
+            if isinstance(errors, BaseExceptionGroup):
+                raise errors.exceptions[0] from None
+            raise
+        self._started.update(opened)
+
+    def _producer(self, index: int) -> TopicProducer:
+        return TopicProducer(self._context, f"{self.topic}-partition-{index}", self._options)
+
+    def _start(self, index: int) -> TopicProducer:
+        """Attach to a partition while its first messages wait in the producer's queue."""
+        producer = self._started[index] = self._producer(index)
+        task = asyncio.get_running_loop().create_task(self._open_one(index, producer))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+        return producer
+
+    async def _open_one(self, index: int, producer: TopicProducer) -> None:
+        try:
+            await producer.open()
+        except PulsarException as error:
+            # Its messages have failed with it; the next one tries again.
+            logger.warning("%s was not opened: %s", producer.topic, error)
+            if self._started.get(index) is producer:
+                del self._started[index]
+            await producer.close()
+
+    async def _watch_partitions(self) -> None:
+        """Add the partitions that come."""
+        while True:
+            await clock_sleep(self._context.clock, PARTITIONS_SECONDS)
+            try:
+                partitions = await self._context.cluster.partitions(self.topic)
+                if partitions > self._partitions:
+                    if not self._is_lazy:
+                        await self._open_all(range(self._partitions, partitions))
+                    self._partitions = partitions
+            except PulsarException as error:
+                logger.info("%s: its partitions could not be looked up: %s", self.topic, error)
+
+    # -- the program's side -------------------------------------------------------------------
+
+    def submit(self, message: PendingMessage) -> None:
+        """Take a message for the partition that it belongs to; see TopicProducer."""
+        if self._closed:
+            raise AlreadyClosed(f"the producer of {self.topic} was closed")
+        index = self._router.partition(message, self._partitions)
+        (self._started.get(index) or self._start(index)).submit(message)
+
+    def withdraw(self, message: PendingMessage) -> None:
+        """Forget a message whose caller has left, unless it is on its way already."""
+        for producer in self._started.values():
+            producer.withdraw(message)
+
+    async def flush(self) -> None:
+        """Return when all that was submitted before is answered."""
+        await asyncio.gather(*(producer.flush() for producer in self._started.values()))
+
+    async def close(self) -> None:
+        """Close the producer of every partition; once more is harmless."""
+        self._closed = True
+        tasks = [*self._starting]
+        if self._watching is not None:
+            tasks.append(self._watching)
+        for task in tasks:
+            task.cancel()
+        try:
+            if tasks:
+                await asyncio.wait(tasks)
+        finally:
+            await _close_all(self._started.values())
+
+    @property
+    def name(self) -> str:
+        """The name of the first partition's producer, or of one that was started."""
+        return next((one.name for _, one in sorted(self._started.items())), "")
+
+    @property
+    def last_sequence_id(self) -> int:
+        """The largest number that one of them had an answer for; -1 for none."""
+        return max((one.last_sequence_id for one in self._started.values()), default=-1)
+
+    @property
+    def is_connected(self) -> bool:
+        """True if all that were started are attached."""
+        return all(one.is_connected for one in self._started.values())
+
+    def statistics(self) -> ProducerStatistics:
+        """Return a frozen snapshot of the figures of all partitions together."""
+        start = ProducerStatistics(self.topic, self.name, is_connected=self.is_connected)
+        return reduce(
+            ProducerStatistics.plus,
+            (one.statistics() for one in self._started.values()),
+            start,
+        )
+
+
+async def _close_all(producers: Iterable[TopicProducer]) -> None:
+    """Close them at the same time, each to its end."""
+    await asyncio.gather(*(producer.close() for producer in tuple(producers)))
+
+
+def options_of_each(options: ProducerOptions, partitions: int) -> ProducerOptions:
+    """Return the options of one partition's producer: its share of the places.
+
+    Source: upstream PartitionedProducerImpl.
+    """
+    across = options.max_pending_messages_across_partitions
+    if not across or not options.max_pending_messages:
+        return options
+    share = max(1, across // partitions)
+    return replace(options, max_pending_messages=min(options.max_pending_messages, share))

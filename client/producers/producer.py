@@ -1,0 +1,343 @@
+"""A producer as programs have it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from client.connection_handler import try_until
+from client.exceptions import InvalidTopicName
+from client.interceptors import ProducerInterceptors
+from client.producers.message_arguments import (
+    checked_number,
+    checked_properties,
+    checked_text,
+    checked_texts,
+)
+from client.producers.partitioned_producer import PartitionedProducer
+from client.producers.sending.pending_message import PendingMessage
+from client.producers.topic_producer import TopicProducer
+from limiter.backoff import Backoff
+from proto.names import InvalidNameError, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from client.context import ClientContext
+    from client.messages.message_id import MessageId
+    from client.producers.options import ProducerOptions
+    from client.producers.statistics import ProducerStatistics
+
+ONLY_HERE = "__local__"
+"""The cluster that a message names which is not to be replicated."""
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Sending(Protocol):
+    """The producer of a topic, partitioned or not."""
+
+    topic: str
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def last_sequence_id(self) -> int:
+        """The number of the newest message that the broker has answered for."""
+
+    @property
+    def is_connected(self) -> bool:
+        """True if it is attached."""
+
+    def submit(self, message: PendingMessage) -> None:
+        """Take a message."""
+
+    def withdraw(self, message: PendingMessage) -> None:
+        """Forget a message whose caller has left."""
+
+    async def open(self) -> None:
+        """Attach."""
+
+    async def flush(self) -> None:
+        """Return when all that was submitted before is answered."""
+
+    async def close(self) -> None:
+        """End."""
+
+    def statistics(self) -> ProducerStatistics:
+        """Return a frozen snapshot of the figures."""
+
+
+class Producer:
+    """Publishes messages to one topic; made by ``Client.create_producer``.
+
+    Example:
+        async with await client.create_producer("orders") as producer:
+            message_id = await producer.send(b"one", partition_key="anna")
+
+    Args:
+        sending: The producer of the topic.
+        options: The program's choices.
+        context: Forgets the producer when it is closed; its clock is where ``deliver_after``
+            counts from.
+    """
+
+    def __init__(self, sending: Sending, options: ProducerOptions, context: ClientContext) -> None:
+        self._sending = sending
+        self._parts = context.parts
+        self._interceptors = ProducerInterceptors(options.interceptors)
+        self._is_intercepted = bool(self._interceptors)
+        self._closed = False
+        self._schema = options.schema
+        self._waits = options.waits
+        self._clock = context.clock
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def send(  # noqa: PLR0913 - the official client's arguments
+        self,
+        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        properties: Mapping[str, str] | None = None,
+        partition_key: str | None = None,
+        ordering_key: str | None = None,
+        sequence_id: int | None = None,
+        replication_clusters: Sequence[str] | None = None,
+        disable_replication: bool | None = None,
+        event_timestamp: int | None = None,
+        deliver_at: int | None = None,
+        deliver_after: timedelta | None = None,
+    ) -> MessageId:
+        """Publish a message, and return its id when the broker has it.
+
+        Waits for a place in the queue and for memory, in order, unless the producer was made with
+        ``block_if_queue_full=False``. Cancelled while it waits for these, nothing is sent;
+        cancelled later, the message is on its way, and its memory is held until it is answered.
+
+        Args:
+            content: What the schema takes; bytes without one. None is a null value: it removes
+                its key where topics are compacted.
+            properties: The program's own.
+            partition_key: Chooses the partition; Key_Shared and compaction go by it.
+            ordering_key: Key_Shared goes by it rather.
+            sequence_id: Its number, for brokers that remove duplicates; None counts.
+            replication_clusters: Clusters it goes to; None for the namespace's.
+            disable_replication: Whether it stays in this cluster.
+            event_timestamp: Its own time, in ms since 1970.
+            deliver_at: Shared consumers do not get it before, in ms since 1970.
+            deliver_after: The same, from now.
+
+        Raises:
+            Timeout: No receipt in time.
+            ProducerQueueIsFullError, MemoryBufferIsFullError: There is no room, and it does not
+                wait.
+            MessageTooBig: It is larger than the broker takes.
+            AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
+            ValueError: An argument is of the wrong kind.
+        """
+        message = self._message(
+            content,
+            properties,
+            partition_key,
+            ordering_key,
+            sequence_id,
+            replication_clusters,
+            disable_replication,
+            event_timestamp,
+            deliver_at,
+            deliver_after,
+            waits=self._waits,
+        )
+        self._submit(message)
+        try:
+            return await message.result
+        except asyncio.CancelledError:
+            self._sending.withdraw(message)
+            raise
+
+    def send_nowait(  # noqa: PLR0913 - the arguments of send
+        self,
+        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        properties: Mapping[str, str] | None = None,
+        partition_key: str | None = None,
+        ordering_key: str | None = None,
+        sequence_id: int | None = None,
+        replication_clusters: Sequence[str] | None = None,
+        disable_replication: bool | None = None,
+        event_timestamp: int | None = None,
+        deliver_at: int | None = None,
+        deliver_after: timedelta | None = None,
+    ) -> asyncio.Future[MessageId]:
+        """Publish a message without waiting, and return the future of its id.
+
+        Nothing is lost when the future is not looked at, or cancelled: the message is on its way.
+
+        Its arguments are those of :meth:`send`.
+
+        Raises:
+            The errors of :meth:`send` that are known at once; the others the future has.
+        """
+        message = self._message(
+            content,
+            properties,
+            partition_key,
+            ordering_key,
+            sequence_id,
+            replication_clusters,
+            disable_replication,
+            event_timestamp,
+            deliver_at,
+            deliver_after,
+            waits=False,
+        )
+        self._submit(message)
+        return message.result
+
+    def _submit(self, message: PendingMessage) -> None:
+        if not self._is_intercepted:
+            self._sending.submit(message)
+            return
+        self._interceptors.before_send(self, message)
+        message.result.add_done_callback(lambda result: self._answered(message, result))
+        try:
+            self._sending.submit(message)
+        except Exception as error:
+            message.fail(error)
+            raise
+
+    def _answered(self, message: PendingMessage, result: asyncio.Future[MessageId]) -> None:
+        error: BaseException | None
+        if result.cancelled():
+            error = asyncio.CancelledError("nobody waits for the message any more")
+        else:
+            error = result.exception()
+        message_id = None if error is not None else result.result()
+        self._interceptors.on_send_acknowledgement(self, message, message_id, error)
+
+    def _message(  # noqa: PLR0913 - as many as a message has parts
+        self,
+        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        properties: Mapping[str, str] | None,
+        partition_key: str | None,
+        ordering_key: str | None,
+        sequence_id: int | None,
+        replication_clusters: Sequence[str] | None,
+        disable_replication: bool | None,
+        event_timestamp: int | None,
+        deliver_at: int | None,
+        deliver_after: timedelta | None,
+        *,
+        waits: bool,
+    ) -> PendingMessage:
+        result = asyncio.get_running_loop().create_future()
+        number = -1 if sequence_id is None else checked_number("sequence_id", sequence_id)
+        message = PendingMessage(self._payload(content), number, result, waits=waits)
+        if properties:
+            message.properties = checked_properties(properties)
+        if partition_key is not None:
+            message.partition_key = checked_text("partition_key", partition_key)
+        if ordering_key is not None:
+            message.ordering_key = checked_text("ordering_key", ordering_key)
+        if event_timestamp is not None:
+            message.event_timestamp = checked_number("event_timestamp", event_timestamp)
+        if deliver_at is not None or deliver_after is not None:
+            message.deliver_at = self._deliver_at(deliver_at, deliver_after)
+        if disable_replication or replication_clusters:
+            clusters = (ONLY_HERE,) if disable_replication else replication_clusters
+            message.replication_clusters = checked_texts("replication_clusters", clusters)
+        return message
+
+    def _deliver_at(self, deliver_at: int | None, deliver_after: timedelta | None) -> int:
+        if deliver_at is None and deliver_after is not None:
+            deliver_at = self._clock.wall_ms() + deliver_after // _MILLISECOND
+        return checked_number("deliver_at", deliver_at)
+
+    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - what a schema takes
+        if content is None:
+            return None
+        if self._schema is not None:
+            return self._schema.encode(content)
+        if type(content) is bytes:
+            return content
+        if isinstance(content, bytes | bytearray | memoryview):
+            return bytes(content)
+        raise ValueError(
+            f"without a schema content is bytes, not {type(content).__name__}: encode it, or give "
+            "create_producer a schema"
+        )
+
+    async def flush(self) -> None:
+        """Send open batches, and return when all messages sent before are answered."""
+        await self._sending.flush()
+
+    async def close(self) -> None:
+        """Send what is under way, wait for its receipts, and end; what has none then fails.
+
+        Once more is harmless.
+        """
+        self._parts.discard(self)
+        is_first, self._closed = not self._closed, True
+        try:
+            await self._sending.close()
+        finally:
+            if is_first:
+                self._interceptors.on_close()
+
+    def topic(self) -> str:
+        """Return the topic's full name."""
+        return self._sending.topic
+
+    def producer_name(self) -> str:
+        """Return the name that the program or the broker gave the producer."""
+        return self._sending.name
+
+    def last_sequence_id(self) -> int:
+        """Return the number of the newest message that the broker has; -1 for none.
+
+        That of a producer with the same name before counts, too.
+        """
+        return self._sending.last_sequence_id
+
+    def is_connected(self) -> bool:
+        """Return whether the producer is attached at this moment."""
+        return self._sending.is_connected
+
+    def statistics(self) -> ProducerStatistics:
+        """Return a frozen snapshot of the figures."""
+        return self._sending.statistics()
+
+
+async def open_producer(context: ClientContext, topic: str, options: ProducerOptions) -> Producer:
+    """Return a producer that is attached to its topic, or to all its partitions.
+
+    Raises:
+        InvalidTopicName: The name is not a topic's.
+        PulsarException: The broker refused, or there was no way to it in time.
+    """
+    try:
+        name = str(TopicName.parse(topic))
+    except InvalidNameError as error:
+        raise InvalidTopicName(str(error)) from None
+    partitions = await try_until(
+        lambda: context.cluster.partitions(name),
+        f"the partitions of {name} could not be looked up",
+        context.clock,
+        context.operation_timeout_seconds,
+        Backoff(0.1, 60.0),
+    )
+    sending: Sending
+    if partitions:
+        sending = PartitionedProducer(context, name, partitions, options)
+    else:
+        sending = TopicProducer(context, name, options)
+    try:
+        await sending.open()
+    except BaseException:
+        await sending.close()
+        raise
+    return Producer(sending, options, context)

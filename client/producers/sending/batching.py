@@ -1,0 +1,100 @@
+"""Messages that wait for company: the open batches of a producer."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from client.messages.batch import BatchBuilder
+from client.messages.enums import BatchingType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from client.producers.options import ProducerOptions
+    from client.producers.sending.pending_message import PendingMessage
+
+MOST_IN_A_BATCH = 8_192
+"""A receipt answers for a batch in one turn, which must not take long."""
+
+
+class OpenBatch(NamedTuple):
+    """Messages that go out together."""
+
+    builder: BatchBuilder
+    messages: list[PendingMessage]
+
+
+class OpenBatches:
+    """The batches that are not full yet: one, or one for each key.
+
+    Bound: their messages have their places and memory, which are bounded.
+
+    Attributes:
+        opened_at: When the first message came.
+
+    Source: upstream BatchMessageContainerImpl and BatchMessageKeyBasedContainer.
+    """
+
+    def __init__(self, options: ProducerOptions) -> None:
+        self._by_key = options.batching_type is BatchingType.KeyBased
+        self._most_messages = min(options.batching_max_messages, MOST_IN_A_BATCH)
+        self._most_bytes = options.batching_max_allowed_size_in_bytes
+        self._batches: dict[str, OpenBatch] = {}
+        self._count = self._bytes = 0
+        self._highest_sequence_id = -1
+        self.opened_at = 0.0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[PendingMessage]:
+        return chain.from_iterable(batch.messages for batch in self._batches.values())
+
+    @property
+    def first_serial(self) -> int:
+        """The serial of the first message in them; there is one."""
+        return next(iter(self)).serial
+
+    @property
+    def full(self) -> bool:
+        """True if they are to be sent at once."""
+        return self._count >= self._most_messages or self._bytes >= self._most_bytes
+
+    def takes(self, size_bytes: int) -> bool:
+        """Return False for a message that is as large as a batch: it gains nothing by waiting."""
+        return size_bytes < self._most_bytes
+
+    def has_room(self, message: PendingMessage) -> bool:
+        """Return False if a message is to begin new batches.
+
+        A broker that removes duplicates goes by the last number of a batch: numbers rise in it.
+        """
+        if not self._count:
+            return True
+        if message.sequence_id <= self._highest_sequence_id:
+            return False
+        return self._bytes + message.size_bytes <= self._most_bytes
+
+    def add(self, message: PendingMessage) -> None:
+        """Put a message to those of its kind."""
+        batch = self._batches.get(key := self._key(message))
+        if batch is None:
+            batch = self._batches[key] = OpenBatch(BatchBuilder(), [])
+        batch.builder.add(message)
+        batch.messages.append(message)
+        self._bytes += message.size_bytes
+        self._count += 1
+        self._highest_sequence_id = message.sequence_id
+
+    def _key(self, message: PendingMessage) -> str:
+        """Return what the messages of one batch share (upstream: the ordering key goes first)."""
+        if not self._by_key:
+            return ""
+        return message.ordering_key or message.partition_key or ""
+
+    def take(self) -> list[OpenBatch]:
+        """Return the batches, in the order of their first messages, and begin anew."""
+        batches, self._batches = self._batches, {}
+        self._count = self._bytes = 0
+        return list(batches.values())

@@ -1,0 +1,236 @@
+"""A producer of one topic, which is not partitioned, or of one partition."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.connection_handler import ConnectionHandler
+from client.exceptions import (
+    AlreadyClosed,
+    ProducerBlockedQuotaExceededException,
+    ProducerFenced,
+    PulsarException,
+    TopicTerminated,
+    server_response_error,
+)
+from client.messages.outgoing import SendingProducer
+from client.producers.attachment import attach_producer, close_command, producer_command
+from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.send_queue import SendQueue
+from limiter.clock import deadline
+
+if TYPE_CHECKING:
+    from client.connection.cnx import ClientCnx
+    from client.context import ClientContext
+    from client.producers.options import ProducerOptions
+    from client.producers.sending.pending_message import PendingMessage
+    from client.producers.statistics import ProducerStatistics
+
+logger = logging.getLogger(__name__)
+
+
+class TopicProducer:
+    """A producer as a connection serves it: attached, lost, attached again.
+
+    What was sent and not answered is sent again, in order, on each new attachment; the broker
+    knows the producer by its name, and drops repetitions where deduplication is on.
+
+    Args:
+        context: The client's parts.
+        topic: Full name; of a partition, with its suffix.
+        options: The program's choices.
+
+    Attributes:
+        topic: As given.
+
+    Source: upstream ProducerImpl.
+    """
+
+    def __init__(self, context: ClientContext, topic: str, options: ProducerOptions) -> None:
+        self._context = context
+        self.topic = topic
+        self._options = options
+        self._id = next(context.producer_ids)
+        self._name = options.producer_name or ""
+        self._queue = SendQueue(context.memory, context.clock, topic, options)
+        self._handler = ConnectionHandler(
+            context.cluster,
+            topic,
+            self._attach,
+            gives_up=lambda error: isinstance(error, TopicTerminated | ProducerFenced),
+            on_given_up=self._queue.end,
+        )
+        self._cnx: ClientCnx | None = None
+        self._epoch = 0
+        self._topic_epoch: int | None = None
+        self._closing = False
+
+    # -- attaching ----------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Attach.
+
+        Raises:
+            PulsarException: The broker refused, or there was no way to it in time. All that was
+                submitted has failed then.
+        """
+        try:
+            await self._handler.open(self._context.operation_timeout_seconds)
+        except PulsarException as error:
+            self._queue.end(error)
+            raise
+        except BaseException:
+            self._queue.end(AlreadyClosed(f"{self.topic}: its producer was not opened"))
+            raise
+
+    async def _attach(self, cnx: ClientCnx) -> None:
+        command = producer_command(self.topic, self._id, self._options, self._name, self._epoch)
+        if self._topic_epoch is not None:
+            command.topic_epoch = self._topic_epoch
+        cnx.attached.producers[self._id] = self
+        try:
+            success = await attach_producer(cnx, command)
+        except BaseException as error:
+            cnx.attached.producers.pop(self._id, None)
+            if isinstance(error, ProducerBlockedQuotaExceededException):
+                self._queue.fail_pending(error)
+            raise
+        self._attached(cnx, success)
+
+    def _attached(self, cnx: ClientCnx, success: pb.CommandProducerSuccess) -> None:
+        self._name = success.producer_name
+        self._epoch += 1
+        if success.HasField("topic_epoch"):
+            self._topic_epoch = success.topic_epoch
+        if self._id not in cnx.attached.producers or self._queue.ended:
+            return  # Lost, or closed, before this task could go on.
+        self._cnx = cnx
+        producer = SendingProducer(
+            self._id, self._name, self._options.compression_type, success.schema_version
+        )
+        writer = EntryWriter(producer, cnx.max_message_size, self._context.clock)
+        self._queue.attach(cnx, writer, success.last_sequence_id)
+
+    def connection_lost(self) -> None:
+        """Attach again: the connection is gone."""
+        self._detach()
+        if self._closing:
+            self._queue.end(AlreadyClosed(f"the producer of {self.topic} was closed"))
+        elif not self._queue.ended:
+            self._handler.lost()
+
+    def closed_by_broker(self, assigned_url: str | None) -> None:
+        """Attach again: the broker closed the producer."""
+        self._detach()
+        if self._closing:
+            self._queue.end(AlreadyClosed(f"the producer of {self.topic} was closed"))
+        elif not self._queue.ended:
+            self._handler.closed_by_broker(assigned_url)
+
+    def _detach(self) -> None:
+        self._cnx = None
+        self._queue.detach()
+
+    # -- what the broker says -----------------------------------------------------------------
+
+    def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
+        """Answer the program for a message, a batch or a part."""
+        cnx = self._cnx
+        if cnx is None:
+            return  # It comes again with what is sent again.
+        if not self._queue.receipt_received(receipt):
+            logger.warning(
+                "closing %s: %s got the receipt %d before an earlier one",
+                cnx.peer,
+                self.topic,
+                receipt.sequence_id,
+            )
+            cnx.abort()
+
+    def send_refused(self, error: pb.CommandSendError) -> None:
+        """Fail what the broker will never take; attach again, and send again, for all else.
+
+        Source: upstream ClientCnx.handleSendError, which closes the connection for all else.
+        """
+        if (cnx := self._cnx) is None:
+            return
+        refusal = server_response_error(error.error, error.message)
+        if isinstance(refusal, TopicTerminated | ProducerFenced):
+            cnx.attached.producers.pop(self._id, None)
+            self._detach()
+            self._queue.end(refusal)
+        elif error.error == pb.NotAllowedError:
+            self._queue.refuse(error.sequence_id, refusal)
+        else:
+            logger.warning("%s: sending is tried again after %s", self.topic, refusal)
+            cnx.attached.producers.pop(self._id, None)
+            self.closed_by_broker(None)
+
+    # -- the program's side -------------------------------------------------------------------
+
+    def submit(self, message: PendingMessage) -> None:
+        """Take a message that is to be sent; its result is told by its future.
+
+        Raises:
+            ProducerQueueIsFullError, MemoryBufferIsFullError: There is no room, and it does not
+                wait.
+            PulsarException: The producer was closed, or has ended.
+        """
+        self._queue.submit(message)
+
+    def withdraw(self, message: PendingMessage) -> None:
+        """Forget a message whose caller has left, unless it is on its way already."""
+        self._queue.withdraw(message)
+
+    async def flush(self) -> None:
+        """Send open batches, and return when all that was submitted before is answered."""
+        await self._queue.flush()
+
+    async def close(self) -> None:
+        """Send what is open, wait for the broker's last receipts, and end; what is left fails.
+
+        Without a connection everything fails at once. Once more is harmless.
+
+        Source: upstream ProducerImpl.closeAsync, whose CLOSE_PRODUCER goes behind all messages.
+        """
+        closed = AlreadyClosed(f"the producer of {self.topic} was closed")
+        cnx, first, self._closing = self._cnx, not self._closing, True
+        try:
+            if cnx is not None and first:
+                self._queue.stop(closed)
+                async with deadline(self._context.clock, self._context.operation_timeout_seconds):
+                    await self._queue.flush()
+                await cnx.request(lambda number: close_command(self._id, number))
+        except (PulsarException, TimeoutError) as error:
+            logger.info("%s: the producer was closed without an answer: %s", self.topic, error)
+        finally:
+            if cnx is not None:
+                cnx.attached.producers.pop(self._id, None)
+            self._detach()
+            self._queue.end(closed)
+            await self._handler.close()
+
+    @property
+    def name(self) -> str:
+        """The producer's name; "" until it is attached for the first time."""
+        return self._name
+
+    @property
+    def last_sequence_id(self) -> int:
+        """The number of the newest message that the broker has answered for; -1 for none."""
+        return self._queue.last_sequence_id
+
+    @property
+    def is_connected(self) -> bool:
+        """True if it is attached now."""
+        return self._cnx is not None
+
+    def statistics(self) -> ProducerStatistics:
+        """Return a frozen snapshot of the figures."""
+        return self._queue.statistics(
+            producer_name=self._name,
+            is_connected=self.is_connected,
+            reconnections=self._handler.reconnections,
+        )

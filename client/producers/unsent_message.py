@@ -1,0 +1,33 @@
+"""A message on its way, as routers and interceptors see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.messages.message import EntryHead, Message
+from client.messages.outgoing import SendingProducer, metadata_of
+
+if TYPE_CHECKING:
+    from client.producers.sending.pending_message import PendingMessage
+
+_NOWHERE = pb.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
+_NOBODY = SendingProducer(0, "")
+
+
+class _Bytes:
+    """Reads a payload as what it is: before it is sent nobody needs its value."""
+
+    def decode_message(self, message: Message) -> bytes:
+        """Return the payload."""
+        return message.data()
+
+
+def unsent_message(message: PendingMessage, topic: str) -> Message:
+    """Return a message with all that the program gave it, and no id."""
+    command = pb.CommandMessage(consumer_id=0, message_id=_NOWHERE)
+    # Its number it gets later: the producer counts when the message is sent.
+    number, message.sequence_id = message.sequence_id, max(message.sequence_id, 0)
+    metadata = metadata_of(message, _NOBODY, 0)
+    message.sequence_id = number
+    return Message(EntryHead(metadata, command, topic, _Bytes()), None, message.payload or b"", -1)

@@ -1,0 +1,51 @@
+"""Classes of the official client that this one refuses, each with a sentence that says why."""
+
+from __future__ import annotations
+
+from client.exceptions import OperationNotSupported
+
+
+class _Refused:
+    """A class that cannot be made.
+
+    Raises:
+        OperationNotSupported: Always.
+    """
+
+    _reason = ""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise OperationNotSupported(f"{type(self).__name__}: {self._reason}")
+
+
+class AutoClusterFailover(_Refused):
+    """Refused: moving to another cluster by itself."""
+
+    _reason = (
+        "this client does not move between clusters by itself: name several addresses of one "
+        "cluster in the service URL, or open a second client"
+    )
+
+
+class ServiceInfoProvider(_Refused):
+    """Refused: service URLs that change while a client lives."""
+
+    _reason = "a client's service URL does not change: open another client for another cluster"
+
+
+class CryptoKeyReader(_Refused):
+    """Refused: end-to-end encryption."""
+
+    _reason = "this client does not encrypt: encrypt and decrypt the content yourself"
+
+
+class ConsoleLogger(_Refused):
+    """Refused: a logger of its own."""
+
+    _reason = "use Python's logging: give Client a logging.Logger, or configure the logger 'client'"
+
+
+class FileLogger(_Refused):
+    """Refused: a logger of its own."""
+
+    _reason = ConsoleLogger._reason

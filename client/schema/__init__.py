@@ -1,0 +1,45 @@
+"""Schemas, under the names of the official client's ``pulsar.schema``."""
+
+from client.schema.auto_consume_schema import AutoConsumeSchema
+from client.schema.avro_schema import AvroSchema
+from client.schema.fields import (
+    Array,
+    Boolean,
+    Bytes,
+    CustomEnum,
+    Double,
+    Field,
+    Float,
+    Integer,
+    Long,
+    Map,
+    Null,
+    String,
+)
+from client.schema.json_schema import JsonSchema
+from client.schema.protobuf_native_schema import ProtobufNativeSchema
+from client.schema.record import Record
+from client.schema.schema import BytesSchema, Schema, StringSchema
+
+__all__ = [
+    "Array",
+    "AutoConsumeSchema",
+    "AvroSchema",
+    "Boolean",
+    "Bytes",
+    "BytesSchema",
+    "CustomEnum",
+    "Double",
+    "Field",
+    "Float",
+    "Integer",
+    "JsonSchema",
+    "Long",
+    "Map",
+    "Null",
+    "ProtobufNativeSchema",
+    "Record",
+    "Schema",
+    "String",
+    "StringSchema",
+]

@@ -1,0 +1,85 @@
+"""Values of topics whose schema the program does not know."""
+
+from __future__ import annotations
+
+import json
+import struct
+from functools import partial
+from typing import TYPE_CHECKING
+
+import avro.io
+
+import proto.PulsarApi_pb2 as pb
+from client.schema.avro_schema import avro_value, parsed
+from client.schema.versioned import VersionedSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from client.messages.message import Message
+    from client.schema.fields import Value
+
+
+class AutoConsumeSchema(VersionedSchema):
+    """Reads each message by the schema its producer had; for consumers and readers only.
+
+    Avro and JSON become dicts, String text, numbers and booleans what they are; all else, and what
+    has no schema, stays bytes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(None, None, None, "AUTO_CONSUME")
+
+    def encode(self, value: Value) -> bytes:
+        """Refuse: nobody knows how.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError("AutoConsumeSchema reads only: give a producer the topic's own schema")
+
+    def decode(self, data: bytes) -> bytes:
+        """Return the bytes themselves."""
+        return data
+
+    def decoding_of(self, info: pb.Schema) -> _Reading:
+        """Return what reads the values of a version.
+
+        Raises:
+            ValueError: Its type is none of those above.
+        """
+        if info.type == pb.Schema.Avro:
+            reader = avro.io.DatumReader(parsed(info.schema_data.decode()))
+            return _Reading(partial(avro_value, reader=reader))
+        if info.type not in _READERS:
+            raise ValueError(f"AutoConsumeSchema does not read {pb.Schema.Type.Name(info.type)}")
+        return _Reading(_READERS[info.type])
+
+
+class _Reading:
+    def __init__(self, read: Callable[[bytes], Value]) -> None:
+        self._read = read
+
+    def decode_message(self, message: Message) -> Value:
+        return self._read(message.data())
+
+
+def _number(layout: str, data: bytes) -> Value:
+    try:
+        return struct.unpack(layout, data)[0]
+    except struct.error:
+        raise ValueError(f"{data!r:.80} is no value of the topic's schema") from None
+
+
+_READERS: dict[pb.Schema.Type.ValueType, Callable[[bytes], Value]] = {
+    getattr(pb.Schema, "None"): bytes,
+    pb.Schema.String: bytes.decode,
+    pb.Schema.Json: json.loads,
+    pb.Schema.Bool: partial(_number, "?"),
+    pb.Schema.Int8: partial(_number, ">b"),
+    pb.Schema.Int16: partial(_number, ">h"),
+    pb.Schema.Int32: partial(_number, ">i"),
+    pb.Schema.Int64: partial(_number, ">q"),
+    pb.Schema.Float: partial(_number, ">f"),
+    pb.Schema.Double: partial(_number, ">d"),
+}

@@ -1,0 +1,115 @@
+"""Values as JSON: records, dataclasses, pydantic models."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from client.schema.classes import derived, is_described
+from client.schema.record import Record, values_of
+from client.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from client.schema.fields import Value
+
+
+class JsonSchema(Schema):
+    """Sends values as JSON.
+
+    Example:
+        @dataclass
+        class Order:
+            customer: str
+            count: int = 1
+
+        producer = await client.create_producer("orders", schema=JsonSchema(Order))
+        await producer.send(Order("anna"))
+
+    Args:
+        record_cls: A Record, a dataclass or a pydantic model. The latter two are checked when they
+            are read.
+        schema_definition: The definition that the broker is told, in Avro's language; None derives
+            it from the class.
+
+    Raises:
+        TypeError: The class is none of these, or has a field that no definition can be derived of.
+    """
+
+    def __init__(self, record_cls: type, schema_definition: dict[str, Any] | None = None) -> None:
+        self._codec: _Codec
+        found: object = record_cls
+        if isinstance(found, type) and issubclass(found, Record):
+            self._codec = _RecordCodec(found)
+            definition = schema_definition or found.schema()
+        elif is_described(record_cls):
+            self._codec = _AdapterCodec(record_cls)
+            definition = schema_definition or derived(record_cls, as_json=True).definition
+        else:
+            raise TypeError(
+                f"JsonSchema takes a Record, a dataclass or a pydantic model, not {found!r:.80}"
+            )
+        super().__init__(record_cls, pb.Schema.Json, definition, "JSON")
+
+    def encode(self, value: Value) -> bytes:
+        """Return a value as JSON, without spaces.
+
+        Raises:
+            TypeError: The value is of another class.
+        """
+        self._validate_object_type(value)
+        return self._codec.encode(value)
+
+    def decode(self, data: bytes) -> Value:
+        """Return the value of JSON.
+
+        Raises:
+            ValueError: It is no JSON, or, of a dataclass or model, does not fit.
+            TypeError: It does not fit a Record.
+        """
+        return self._codec.decode(data)
+
+
+class _Codec(Protocol):
+    def encode(self, value: Value) -> bytes: ...
+
+    def decode(self, data: bytes) -> Value: ...
+
+
+class _RecordCodec:
+    def __init__(self, record_cls: type[Record]) -> None:
+        self._record_cls = record_cls
+
+    def encode(self, value: Record) -> bytes:
+        fields = values_of(value)
+        return json.dumps(fields, default=_as_json, separators=(",", ":")).encode()
+
+    def decode(self, data: bytes) -> Record:
+        fields = json.loads(data)
+        if not isinstance(fields, dict):
+            raise TypeError(f"{self._record_cls.__name__} is a JSON object, not {fields!r:.80}")
+        return self._record_cls(**fields)
+
+
+class _AdapterCodec:
+    def __init__(self, record_cls: type) -> None:
+        from pydantic import TypeAdapter  # Half the time of importing this package is its.
+
+        self._adapter: TypeAdapter[Any] = TypeAdapter(record_cls)
+
+    def encode(self, value: Value) -> bytes:
+        return self._adapter.dump_json(value, by_alias=True)
+
+    def decode(self, data: bytes) -> Value:
+        return self._adapter.validate_json(data)
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, Record):
+        return values_of(value)
+    raise TypeError(f"JSON has no word for {type(value).__name__}: {value!r:.80}")

@@ -1,0 +1,153 @@
+"""Records: classes whose attributes say which fields a value has."""
+
+from __future__ import annotations
+
+import copy
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
+
+from client.schema.fields import CustomEnum, Element
+
+if TYPE_CHECKING:
+    from client.schema.fields import Definition, Value
+
+_OWN = ("_default", "_required", "_required_default")
+
+
+class Record(Element):
+    """A value with named fields. A record's class derives from it, with a field per attribute.
+
+    A field is a Field, a Record or an Enum. Null is a value of each that is not ``required``.
+
+    Example:
+        class Order(Record):
+            customer = String(required=True)
+            lines = Array(Line())
+
+        Order(customer="anna", lines=[Line(item="tea", count=2)])
+
+    Args:
+        default: As a field of another record: what it is if nobody gave it.
+        required_default: Whether the definition has the default.
+        required: Whether null is no value of it.
+        args: Without effect.
+        kwargs: The values of fields; what is no field is left out, as of a newer version.
+    """
+
+    _avro_namespace: ClassVar[str | None] = None
+    _sorted_fields: ClassVar[bool] = False
+    _fields: ClassVar[dict[str, Element]] = {}
+
+    def __init_subclass__(cls, **kwargs: Value) -> None:
+        super().__init_subclass__(**kwargs)
+        # Those of a base class are not among them: so it is in the official client.
+        cls._fields = {}
+        for name, value in vars(cls).items():
+            if isinstance(value, type) and issubclass(value, Enum):
+                cls._fields[name] = CustomEnum(value)
+            elif isinstance(value, Element) or (
+                isinstance(value, type) and issubclass(value, Record)
+            ):
+                cls._fields[name] = Element.of(value, name)
+
+    def __init__(
+        self,
+        default: Value = None,
+        required_default: bool = False,
+        required: bool = False,
+        *args: object,
+        **kwargs: Value,
+    ) -> None:
+        self._default = default
+        self._required_default = required_default
+        self._required = required
+        for name, element in self._fields.items():
+            if name in kwargs:
+                setattr(self, name, element._converted(kwargs[name]))
+            elif isinstance(element, Record):
+                object.__setattr__(self, name, copy.copy(element))
+            else:
+                object.__setattr__(self, name, element.default())
+
+    def __setattr__(self, name: str, value: Value) -> None:
+        if name not in _OWN:
+            if name not in self._fields:
+                raise AttributeError(
+                    f"{type(self).__name__} has no field {name}: {', '.join(self._fields):.80}"
+                )
+            value = self._fields[name].validate_type(name, value)
+        object.__setattr__(self, name, value)
+
+    def type(self) -> str:
+        """Return the class's name."""
+        return type(self).__name__
+
+    def python_type(self) -> Value:
+        """Return the class."""
+        return type(self)
+
+    def _converted(self, val: Value) -> Value:
+        """Return a record for a dict of its fields."""
+        return type(self)(**val) if isinstance(val, dict) else val
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the definition."""
+        definition = cls.schema_info(set())
+        assert isinstance(definition, dict)
+        return definition
+
+    @classmethod
+    def schema_info(cls, defined_names: set[str]) -> Definition:
+        """Return the record with its fields; if it is defined already, its full name."""
+        namespace = cls._avro_namespace
+        full_name = cls.__name__ if namespace is None else f"{namespace}.{cls.__name__}"
+        if full_name in defined_names:
+            return full_name
+        defined_names.add(full_name)
+        definition: dict[str, Any] = {"type": "record", "name": cls.__name__}
+        if namespace is not None:
+            definition["namespace"] = namespace
+        names = sorted(cls._fields) if cls._sorted_fields else cls._fields
+        definition["fields"] = [_field(name, cls._fields[name], defined_names) for name in names]
+        return definition
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and values_of(self) == values_of(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in values_of(self).items())
+        return f"{type(self).__name__}({values})"
+
+
+def values_of(record: Record) -> dict[str, Any]:
+    """Return a record's values by the names of their fields."""
+    values = vars(record)
+    return {name: values[name] for name in record._fields}
+
+
+def _field(name: str, element: Element, defined_names: set[str]) -> dict[str, Any]:
+    definition = element.schema_info(defined_names)
+    field: dict[str, Any] = {"name": name}
+    if element.required_default():
+        field["default"] = as_avro(element.default())
+    field["type"] = definition if element._required else ["null", definition]
+    return field
+
+
+def as_avro(value: Value) -> Value:
+    """Return a value as Avro has it: dicts for records, names for the members of enums."""
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Record):
+        return {name: as_avro(one) for name, one in values_of(value).items()}
+    if isinstance(value, list | tuple):
+        return [as_avro(one) for one in value]
+    if isinstance(value, dict):
+        return {key: as_avro(one) for key, one in value.items()}
+    return value

@@ -1,0 +1,107 @@
+"""Values that are read by the schema that their own producer had."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import server_response_error
+from client.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from client.messages.message import Decoding, EntryHead
+    from client.pulsar_client import PulsarClient
+
+logger = logging.getLogger(__name__)
+
+MAX_VERSIONS = 100
+"""Versions of one topic that are remembered; behind that, the one unused for longest goes."""
+
+
+class VersionedSchema(Schema):
+    """A schema whose values are read by the version of it that their producer had."""
+
+    def decoding_of(self, info: pb.Schema) -> Decoding:
+        """Return what reads the values of a version.
+
+        Raises:
+            ValueError: This schema cannot read them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how versions are read")
+
+    def writer_schemas(self, cluster: PulsarClient, topic: str) -> TopicVersions:
+        """Return what knows the versions of a topic's schema."""
+        return TopicVersions(self, cluster, topic)
+
+
+class TopicVersions:
+    """The versions of a topic's schema, each asked for when its first message comes.
+
+    If the broker does not tell one, a line is logged, and the values are read by the schema itself.
+
+    Args:
+        schema: Reads the values.
+        cluster: Where versions are asked for.
+        topic: Full name.
+    """
+
+    def __init__(self, schema: VersionedSchema, cluster: PulsarClient, topic: str) -> None:
+        self._schema = schema
+        self._cluster = cluster
+        self._topic = topic
+        self._versions: OrderedDict[bytes, Decoding] = OrderedDict()
+
+    def known(self, entry: EntryHead) -> bool:
+        """Have an entry read by its version; false if that is not known yet."""
+        version = entry.metadata.schema_version
+        if not version:
+            return True
+        found = self._versions.get(version)
+        if found is None:
+            return False
+        self._versions.move_to_end(version)
+        entry.schema = found
+        return True
+
+    async def learn(self, entry: EntryHead) -> None:
+        """Ask for an entry's version, if that is not known, and have the entry read by it."""
+        if self.known(entry):
+            return
+        version = entry.metadata.schema_version
+        try:
+            info = await get_schema(self._cluster, self._topic, version)
+            self._versions[version] = self._schema.decoding_of(info)
+        except Exception as error:  # noqa: BLE001 - a schema may raise anything
+            text = "%s: version %s of the schema is not known, and values are read without it: %s"
+            logger.warning(text, self._topic, version.hex(), error)
+            return
+        if len(self._versions) > MAX_VERSIONS:
+            self._versions.popitem(last=False)
+        self.known(entry)
+
+
+async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Schema:
+    """Return a version of a topic's schema, as the broker has it.
+
+    Args:
+        cluster: Where it is asked for.
+        topic: Full name.
+        version: As it stands in messages; b"" for the newest.
+
+    Raises:
+        PulsarException: The broker does not have it, or cannot be asked.
+    """
+
+    def build(request_id: int) -> pb.BaseCommand:
+        question = pb.CommandGetSchema(request_id=request_id, topic=topic)
+        if version:
+            question.schema_version = version
+        return pb.BaseCommand(type=pb.BaseCommand.GET_SCHEMA, getSchema=question)
+
+    cnx = await cluster.connection_of(topic)
+    answer = (await cnx.request(build)).getSchemaResponse
+    if answer.HasField("error_code"):
+        raise server_response_error(answer.error_code, answer.error_message)
+    return answer.schema

@@ -1,0 +1,48 @@
+"""Service infos: where a cluster is reached, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from client.connection.service_url import parse_service_url
+from client.exceptions import ConnectError, InvalidConfiguration, InvalidUrl
+
+if TYPE_CHECKING:
+    from client.authentication.authentication import Authentication
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceInfo:
+    """The service URL of a cluster, and what goes with it.
+
+    Attributes:
+        service_url: ``pulsar://host:port`` or ``pulsar+ssl://host:port``; several hosts with commas
+            between.
+        authentication: Credentials.
+        tls_trust_certs_file_path: File of those certificates that may sign a server's.
+
+    Raises:
+        InvalidUrl: The service URL cannot be read.
+        InvalidConfiguration: It is no text.
+    """
+
+    service_url: str
+    authentication: Authentication | None = None
+    tls_trust_certs_file_path: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.service_url, str):
+            raise InvalidConfiguration(
+                f"service_url is a str, not {type(self.service_url).__name__}: this client does "
+                "not move between clusters by itself"
+            )
+        try:
+            parse_service_url(self.service_url)
+        except ConnectError as error:
+            raise InvalidUrl(str(error)) from None
+
+    @property
+    def use_tls(self) -> bool:
+        """True if the service URL asks for TLS."""
+        return parse_service_url(self.service_url).tls

@@ -1,0 +1,187 @@
+"""A table of a topic's newest values by their keys, which follows the topic."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from client.consumers.options import ReaderOptions
+from client.consumers.reader import open_reader
+from client.exceptions import PulsarException
+from client.messages.message_id import MessageId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from client.consumers.options import ConsumerSchema
+    from client.consumers.reader import Reader
+    from client.consumers.statistics import ConsumerStatistics
+    from client.context import ClientContext
+    from client.messages.message import Message
+
+logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 100
+"""Messages that are applied before others have their turn."""
+
+
+class TableView(Mapping[str, Any]):
+    """The newest value of each key of a topic; made by ``Client.create_table_view``.
+
+    It is a mapping: ``in``, ``len``, iteration over keys, ``items()`` and so on. A value is decoded
+    each time it is asked for. A null value, and an empty one, removes its key; messages without a
+    key are passed over. All values stay in memory, beside the client's memory limit.
+
+    Example:
+        async with await client.create_table_view("prices", schema=JsonSchema(Price)) as prices:
+            print(prices.get("tea"))
+
+    Args:
+        context: The client's.
+        reader: Reads the topic from its first message on.
+
+    Attributes:
+        failure: Why it follows the topic no more; None while it does.
+    """
+
+    def __init__(self, context: ClientContext, reader: Reader) -> None:
+        self._context = context
+        self._reader = reader
+        self._newest: dict[str, Message] = {}
+        self._listeners: list[Callable[[str, Any], object]] = []
+        self._task: asyncio.Task[None] | None = None
+        self.failure: PulsarException | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - a schema's own values
+        return self._newest[key].value()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._newest
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._newest))
+
+    def __len__(self) -> int:
+        return len(self._newest)
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def for_each(self, callback: Callable[[str, Any], object]) -> None:
+        """Call ``callback`` with every key and its value."""
+        for key, value in self.items():
+            callback(key, value)
+
+    def for_each_and_listen(self, callback: Callable[[str, Any], object]) -> None:
+        """Call ``callback`` with every key and its value, and with each that comes from now on.
+
+        What it raises later is logged.
+
+        Args:
+            callback: A plain function; for a key that is removed its value is None.
+        """
+        self.for_each(callback)
+        self._listeners.append(callback)
+
+    async def fill(self) -> None:
+        """Read all that the topic has.
+
+        Raises:
+            PulsarException: It cannot be read.
+        """
+        count = 0
+        while await self._reader.has_message_available():
+            self._apply(await self._reader.read_next())
+            count += 1
+            if not count % MOST_AT_ONCE:
+                await asyncio.sleep(0)
+
+    def follow(self) -> None:
+        """Read what comes from now on, until it is closed."""
+        self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def _follow(self) -> None:
+        count = 0
+        try:
+            async for message in self._reader:
+                self._apply(message)
+                count += 1
+                if not count % MOST_AT_ONCE:
+                    await asyncio.sleep(0)
+        except PulsarException as error:
+            self.failure = error
+            logger.warning("the table view of %s is no longer kept: %s", self.topic(), error)
+
+    def _apply(self, message: Message) -> None:
+        key = message.partition_key()
+        if not key:
+            return
+        if message.has_null_value() or not message.data():
+            self._newest.pop(key, None)
+        else:
+            self._newest[key] = message
+        for listener in self._listeners:
+            try:
+                listener(key, self.get(key))
+            except Exception:
+                logger.exception("a listener of the table view of %s failed", self.topic())
+
+    def topic(self) -> str:
+        """Return the topic's full name."""
+        return self._reader.topic()
+
+    def statistics(self) -> ConsumerStatistics:
+        """Return the figures of the reader below it."""
+        return self._reader.statistics()
+
+    async def close(self) -> None:
+        """Follow the topic no more; the table stays as it is. Once more is harmless."""
+        self._context.parts.discard(self)
+        task = self._task
+        try:
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        finally:
+            await self._reader.close()
+
+    def __repr__(self) -> str:
+        return f"<TableView of {self.topic()}, {len(self)} keys>"
+
+
+async def open_table_view(
+    context: ClientContext,
+    topic: str,
+    subscription_name: str | None = None,
+    schema: ConsumerSchema | None = None,
+) -> TableView:
+    """Return the table of a topic, when all that the topic has is in it.
+
+    Args:
+        context: The client's.
+        topic: Full name.
+        subscription_name: The name under which it reads; None for a random one.
+        schema: Reads the values; None for bytes.
+
+    Raises:
+        PulsarException: The topic cannot be read.
+    """
+    options = ReaderOptions(
+        schema=schema, is_read_compacted=True, subscription_name=subscription_name
+    )
+    view = TableView(context, await open_reader(context, topic, MessageId.earliest, options))
+    try:
+        await view.fill()
+    except BaseException:
+        await view.close()
+        raise
+    view.follow()
+    return view

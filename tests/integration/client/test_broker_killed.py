@@ -1,0 +1,139 @@
+"""A broker that is killed and started again: everything goes on, nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.client import Client
+from client.messages.enums import ConsumerType, InitialPosition
+from client.messages.message_id import MessageId
+from tests.support.processes.restarted_server import proxy_of, restarted_broker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from client.consumers.consumer import Consumer
+    from client.producers.producer import Producer
+
+TOPIC = "persistent://public/default/killed"
+KILLS = 2
+AHEAD = 50
+DOWN_SECONDS = 0.3
+
+pytestmark = pytest.mark.processes
+
+
+class Published:
+    """Messages, numbered; those with a receipt are in ``stored``."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+        self.stored: list[int] = []
+        self.next = 0
+
+    async def some(self, count: int) -> None:
+        """Publish so many, and wait for their receipts."""
+        await asyncio.gather(*(self._one() for _ in range(count)))
+
+    async def _one(self) -> None:
+        number, self.next = self.next, self.next + 1
+        await self._producer.send(b"%d" % number)
+        self.stored.append(number)
+
+
+class Received:
+    """The numbers that a consumer got, and acknowledged."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self.numbers: list[int] = []
+
+    async def all_up_to(self, number: int) -> None:
+        """Receive until a message has come."""
+        while number not in self.numbers:
+            message = await self._consumer.receive()
+            self.numbers.append(int(message.data()))
+            await self._consumer.acknowledge(message)
+
+    @property
+    def first_times(self) -> list[int]:
+        """The numbers without those that came again."""
+        return list(dict.fromkeys(self.numbers))
+
+
+@pytest.mark.parametrize(
+    ("through", "kind"), [("broker", ConsumerType.Exclusive), ("proxy", ConsumerType.Shared)]
+)
+async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
+    tmp_path: Path, through: str, kind: ConsumerType
+) -> None:
+    async with AsyncExitStack() as stack:
+        # Given
+        broker = await stack.enter_async_context(restarted_broker(tmp_path))
+        url = broker.service_url
+        if through == "proxy":
+            url = (await stack.enter_async_context(proxy_of(broker, tmp_path))).service_url
+        client = await stack.enter_async_context(Client(url))
+        consumer = await client.subscribe(
+            TOPIC, "s", kind, initial_position=InitialPosition.Earliest
+        )
+        published = Published(await client.create_producer(TOPIC))
+        received = Received(consumer)
+        for _ in range(KILLS):
+            # When
+            await published.some(AHEAD)
+            under_way = asyncio.create_task(published.some(AHEAD))
+            await received.all_up_to(published.stored[0] if published.stored else 0)
+            await broker.kill()
+            await asyncio.sleep(DOWN_SECONDS)
+            await broker.start()
+            await under_way
+        await published.some(1)
+        # Then
+        await received.all_up_to(published.next - 1)
+        while len(set(received.numbers)) < published.next:
+            await received.all_up_to(min(set(range(published.next)) - set(received.numbers)))
+        assert sorted(published.stored) == list(range(published.next))
+        if kind is ConsumerType.Exclusive:
+            assert received.first_times == list(range(published.next))
+        assert published._producer.statistics().reconnections_total == KILLS
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_reader_goes_on_behind_the_message_it_read_last(tmp_path: Path) -> None:
+    async with restarted_broker(tmp_path) as broker, Client(broker.service_url) as client:
+        # Given: a subscription keeps the messages
+        await (await client.subscribe(TOPIC, "keeps them")).close()
+        reader = await client.create_reader(TOPIC, MessageId.earliest)
+        published = Published(await client.create_producer(TOPIC))
+        await published.some(AHEAD)
+        read = [int((await reader.read_next()).data()) for _ in range(AHEAD // 2)]
+        # When
+        await broker.kill()
+        await broker.start()
+        await published.some(1)
+        # Then
+        while len(read) < published.next:
+            read.append(int((await reader.read_next()).data()))
+        assert read == list(range(published.next))
+
+
+async def test_of_several_addresses_those_that_answer_are_used(tmp_path: Path) -> None:
+    async with restarted_broker(tmp_path) as broker:
+        # Given: nobody listens at the first and at the last
+        address = broker.service_url.removeprefix("pulsar://")
+        async with (
+            Client(f"pulsar://127.0.0.1:1,{address},127.0.0.1:2") as client,
+            await client.create_producer(TOPIC) as producer,
+        ):
+            await producer.send(b"one")
+            # When
+            await broker.kill()
+            under_way = asyncio.create_task(producer.send(b"two"))
+            await broker.start()
+            # Then
+            assert (await under_way).entry > (0, 0)

@@ -1,0 +1,144 @@
+"""Whatever was open, and wherever it was: closing and cancelling leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.client import Client
+from client.exceptions import AlreadyClosed
+from client.messages.enums import ConsumerType
+from client.messages.message_id import MessageId
+from limiter.clock import LoopClock
+from tests.support.processes.cluster import cluster, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from client.consumers.consumer import Consumer
+    from client.messages.message import Message
+
+TOPIC = "persistent://public/default/closing"
+TURNS = 60
+MESSAGES = 50
+
+
+class RecordingClock(LoopClock):
+    """The loop's clock, which knows its timers."""
+
+    def __init__(self) -> None:
+        self._timers: list[asyncio.TimerHandle] = []
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: object
+    ) -> asyncio.TimerHandle:
+        """Arm a timer."""
+        self._timers.append(asyncio.get_running_loop().call_at(when, callback, *args))
+        return self._timers[-1]
+
+    @property
+    def armed(self) -> list[asyncio.TimerHandle]:
+        """The timers that can still fire."""
+        return [one for one in self._timers if not one.cancelled() and one.when() > self.now()]
+
+
+async def test_a_client_that_is_closed_leaves_no_task_no_timer_and_no_reservation() -> None:
+    async with cluster() as parts:
+        # Given
+        before = asyncio.all_tasks()
+        clock = RecordingClock()
+        client = Client(parts.broker.service_url, clock=clock)
+        heard: list[bytes] = []
+
+        async def listener(_: Consumer, message: Message) -> None:
+            heard.append(message.data())
+
+        consumer = await client.subscribe([TOPIC, f"{TOPIC}-2"], "s", ConsumerType.Shared)
+        await client.subscribe(
+            TOPIC, "heard", message_listener=listener, unacked_messages_timeout_ms=10_000
+        )
+        await client.create_reader(TOPIC, MessageId.earliest)
+        await client.create_table_view(f"{TOPIC}-2")
+        producer = await client.create_producer(TOPIC)
+        await asyncio.gather(*(producer.send(b"%d" % n) for n in range(MESSAGES)))
+        await consumer.negative_acknowledge(await consumer.receive())
+        await until(lambda: len(heard) == MESSAGES)
+        waiting = [
+            asyncio.create_task(client.create_producer(f"{TOPIC}-3")),
+            asyncio.create_task(_takes_all(consumer)),
+        ]
+        await asyncio.sleep(0)
+        # When
+        await client.close()
+        # Then
+        for one in waiting:
+            with pytest.raises(AlreadyClosed):
+                await one
+        await until(lambda: asyncio.all_tasks() == before)
+        assert clock.armed == []
+        assert client.memory.current_usage == 0
+        assert client._context.parts == set()
+        assert parts.held_by_broker() == {} or not parts.broker.connections
+
+
+async def _takes_all(consumer: Consumer) -> None:
+    while True:
+        await consumer.receive()
+
+
+async def _producer(client: Client) -> None:
+    await (await client.create_producer(TOPIC)).close()
+
+
+async def _consumer(client: Client) -> None:
+    await (await client.subscribe(TOPIC, "s", ConsumerType.Shared)).close()
+
+
+async def _reader(client: Client) -> None:
+    await (await client.create_reader(TOPIC, MessageId.earliest)).close()
+
+
+async def _table_view(client: Client) -> None:
+    await (await client.create_table_view(TOPIC)).close()
+
+
+@pytest.mark.parametrize("opening", [_producer, _consumer, _reader, _table_view])
+async def test_opening_and_closing_may_be_cancelled_anywhere(
+    opening: Callable[[Client], Coroutine[object, object, None]],
+) -> None:
+    async with cluster() as parts:
+        before = asyncio.all_tasks()
+        client = Client(parts.broker.service_url)
+        for turns in range(TURNS):
+            # When
+            task = asyncio.create_task(opening(client))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        # Then
+        await client.close()
+        await until(lambda: asyncio.all_tasks() == before)
+        assert client.memory.current_usage == 0
+
+
+async def test_a_client_is_closed_while_everything_is_being_opened() -> None:
+    async with cluster() as parts:
+        before = asyncio.all_tasks()
+        for turns in range(TURNS):
+            # Given
+            client = Client(parts.broker.service_url)
+            tasks = [
+                asyncio.create_task(one(client))
+                for one in (_producer, _consumer, _reader, _table_view)
+            ]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            # When
+            await client.close()
+            # Then
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(one, AlreadyClosed | None) for one in outcomes), outcomes
+        await until(lambda: asyncio.all_tasks() == before)

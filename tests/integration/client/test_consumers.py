@@ -1,0 +1,322 @@
+"""Consumers and readers against a broker, directly and through a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from client.client import Client
+from client.consumers.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
+from client.messages.enums import CompressionType, ConsumerType, InitialPosition
+from client.messages.message_id import MessageId
+from tests.support.processes.cluster import Cluster, cluster, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from client.consumers.consumer import Consumer
+    from client.messages.message import Message
+
+EARLIEST = InitialPosition.Earliest
+SHARED = ConsumerType.Shared
+
+
+@asynccontextmanager
+async def client_of(role: str, **keys: str) -> AsyncIterator[tuple[Cluster, Client]]:
+    """Run broker and proxy, and a client of one of them."""
+    async with (
+        cluster(topics={}, broker=keys) as parts,
+        Client(parts.part(role).service_url) as client,
+    ):
+        yield parts, client
+
+
+async def publish(client: Client, topic: str, count: int, **options: Any) -> list[MessageId]:
+    """Send messages whose payloads are their numbers; return their ids."""
+    async with await client.create_producer(topic, **options) as producer:
+        return list(
+            await asyncio.gather(*[producer.send(b"%d" % number) for number in range(count)])
+        )
+
+
+async def take(consumer: Consumer, count: int) -> list[Message]:
+    """Return the next messages."""
+    return [await consumer.receive(20_000) for _ in range(count)]
+
+
+def payloads(messages: list[Message]) -> list[bytes]:
+    return [message.data() for message in messages]
+
+
+def expected(count: int) -> list[bytes]:
+    return [b"%d" % number for number in range(count)]
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_what_is_published_is_received_and_acknowledged(role: str) -> None:
+    async with client_of(role) as (_, client):
+        # Given
+        consumer = await client.subscribe("t", "s")
+        await publish(client, "t", 2_500)
+        # When
+        messages = await take(consumer, 2_500)
+        for message in messages:
+            await consumer.acknowledge(message)
+        await consumer.close()
+        again = await client.subscribe("t", "s", consumer_type=SHARED)
+        # Then
+        assert payloads(messages) == expected(2_500)
+        (stats,) = (await again.get_broker_consumer_stats()).values()
+        assert stats.message_backlog == 0
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_the_consumers_of_a_shared_subscription_get_each_message_once(role: str) -> None:
+    async with client_of(role) as (_, client):
+        # Given
+        consumers = [
+            await client.subscribe("t", "s", SHARED, receiver_queue_size=5) for _ in range(3)
+        ]
+        # When
+        await publish(client, "t", 300, batching_enabled=False)
+        got: list[bytes] = []
+
+        async def drain(consumer: Consumer) -> None:
+            async for message in consumer:
+                got.append(message.data())
+                await consumer.acknowledge(message)
+
+        async with asyncio.TaskGroup() as tasks:
+            for consumer in consumers:
+                tasks.create_task(drain(consumer))
+            await until(lambda: len(got) == 300)
+            for consumer in consumers:
+                await consumer.close()
+        # Then
+        assert sorted(got, key=int) == expected(300)
+
+
+async def test_a_refused_message_comes_again_and_its_count_rises() -> None:
+    async with client_of("proxy") as (_, client):
+        # Given
+        consumer = await client.subscribe("t", "s", SHARED, negative_ack_redelivery_delay_ms=100)
+        await publish(client, "t", 1)
+        # When
+        (first,) = await take(consumer, 1)
+        await consumer.negative_acknowledge(first)
+        (second,) = await take(consumer, 1)
+        # Then
+        assert [one.redelivery_count() for one in (first, second)] == [0, 1]
+        assert first.message_id() == second.message_id()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+async def test_what_is_refused_too_often_is_a_dead_letter(batched: bool) -> None:
+    async with client_of("broker") as (_, client):
+        # Given
+        policy = ConsumerDeadLetterPolicy(2, initial_subscription_name="kept")
+        consumer = await client.subscribe(
+            "t", "s", SHARED, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy
+        )
+        ids = await publish(client, "t", 2, batching_enabled=batched)
+        # When
+        for _ in range(3):
+            for message in await take(consumer, 2):
+                await consumer.negative_acknowledge(message)
+        letters = await client.subscribe("t-s-DLQ", "kept")
+        messages = await take(letters, 2)
+        # Then
+        assert payloads(messages) == expected(2)
+        assert messages[0].properties() == {
+            "REAL_TOPIC": "persistent://public/default/t",
+            "REAL_SUBSCRIPTION": "s",
+            "ORIGIN_MESSAGE_ID": origin(ids[0], batched=batched),
+            "ORIGIN_MESSAGE_IDY_TIME": origin(ids[0], batched=batched),
+        }
+        await until(lambda: consumer.statistics().topics[0].acknowledgements_pending == 0)
+        await consumer.close()
+        after = await client.subscribe("t", "s", SHARED)
+        (stats,) = (await after.get_broker_consumer_stats()).values()
+        assert stats.message_backlog == 0
+        assert consumer.statistics().dead_letters == 2
+
+
+def origin(message_id: MessageId, *, batched: bool) -> str:
+    """Return an id as Java writes it."""
+    text = f"{message_id.ledger_id()}:{message_id.entry_id()}:-1"
+    return f"{text}:0" if batched else text
+
+
+async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
+    async with client_of("broker") as (_, client):
+        # Given
+        consumer = await client.subscribe(
+            "t", "s", SHARED, dead_letter_policy=ConsumerDeadLetterPolicy(1), retry_enabled=True
+        )
+        letters = await client.subscribe("t-s-DLQ", "kept")
+        await publish(client, "t", 1)
+        # When
+        (first,) = await take(consumer, 1)
+        await consumer.reconsume_later(first, 100, {"why": "busy"})
+        (second,) = await take(consumer, 1)
+        await consumer.reconsume_later(second, 100)
+        (dead,) = await take(letters, 1)
+        # Then
+        assert second.topic_name() == "persistent://public/default/t-s-RETRY"
+        own = second.properties()
+        assert (own["RECONSUMETIMES"], own["DELAY_TIME"], own["why"]) == ("1", "100", "busy")
+        assert own["REAL_TOPIC"] == first.topic_name()
+        assert dead.data() == b"0"
+
+
+@pytest.mark.parametrize("compression", list(CompressionType))
+async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
+    async with client_of("broker", maxMessageSize="20000") as (_, client):
+        # Given
+        consumer = await client.subscribe("t", "s", receiver_queue_size=1)
+        content = bytes(range(256)) * 400
+        async with await client.create_producer(
+            "t", batching_enabled=False, chunking_enabled=True, compression_type=compression
+        ) as producer:
+            message_id = await producer.send(content)
+            await producer.send(b"next")
+        # When
+        message, following = await take(consumer, 2)
+        await consumer.acknowledge(message)
+        await consumer.acknowledge(following)
+        await consumer.close()
+        # Then
+        assert message.data() == content
+        assert message.message_id() == message_id
+        again = await client.subscribe("t", "s", SHARED)
+        (stats,) = (await again.get_broker_consumer_stats()).values()
+        assert stats.message_backlog == 0
+
+
+async def test_topics_and_their_partitions_are_merged() -> None:
+    async with client_of(
+        "proxy", allowAutoTopicCreationType="partitioned", defaultNumPartitions="3"
+    ) as (_, client):
+        # Given
+        names = [f"persistent://public/default/{name}" for name in ("a", "b")]
+        consumer = await client.subscribe(names, "s", initial_position=EARLIEST)
+        # When
+        for name in names:
+            await publish(client, name, 30, batching_enabled=False)
+        messages = await take(consumer, 60)
+        await consumer.acknowledge(messages)
+        # Then
+        assert sorted(payloads(messages), key=int) == sorted(expected(30) * 2, key=int)
+        topics = {message.topic_name() for message in messages}
+        assert topics == {f"{name}-partition-{index}" for name in names for index in range(3)}
+        assert {message.message_id().topic_name for message in messages} == topics
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_seek_goes_to_a_message_and_to_a_time(role: str) -> None:
+    async with client_of(role) as (_, client):
+        # Given
+        consumer = await client.subscribe("t", "s")
+        await publish(client, "t", 10, batching_enabled=False)
+        messages = await take(consumer, 10)
+        # When
+        await consumer.seek(messages[3].message_id())
+        behind = await take(consumer, 6)
+        await consumer.seek(0)
+        everything = await take(consumer, 10)
+        await consumer.seek(MessageId.latest)
+        await publish(client, "t", 1)
+        # Then
+        assert payloads(behind) == expected(10)[4:]
+        assert payloads(everything) == expected(10)
+        assert payloads(await take(consumer, 1)) == [b"0"]
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_a_reader_reads_all_there_is(role: str) -> None:
+    async with client_of(role) as (_, client):
+        # Given
+        ids = await publish(client, "t", 100)
+        # When
+        async with await client.create_reader("t", ids[49]) as reader:
+            got = []
+            while await reader.has_message_available():
+                got.append((await reader.read_next()).data())
+            await reader.seek(0)
+            first = await reader.read_next()
+        # Then
+        assert got == expected(100)[50:]
+        assert first.data() == b"0"
+        latest = await client.create_reader("t", MessageId.latest)
+        assert not await latest.has_message_available()
+        await publish(client, "t", 1)
+        assert await latest.has_message_available()
+
+
+async def test_a_lost_connection_loses_nothing() -> None:
+    async with client_of("broker") as (parts, client):
+        # Given
+        consumer = await client.subscribe("t", "s", receiver_queue_size=10)
+        await publish(client, "t", 100, batching_enabled=False)
+        got = set()
+        # When
+        for turn in range(4):
+            for message in await take(consumer, 20):
+                got.add(message.data())
+                await consumer.acknowledge(message)
+            if turn < 3:
+                for cnx in list(parts.broker.connections):
+                    cnx.abort()
+                await until(lambda: not consumer.is_connected())
+        while len(got) < 100:
+            (message,) = await take(consumer, 1)
+            got.add(message.data())
+            await consumer.acknowledge(message)
+        # Then
+        assert sorted(got, key=int) == expected(100)
+        assert consumer.statistics().topics[0].reconnections >= 1
+
+
+async def test_the_rest_of_a_batch_comes_again_if_single_messages_are_acknowledged() -> None:
+    async with client_of("broker") as (_, client):
+        # Given
+        options: dict[str, Any] = {"batch_index_ack_enabled": True, "initial_position": EARLIEST}
+        await publish(client, "t", 10)
+        consumer = await client.subscribe("t", "s", SHARED, **options)
+        messages = await take(consumer, 10)
+        # When
+        await consumer.acknowledge(messages[::2])
+        await consumer.close()
+        again = await client.subscribe("t", "s", SHARED, **options)
+        # Then
+        assert payloads(await take(again, 5)) == expected(10)[1::2]
+
+
+async def test_batches_are_received_together() -> None:
+    async with client_of("broker") as (_, client):
+        policy = ConsumerBatchReceivePolicy(50, -1, 5_000)
+        consumer = await client.subscribe("t", "s", batch_receive_policy=policy)
+        await publish(client, "t", 100)
+        assert payloads(await consumer.batch_receive()) == expected(50)
+        assert payloads(await consumer.batch_receive()) == expected(100)[50:]
+
+
+async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
+    async with client_of("broker", activeConsumerFailoverDelayTimeMillis="0") as (_, client):
+        # Given
+        consumers = [
+            await client.subscribe("t", "s", ConsumerType.Failover, consumer_name=name)
+            for name in ("a", "b")
+        ]
+        # When
+        await until(
+            lambda: sorted(map(str, [c.is_active() for c in consumers])) == ["False", "True"]
+        )
+        (active,) = [one for one in consumers if one.is_active()]
+        (other,) = [one for one in consumers if one is not active]
+        await active.close()
+        # Then
+        await until(other.is_active)

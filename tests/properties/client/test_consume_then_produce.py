@@ -1,0 +1,93 @@
+"""A task that consumes a message and then produces one never waits for itself."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from client.memory.receiver_queues import ReceiverQueuePolicy, ReceiverQueues, receiver_queue_for
+from limiter.client_memory.memory_limit_controller import (
+    DEFAULT_PRODUCER_SHARE,
+    MemoryLimitController,
+)
+from tests.support.client_memory.scripted_consumer import ScriptedConsumer
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+
+MESSAGES = 12
+
+
+async def produced(
+    limit: int,
+    sizes: tuple[int, int],
+    policy: ReceiverQueuePolicy,
+    producer_share: float = DEFAULT_PRODUCER_SHARE,
+) -> int:
+    """Return how many messages a task has produced that consumes one before each.
+
+    Args:
+        limit: Of the client that consumes and produces.
+        sizes: Of the messages that it consumes, and of those it produces.
+        policy: Of its receiver queue, of 10 messages.
+        producer_share: Of the limit.
+    """
+    clock = ManualClock()
+    memory = MemoryLimitController(limit, clock=clock, producer_share=producer_share)
+    consumer = ScriptedConsumer()
+    queues = ReceiverQueues(memory, clock)
+    consumer.queue = receiver_queue_for(queues, consumer, policy=policy, max_size=10)
+    consumer.publish(MESSAGES, sizes[0])
+    consumer.reattach()
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        while done < MESSAGES:
+            while not consumer.receive():
+                await settle()
+            consumer.deliver_all()  # What is prefetched is here before the task sends.
+            reservation = await memory.reserve(sizes[1])
+            done += 1
+            # A receipt comes later, whatever the task does meanwhile.
+            asyncio.get_running_loop().call_soon(reservation.release)
+
+    task = asyncio.create_task(work())
+    for _ in range(3 * MESSAGES):
+        consumer.deliver_all()
+        await settle()
+        clock.advance(0.5)
+    task.cancel()
+    await asyncio.wait([task])
+    consumer.close()
+    await queues.close()
+    return done
+
+
+@pytest.mark.parametrize("policy", [ReceiverQueuePolicy.FIXED, ReceiverQueuePolicy.PULSAR])
+async def test_by_upstreams_rule_the_task_waits_for_itself(policy: ReceiverQueuePolicy) -> None:
+    """Memory is freed by receiving, and who would receive waits in ``send`` for that memory."""
+    assert await produced(1, (10, 10), policy, producer_share=0.0) < MESSAGES
+
+
+@pytest.mark.parametrize("policy", list(ReceiverQueuePolicy))
+@pytest.mark.parametrize("limit", [1, 100])
+async def test_with_a_share_for_producers_it_does_not(
+    policy: ReceiverQueuePolicy, limit: int
+) -> None:
+    assert await produced(limit, (10, 10), policy) == MESSAGES
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    limit=st.integers(1, 64) | st.integers(1, 10_000_000),
+    sizes=st.tuples(st.integers(1, 200_000), st.integers(1, 200_000)),
+    policy=st.sampled_from(list(ReceiverQueuePolicy)),
+    producer_share=st.sampled_from([DEFAULT_PRODUCER_SHARE, 0.01, 0.5, 1.0]),
+)
+def test_no_limit_and_no_size_makes_it_wait(
+    limit: int, sizes: tuple[int, int], policy: ReceiverQueuePolicy, producer_share: float
+) -> None:
+    assert asyncio.run(produced(limit, sizes, policy, producer_share)) == MESSAGES

@@ -1,0 +1,1 @@
+"""Consumers whose broker and application a test moves by hand."""

@@ -1,0 +1,81 @@
+"""Entries as a broker sends them, made from what this client would send."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import google_crc32c
+
+import proto.PulsarApi_pb2 as pb
+from client.messages.batch import BatchBuilder
+from client.messages.entry import EntrySource, read_entry
+from client.messages.outgoing import OutgoingMessage, SendingProducer
+from proto.frames import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from client.messages.entry import Entry
+    from client.messages.message import Message
+    from client.messages.outgoing import OutgoingEntry
+
+TOPIC = "persistent://public/default/t"
+NOW = 1_700_000_000_000
+PRODUCER = SendingProducer(1, "p")
+
+
+class BytesDecoding:
+    """Gives payloads back as they are."""
+
+    def decode_message(self, message: Message) -> bytes:
+        return message.data()
+
+
+BYTES = BytesDecoding()
+SOURCE = EntrySource(TOPIC, BYTES)
+
+
+def batch_of(
+    messages: Iterable[OutgoingMessage], producer: SendingProducer = PRODUCER
+) -> OutgoingEntry:
+    """Return the entry of a batch."""
+    builder = BatchBuilder()
+    for message in messages:
+        builder.add(message)
+    return builder.build(producer, NOW)
+
+
+def plain(count: int) -> list[OutgoingMessage]:
+    """Return messages whose payloads are their numbers."""
+    return [OutgoingMessage(b"%d" % number, number) for number in range(count)]
+
+
+def with_checksum(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
+    """Return what a broker stores of a message: checksum, metadata, payload."""
+    head = metadata.SerializePartialToString()
+    tail = struct.pack(">I", len(head)) + head + payload
+    return b"\x0e\x01" + struct.pack(">I", google_crc32c.value(tail)) + tail
+
+
+def entry_bytes(entry: OutgoingEntry) -> bytes:
+    """Return what a broker stores of an entry that is sent."""
+    head, payload = entry.send_frame(1)
+    (size,) = struct.unpack_from(">I", head, 4)
+    return head[8 + size :] + payload
+
+
+def received(
+    data: bytes | OutgoingEntry,
+    entry_id: int = 2,
+    ack_set: Sequence[int] = (),
+    source: EntrySource = SOURCE,
+) -> Entry:
+    """Read an entry, or its bytes, as they come in a MESSAGE command."""
+    if not isinstance(data, bytes):
+        data = entry_bytes(data)
+    position = pb.MessageIdData(ledgerId=1, entryId=entry_id)
+    command = pb.CommandMessage(consumer_id=1, message_id=position, ack_set=ack_set)
+    whole = pb.BaseCommand(type=pb.BaseCommand.MESSAGE, message=command).SerializeToString()
+    body = struct.pack(">I", len(whole)) + whole + data
+    return read_entry(command, Frame(len(body), (memoryview(body),)), source)

@@ -1,0 +1,92 @@
+"""A forwarder that speaks TLS to clients and plainly to a server, as load balancers do."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import trustme
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+CHUNK_BYTES = 65_536
+
+
+class Certificates:
+    """The files of an authority, of a server for 127.0.0.1, and of a client.
+
+    Attributes:
+        trust: File of the authority's certificate.
+        client: Files of the client's certificate and key.
+        names: The name that each client's certificate has.
+    """
+
+    def __init__(self, folder: Path, server_name: str = "127.0.0.1") -> None:
+        authority = trustme.CA()
+        self.trust = str(folder / "ca.pem")
+        authority.cert_pem.write_to_path(self.trust)
+        self._server = authority.issue_cert(server_name)
+        issued = authority.issue_cert("a-client")
+        self.client = str(folder / "client.pem"), str(folder / "client.key")
+        issued.cert_chain_pems[0].write_to_path(self.client[0])
+        issued.private_key_pem.write_to_path(self.client[1])
+
+    def server_context(self, *, asks_for_certificate: bool) -> ssl.SSLContext:
+        """Return the rules of the server's side."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=self.trust)
+        self._server.configure_cert(context)
+        if asks_for_certificate:
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+
+@asynccontextmanager
+async def tls_forwarder(
+    plain_url: str, certificates: Certificates, *, asks_for_certificate: bool = False
+) -> AsyncIterator[str]:
+    """Forward TLS connections to a server for the length of a block; yields the service URL."""
+    host, _, port = plain_url.removeprefix("pulsar://").partition(":")
+    pipes: set[asyncio.Task[None]] = set()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        pipes.add(task)
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        both = [
+            asyncio.ensure_future(_copy(reader, far_writer)),
+            asyncio.ensure_future(_copy(far_reader, writer)),
+        ]
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            pass
+        finally:
+            for one in both:
+                one.cancel()
+            await asyncio.wait(both)
+            for end in (writer, far_writer):
+                end.transport.abort()
+            pipes.discard(task)
+
+    context = certificates.server_context(asks_for_certificate=asks_for_certificate)
+    server = await asyncio.start_server(forward, "127.0.0.1", 0, ssl=context)
+    try:
+        yield f"pulsar+ssl://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for pipe in tuple(pipes):
+            pipe.cancel()
+        if pipes:
+            await asyncio.wait(tuple(pipes))
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError, ssl.SSLError):
+        while chunk := await reader.read(CHUNK_BYTES):
+            writer.write(chunk)
+            await writer.drain()

@@ -1,0 +1,83 @@
+"""A server process that is killed and started again where it was: its port, its messages."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Self
+
+from tests.support.processes.server_process import READY_SECONDS, REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class RestartedServer:
+    """A server process.
+
+    Args:
+        module: ``broker`` or ``proxy``.
+        keys: Its configuration.
+        log: File that receives its standard error.
+
+    Attributes:
+        service_url: ``pulsar://host:port``; the same after a new start.
+    """
+
+    def __init__(self, module: str, keys: dict[str, str], log: Path) -> None:
+        self._module, self._log = module, log
+        self._port_key = "brokerServicePort" if module == "broker" else "servicePort"
+        self._keys = {
+            "bindAddress": "127.0.0.1",
+            "advertisedAddress": "127.0.0.1",
+            "webServicePort": "0",
+            self._port_key: "0",
+            **keys,
+        }
+        self._process: asyncio.subprocess.Process | None = None
+        self.service_url = ""
+
+    async def start(self) -> None:
+        """Start it, and return when it is ready."""
+        settings = [one for pair in self._keys.items() for one in ("--set", "=".join(pair))]
+        with self._log.open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                self._module,
+                *settings,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                cwd=REPOSITORY,
+            )
+        assert self._process.stdout is not None
+        async with asyncio.timeout(READY_SECONDS):  # noqa: TID251 - a process is waited for
+            line = (await self._process.stdout.readline()).decode()
+        assert line.startswith("READY"), f"{line!r}: {self._log.read_text()[-2000:]}"
+        self.service_url = line.split()[2]
+        self._keys[self._port_key] = self.service_url.rpartition(":")[2]
+
+    async def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        if self._process is not None:
+            self._process.kill()
+            await self._process.communicate()
+            self._process = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
+
+
+def restarted_broker(folder: Path) -> RestartedServer:
+    """Return a broker whose messages are on the disk."""
+    keys = {"floodgateMessageStore": f"log://{folder / 'messages'}?fsync=true"}
+    return RestartedServer("broker", keys, folder / "broker.log")
+
+
+def proxy_of(broker: RestartedServer, folder: Path) -> RestartedServer:
+    """Return a proxy in front of it."""
+    return RestartedServer("proxy", {"brokerServiceURL": broker.service_url}, folder / "proxy.log")

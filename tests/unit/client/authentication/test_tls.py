@@ -1,0 +1,72 @@
+"""The rules and certificates of connections by TLS."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+import trustme
+
+from client.authentication.tls import AuthenticationTLS, tls_context
+from client.exceptions import InvalidConfiguration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_method_is_tls_and_the_certificate_speaks_for_itself() -> None:
+    authentication = AuthenticationTLS("certificate.pem", "key.pem")
+    assert (authentication.method_name, authentication.auth_data()) == ("tls", b"")
+
+
+def test_paths_are_texts() -> None:
+    with pytest.raises(InvalidConfiguration, match="private_key_path is a str, not NoneType"):
+        AuthenticationTLS("certificate.pem", None)
+
+
+@pytest.mark.parametrize(
+    ("insecure", "hostname", "mode", "checked"),
+    [
+        (False, False, ssl.CERT_REQUIRED, False),
+        (False, True, ssl.CERT_REQUIRED, True),
+        (True, False, ssl.CERT_NONE, False),
+        (True, True, ssl.CERT_NONE, False),
+    ],
+)
+def test_what_is_checked(
+    insecure: bool,
+    hostname: bool,
+    mode: ssl.VerifyMode,
+    checked: bool,
+) -> None:
+    context = tls_context(None, None, allow_insecure=insecure, validate_hostname=hostname)
+    assert (context.verify_mode, context.check_hostname) == (mode, checked)
+
+
+def test_without_a_file_the_package_certifi_says_whom_to_trust() -> None:
+    context = tls_context(None, None, allow_insecure=False, validate_hostname=False)
+    assert context.get_ca_certs()
+
+
+def test_with_a_file_only_those_in_it_are_trusted(tmp_path: Path) -> None:
+    # Given
+    file = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(str(file))
+    # When
+    context = tls_context(str(file), None, allow_insecure=False, validate_hostname=False)
+    # Then
+    assert len(context.get_ca_certs()) == 1
+
+
+def test_files_that_cannot_be_used_are_sentences(tmp_path: Path) -> None:
+    # Given
+    file = tmp_path / "empty.pem"
+    file.write_text("nothing")
+    rules = {"allow_insecure": False, "validate_hostname": False}
+    # When / Then
+    for path in ("/not/there", str(file)):
+        with pytest.raises(InvalidConfiguration, match=f"tls_trust_certs_file_path '{path}'"):
+            tls_context(path, None, **rules)
+        with pytest.raises(InvalidConfiguration, match=f"the certificate '{path}' with the key"):
+            tls_context(None, (path, path), **rules)

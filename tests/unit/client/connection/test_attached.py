@@ -1,0 +1,119 @@
+"""What a server sends for producers, consumers and watches reaches the one it is for."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.connection.attached import Attached
+from proto.frames import Frame
+
+Type = pb.BaseCommand
+FRAME = Frame(0, ())
+
+
+class Told:
+    """Writes down each call, with its arguments."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[object, ...]] = []
+
+    def __getattr__(self, name: str) -> object:
+        def call(*arguments: object, **named: object) -> None:
+            self.calls.append((name, *arguments, *named.values()))
+
+        return call
+
+
+def attached() -> tuple[Attached, Told]:
+    told = Told()
+    parts = Attached()
+    parts.producers[1] = parts.consumers[1] = parts.watches[1] = told  # type: ignore[assignment]
+    return parts, told
+
+
+def commands(number: int) -> dict[str, pb.BaseCommand]:
+    """One command of each kind for the part of that number, by the call that it becomes."""
+    message_id = pb.MessageIdData(ledgerId=1, entryId=2)
+    return {
+        "message_received": pb.BaseCommand(
+            type=Type.MESSAGE, message=pb.CommandMessage(consumer_id=number, message_id=message_id)
+        ),
+        "receipt_received": pb.BaseCommand(
+            type=Type.SEND_RECEIPT,
+            send_receipt=pb.CommandSendReceipt(producer_id=number, sequence_id=0),
+        ),
+        "send_refused": pb.BaseCommand(
+            type=Type.SEND_ERROR,
+            send_error=pb.CommandSendError(
+                producer_id=number, sequence_id=0, error=pb.ChecksumError, message=""
+            ),
+        ),
+        "active_changed": pb.BaseCommand(
+            type=Type.ACTIVE_CONSUMER_CHANGE,
+            active_consumer_change=pb.CommandActiveConsumerChange(consumer_id=number),
+        ),
+        "end_of_topic_reached": pb.BaseCommand(
+            type=Type.REACHED_END_OF_TOPIC,
+            reachedEndOfTopic=pb.CommandReachedEndOfTopic(consumer_id=number),
+        ),
+        "update_received": pb.BaseCommand(
+            type=Type.WATCH_TOPIC_UPDATE,
+            watchTopicUpdate=pb.CommandWatchTopicUpdate(watcher_id=number, topics_hash=""),
+        ),
+    }
+
+
+@pytest.mark.parametrize("call", commands(1))
+def test_what_comes_reaches_the_one_it_is_for(call: str) -> None:
+    # Given
+    parts, told = attached()
+    # When
+    taken = parts.receive(commands(1)[call], FRAME)
+    # Then
+    assert taken
+    assert [name for name, *_ in told.calls] == [call]
+
+
+@pytest.mark.parametrize("call", commands(2))
+def test_what_comes_for_one_that_left_is_dropped(call: str) -> None:
+    # Given
+    parts, told = attached()
+    # When
+    taken = parts.receive(commands(2)[call], FRAME)
+    # Then
+    assert taken
+    assert not told.calls
+
+
+@pytest.mark.parametrize("url", [None, "pulsar://b:1"])
+def test_what_the_broker_closes_is_forgotten_and_told_where_to_go(url: str | None) -> None:
+    # Given
+    parts, told = attached()
+    producer = pb.CommandCloseProducer(producer_id=1, request_id=0, assignedBrokerServiceUrl=url)
+    consumer = pb.CommandCloseConsumer(consumer_id=1, request_id=0, assignedBrokerServiceUrl=url)
+    # When
+    parts.receive(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=producer), FRAME)
+    parts.receive(pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=consumer), FRAME)
+    # Then
+    assert told.calls == [("closed_by_broker", url)] * 2
+    assert not parts.producers
+    assert not parts.consumers
+
+
+def test_a_lost_connection_is_told_to_each_once() -> None:
+    # Given
+    parts, told = attached()
+    # When
+    parts.lost()
+    parts.lost()
+    # Then
+    assert told.calls == [("connection_lost",)] * 3
+
+
+def test_answers_of_requests_are_not_taken() -> None:
+    # Given
+    parts, _ = attached()
+    # Then
+    success = pb.BaseCommand(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=1))
+    assert not parts.receive(success, FRAME)

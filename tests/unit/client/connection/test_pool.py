@@ -1,0 +1,179 @@
+"""Connections made once and shared by all who ask."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from client.connection.connect_options import ConnectOptions
+from client.connection.errors import ClientClosedError
+from client.connection.pool import ConnectionPool, open_connection
+from client.connection.service_url import server_address
+from client.exceptions import ConnectError
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.byte_broker import ByteBroker, connected_command
+from tests.support.peers.raw_peer import frame
+from tests.support.processes.cluster import until
+
+
+def address(broker: ByteBroker) -> tuple[str, int]:
+    return server_address(broker.url)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("pulsar://host:1234", ("host", 1234)),
+        ("pulsar://host", ("host", 6650)),
+        ("pulsar://host/", ("host", 6650)),
+        ("pulsar://[::1]:99", ("::1", 99)),
+    ],
+)
+def test_a_service_url_is_a_host_and_a_port(url: str, expected: tuple[str, int]) -> None:
+    assert server_address(url) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "host:6650",
+        "http://host:6650",
+        "pulsar+ssl://host:6651",
+        "pulsar://",
+        "pulsar://:6650",
+        "pulsar://host:none",
+        "pulsar://host:99999",
+        "pulsar://[::1:6650",
+        "pulsar://user@host:6650",
+        "pulsar://host:6650/path",
+        "pulsar://host:6650?a=b",
+    ],
+)
+def test_anything_else_is_a_sentence(url: str) -> None:
+    with pytest.raises(ConnectError, match="is not a service URL"):
+        server_address(url)
+
+
+async def test_all_who_ask_get_one_connection() -> None:
+    # Given
+    async with ByteBroker(connected_command()) as broker:
+        pool = ConnectionPool()
+        # When
+        found = await asyncio.gather(*(pool.get(address(broker)) for _ in range(10)))
+        # Then
+        assert len(set(found)) == 1
+        await pool.close()
+
+
+async def test_who_leaves_while_connecting_leaves_the_others_their_connection() -> None:
+    # Given
+    async with ByteBroker(None) as broker:
+        pool = ConnectionPool()
+        first = await started(pool.get(address(broker)))
+        second = await started(pool.get(address(broker)))
+        far = await broker.connection()
+        # When
+        first.cancel()
+        await settle()
+        far.writer.write(frame(connected_command()))
+        # Then
+        assert not (await second).closed
+        await pool.close()
+
+
+async def test_a_lost_connection_is_replaced() -> None:
+    # Given
+    async with ByteBroker(connected_command()) as broker:
+        pool = ConnectionPool()
+        first = await pool.get(address(broker))
+        # When
+        (await broker.connection()).writer.transport.abort()
+        await until(lambda: first.closed)
+        second = await pool.get(address(broker))
+        # Then
+        assert second is not first
+        assert not second.closed
+        await pool.close()
+
+
+async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next() -> None:
+    # Given
+    broker = ByteBroker(connected_command())
+    async with broker:
+        pass
+    pool = ConnectionPool()
+    for _ in range(2):
+        # When
+        found = await asyncio.gather(
+            *(pool.get(address(broker)) for _ in range(3)), return_exceptions=True
+        )
+        # Then
+        assert [type(one) for one in found] == [ConnectError] * 3
+        assert not pool._connections
+
+
+async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    clock = ManualClock()
+
+    async def never(*_: object) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", never)
+    waiting = await started(open_connection(("127.0.0.1", 1), clock=clock))
+    # When
+    clock.advance(10)
+    # Then
+    with pytest.raises(ConnectError, match=r"127\.0\.0\.1:1 does not accept connections"):
+        await waiting
+
+
+async def test_a_host_that_is_no_name_is_a_connect_error() -> None:
+    with pytest.raises(ConnectError, match="cannot be reached"):
+        await open_connection(("a" * 70, 6650))
+
+
+async def test_the_number_of_servers_is_bounded() -> None:
+    # Given
+    async with ByteBroker(connected_command()) as one, ByteBroker(connected_command()) as two:
+        pool = ConnectionPool(ConnectOptions(max_servers=1))
+        await pool.get(address(one))
+        # Then
+        with pytest.raises(ConnectError, match="1 servers are open already"):
+            await pool.get(address(two))
+        await pool.close()
+    assert ConnectOptions().max_servers == 1_000
+
+
+async def test_a_closed_pool_refuses_and_has_closed_its_connections() -> None:
+    # Given
+    async with ByteBroker(connected_command()) as broker:
+        pool = ConnectionPool()
+        cnx = await pool.get(address(broker))
+        # When
+        await pool.close()
+        await pool.close()
+        # Then
+        with pytest.raises(ClientClosedError):
+            await pool.get(address(broker))
+        await cnx.wait_closed()
+
+
+async def test_closing_ends_a_connection_that_is_being_made() -> None:
+    # Given
+    async with ByteBroker(None) as broker:
+        pool = ConnectionPool()
+        waiting = await started(pool.get(address(broker)))
+        far = await broker.connection()
+        # When
+        await pool.close()
+        await settle()
+        # Then
+        with pytest.raises(ClientClosedError, match="the client is closed"):
+            await waiting
+        assert await far.reader.read() == b""

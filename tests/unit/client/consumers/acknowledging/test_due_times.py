@@ -1,0 +1,69 @@
+"""Entries fall due in steps, and there are not more of them than the bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from client.consumers.acknowledging import due_times
+from client.consumers.acknowledging.due_times import DueTimes, Place
+from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Times:
+    """Due times, and what fell due."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.due: list[list[Place]] = []
+        self.times = DueTimes(self.clock, 0.1, self.due.append)
+
+
+def test_entries_of_one_step_fall_due_together_and_never_early() -> None:
+    # Given
+    one = Times()
+    one.times.add((1, 1), 1.02)
+    one.times.add((1, 2), 1.05)
+    one.times.add((1, 3), 2.0)
+    # When
+    one.clock.advance(1.05)
+    early = list(one.due)
+    one.clock.advance(0.1)
+    # Then
+    assert early == []
+    assert one.due == [[(1, 1), (1, 2)]]
+    assert list(one.times) == [(1, 3)]
+
+
+def test_one_that_is_due_earlier_moves_the_timer() -> None:
+    one = Times()
+    one.times.add((1, 1), 5.0)
+    one.times.add((1, 2), 1.0)
+    one.clock.advance(1.2)
+    assert one.due == [[(1, 2)]]
+    one.clock.advance(5.0)
+    assert one.due == [[(1, 2)], [(1, 1)]]
+
+
+def test_what_is_removed_or_cleared_never_falls_due() -> None:
+    one = Times()
+    one.times.add((1, 1), 1.0)
+    one.times.add((1, 1), 9.0)  # Keeps its time.
+    assert one.times.remove((1, 1))
+    assert not one.times.remove((1, 1))
+    one.times.add((1, 2), 1.0)
+    one.times.clear()
+    one.clock.advance(20)
+    assert one.due == []
+    assert len(one.times) == 0
+
+
+def test_at_the_bound_the_oldest_falls_due_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(due_times, "MOST_ENTRIES", 2)
+    one = Times()
+    for number in range(3):
+        one.times.add((1, number), 5.0)
+    assert one.due == [[(1, 0)]]
+    assert list(one.times) == [(1, 1), (1, 2)]

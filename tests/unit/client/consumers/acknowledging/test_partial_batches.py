@@ -1,0 +1,57 @@
+"""Batches know which of their messages are acknowledged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from client.consumers.acknowledging import partial_batches
+from client.consumers.acknowledging.partial_batches import PartialBatch, PartialBatches
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_bits_are_those_of_java() -> None:
+    # Given a batch of 70 with 0 to 64 acknowledged
+    batch = PartialBatch(70)
+    for index in range(65):
+        assert batch.acknowledge(index)
+    # Then
+    assert batch.ack_set() == (0, 62)
+    assert batch.left == 5
+    assert not batch.acknowledge(3)
+    assert not batch.acknowledge(1_000)
+    assert batch.is_acknowledged(64)
+    assert not batch.is_acknowledged(65)
+
+
+def test_the_highest_bit_of_a_word_is_negative() -> None:
+    batch = PartialBatch(64)
+    batch.acknowledge(0)
+    assert batch.ack_set() == (-2,)
+
+
+def test_cumulative_takes_all_before() -> None:
+    batch = PartialBatch(10)
+    batch.acknowledge(8)
+    batch.acknowledge_up_to(6)
+    assert batch.ack_set() == (0b1010000000,)
+    assert batch.left == 2
+
+
+def test_it_begins_with_what_the_broker_says() -> None:
+    batch = PartialBatch(3, [0b101])
+    assert batch.left == 2
+    assert batch.is_acknowledged(1)
+
+
+def test_at_the_bound_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial_batches, "MOST_BATCHES", 2)
+    batches = PartialBatches()
+    for entry in range(2):
+        batches.begin((1, entry), 2).acknowledge(0)
+    batches.begin((1, 0), 2)
+    batches.begin((1, 2), 2)
+    assert batches.get((1, 1)) is None
+    assert batches.get((1, 0)) is not None
+    assert len(batches) == 2

@@ -1,0 +1,198 @@
+"""Readers go through a topic from where they are told, and know whether there is more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.options import ReaderOptions
+from client.consumers.reader import open_reader
+from client.exceptions import AlreadyClosed, InvalidConfiguration, Timeout
+from client.messages.message_id import MessageId
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
+
+if TYPE_CHECKING:
+    from client.consumers.reader import Reader
+
+Type = pb.BaseCommand
+
+
+async def opened(
+    broker: ModelBroker, start: MessageId = MessageId.earliest, **options: Any
+) -> Reader:
+    """Return a reader, after its first messages came."""
+    options = {"receiver_queue_policy": "fixed", **options}
+    reader = await open_reader(broker.context, TOPIC, start, ReaderOptions(**options))
+    await settle()
+    return reader
+
+
+async def rest(reader: Reader) -> list[bytes]:
+    """Return the payloads of all messages that there are."""
+    payloads = []
+    while await reader.has_message_available():
+        payloads.append((await reader.read_next(1_000)).data())
+    return payloads
+
+
+async def test_a_reader_has_a_subscription_of_its_own_that_is_not_durable() -> None:
+    # Given
+    broker = ModelBroker()
+    # When
+    await opened(broker, reader_name="me", subscription_role_prefix="role")
+    # Then
+    asked = broker.subscribed
+    assert asked is not None
+    assert asked.subscription.startswith("role-reader-")
+    assert (asked.durable, asked.consumer_name) == (False, "me")
+    assert asked.start_message_id.ledgerId == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("place", "inclusive", "expected"),
+    [
+        ((1, -1), False, [b"4", b"5"]),
+        ((1, 2), False, [b"4", b"5"]),
+        ((1, 1), False, [b"3", b"4", b"5"]),
+        ((1, 1), True, [b"2", b"3", b"4", b"5"]),
+        ((1, -1), True, [b"1", b"2", b"3", b"4", b"5"]),
+    ],
+)
+async def test_a_reader_begins_where_it_is_told(
+    place: tuple[int, int], inclusive: bool, expected: list[bytes]
+) -> None:
+    # Given
+    broker = ModelBroker()
+    for messages in (1, 3, 2):
+        broker.publish(messages)
+    # When
+    start = MessageId(-1, LEDGER, place[0], place[1])
+    reader = await opened(broker, start, start_message_id_inclusive=inclusive)
+    # Then
+    assert await rest(reader) == expected
+    assert broker.subscribed is not None
+    assert broker.subscribed.start_message_id.entryId == 1
+
+
+async def test_a_topic_without_messages_has_none_available() -> None:
+    reader = await opened(ModelBroker())
+    assert not await reader.has_message_available()
+
+
+async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
+    # Given
+    got: list[bytes] = []
+    broker = ModelBroker()
+    broker.publish(2)
+    # When
+    reader = await opened(broker, reader_listener=lambda _, message: got.append(message.data()))
+    # Then
+    assert got == [b"0", b"1"]
+    with pytest.raises(InvalidConfiguration, match="reader_listener"):
+        await reader.read_next()
+    await reader.close()
+
+
+async def test_a_reader_that_loses_its_connection_goes_on_behind_what_was_read() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(2):
+        broker.publish(3)
+    reader = await opened(broker)
+    first = [(await reader.read_next()).data() for _ in range(2)]
+    # When
+    broker.breaks()
+    await settle()
+    broker.clock.advance(1)
+    await settle()
+    # Then
+    assert first + await rest(reader) == [b"0", b"1", b"2", b"3", b"4", b"5"]
+    assert broker.subscribed is not None
+    assert broker.subscribed.start_message_id.batch_index == 1
+
+
+async def test_a_reader_tells_the_broker_how_far_it_is() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish(2)
+    reader = await opened(broker)
+    # When
+    await rest(reader)
+    broker.clock.advance(0.1)
+    await settle()
+    # Then
+    assert broker.acks[0].ack_type == pb.CommandAck.Cumulative
+    assert broker.left == []
+
+
+async def test_seek_reads_again() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    reader = await opened(broker)
+    await rest(reader)
+    # When
+    seeking = await started(reader.seek(MessageId(-1, LEDGER, 0)))
+    broker.clock.advance(0.1)
+    await seeking
+    await settle()
+    # Then
+    assert await rest(reader) == [b"1", b"2"]
+
+
+async def test_at_the_end_only_what_comes_later_is_available() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.entries[0].left = 0  # The subscription begins behind it.
+    reader = await opened(broker, MessageId.latest)
+    # When
+    before = await reader.has_message_available()
+    broker.publish()
+    # Then
+    assert not before
+    assert await rest(reader) == [b"1"]
+
+
+async def test_at_the_end_with_the_message_itself_the_last_one_is_read() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(2):
+        broker.publish()
+        broker.entries[-1].left = 0
+    reader = await opened(broker, MessageId.latest, start_message_id_inclusive=True)
+    # When
+    asking = await started(reader.has_message_available())
+    broker.clock.advance(0.1)
+    # Then
+    assert await asking
+    await settle()
+    assert await rest(reader) == [b"1"]
+
+
+async def test_partitions_are_begun_at_their_ends_only() -> None:
+    broker = ModelBroker(partition_count=2)
+    with pytest.raises(InvalidConfiguration, match="has 2 partitions"):
+        await opened(broker, MessageId(-1, LEDGER, 0))
+
+
+async def test_reading_ends_with_its_time_or_the_reader() -> None:
+    # Given
+    broker = ModelBroker()
+    reader = await opened(broker)
+    timed, reading = await started(reader.read_next(10)), await started(reader.read_next())
+    # When
+    broker.clock.advance(0.01)
+    with pytest.raises(Timeout):
+        await timed
+    await reader.close()
+    # Then
+    with pytest.raises(AlreadyClosed):
+        await reading
+    assert [message async for message in reader] == []
+    assert broker.memory.current_usage == 0

@@ -1,0 +1,23 @@
+"""The schedules ask what the official clients were seen to ask, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.discovery.replay import Replay, recorded
+from tests.support.discovery.scripts import SCRIPTS
+
+SEEN = {"cpp": recorded("python"), "go": recorded("go")}
+JAVA = recorded("java")
+CASES = [(family, name) for family, seen in SEEN.items() for name in seen]
+JAVA_CASES = [("java-watch" if SCRIPTS[name].watchers else "java-poll", name) for name in JAVA]
+
+
+@pytest.mark.parametrize(("family", "name"), CASES + JAVA_CASES)
+def test_requests_are_those_of_the_official_client(family, name):
+    Replay(family, name, SEEN.get(family, JAVA)[name]).run()
+
+
+@pytest.mark.parametrize("name", [name for name in JAVA if not SCRIPTS[name].watchers])
+def test_a_watching_schedule_polls_where_nothing_can_be_watched(name):
+    Replay("java-watch", name, JAVA[name]).run()

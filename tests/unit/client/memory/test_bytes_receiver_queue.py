@@ -1,0 +1,391 @@
+"""The queue that grants permits by bytes: when it grows, what it grants, and when it waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from client.exceptions import NotConnected
+from client.memory.bytes_receiver_queue import UNKNOWN_ENTRY_BYTES, BytesReceiverQueue
+from client.memory.receiver_queues import ReceiverQueues, receiver_queue_for, topics_queue_for
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from tests.support.client_memory.scripted_consumer import ScriptedConsumer
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+
+MIB = 1 << 20
+
+
+class Client:
+    """A client with a limit, on a manual clock."""
+
+    def __init__(self, limit_bytes: int = 64 * MIB, producer_share: float = 0.25) -> None:
+        self.clock = ManualClock()
+        self.memory = MemoryLimitController(
+            limit_bytes, clock=self.clock, producer_share=producer_share
+        )
+        self.queues = ReceiverQueues(self.memory, self.clock)
+
+    def subscribe(
+        self, max_size: int = 1_000, batch: int = 0, *, until_acknowledged: bool = False
+    ) -> ScriptedConsumer:
+        consumer = ScriptedConsumer()
+        consumer.queue = receiver_queue_for(
+            self.queues,
+            consumer,
+            max_size=max_size,
+            batch_receive_messages=batch,
+            until_acknowledged=until_acknowledged,
+        )
+        assert isinstance(consumer.queue, BytesReceiverQueue)
+        consumer.reattach()
+        return consumer
+
+
+async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_bytes: int) -> None:
+    """Have a queue grow to a size, with entries of so many bytes."""
+    while consumer.queue.current_size < size:
+        consumer.publish(1_000, entry_bytes)
+        consumer.deliver_all()
+        while consumer.take():
+            pass
+        consumer.receive()
+        await settle()
+        client.clock.advance(1.0)
+    consumer.pending.clear()
+
+
+# -- when it grows ----------------------------------------------------------------------------
+
+
+async def test_it_starts_with_one_and_does_not_grow_while_the_application_finds_messages() -> None:
+    # Given
+    client = Client()
+    consumer = client.subscribe()
+    assert consumer.granted == [1]
+    consumer.publish(100, 10)
+    # When
+    for _ in range(50):
+        consumer.deliver_all()
+        assert consumer.receive()
+        client.clock.advance(1.0)
+        await settle()
+    # Then
+    assert consumer.queue.current_size == 1
+    assert consumer.questions == 0
+
+
+async def test_it_grows_when_the_application_finds_nothing_and_more_is_pending() -> None:
+    # Given
+    consumer = Client().subscribe()
+    consumer.publish(1, 10)
+    # When
+    assert not consumer.receive()
+    await settle()
+    # Then
+    assert consumer.questions == 1
+    assert consumer.queue.current_size == 2
+    assert consumer.queue.growths == 1
+    assert consumer.permits == 2
+
+
+async def test_it_does_not_grow_when_nothing_is_pending() -> None:
+    consumer = Client().subscribe()
+    consumer.receive()
+    await settle()
+    assert consumer.questions == 1
+    assert consumer.queue.current_size == 1
+
+
+async def test_it_asks_once_a_second_and_one_question_at_a_time() -> None:
+    # Given
+    client = Client()
+    consumer = client.subscribe()
+    # When, Then
+    for _ in range(10):
+        consumer.receive()
+    await settle()
+    assert consumer.questions == 1
+    client.clock.advance(0.99)
+    consumer.receive()
+    await settle()
+    assert consumer.questions == 1
+    client.clock.advance(0.01)
+    consumer.receive()
+    await settle()
+    assert consumer.questions == 2
+
+
+async def test_while_an_answer_counts_a_queue_that_was_filled_grows_without_another() -> None:
+    # Given
+    consumer = Client().subscribe()
+    consumer.publish(1_000, 10)
+    consumer.receive()
+    await settle()
+    # When
+    for _ in range(20):
+        consumer.deliver_all()
+        while consumer.take():
+            pass
+        consumer.receive()
+    # Then
+    assert consumer.questions == 1
+    assert consumer.queue.current_size >= 256
+
+
+async def test_an_answer_that_fails_is_no_answer() -> None:
+    # Given
+    client = Client()
+    consumer = client.subscribe()
+
+    async def fail() -> bool:
+        raise NotConnected("gone")
+
+    consumer.more_is_pending = fail  # type: ignore[method-assign]
+    # When
+    consumer.receive()
+    await settle()
+    # Then
+    assert consumer.queue.current_size == 1
+    await client.queues.close()
+
+
+async def test_it_does_not_grow_at_three_quarters_of_the_limit() -> None:
+    # Given
+    client = Client(10 * MIB, producer_share=0.0)
+    consumer = client.subscribe()
+    consumer.answer = True
+    client.memory.reserve_nowait(int(7.5 * MIB))
+    # When
+    consumer.receive()
+    await settle()
+    # Then
+    assert consumer.questions == 0
+    assert consumer.queue.current_size == 1
+
+
+async def test_it_grows_to_its_maximum() -> None:
+    client = Client()
+    consumer = client.subscribe(max_size=3)
+    await grow(client, consumer, 3, 10)
+    consumer.receive()
+    await settle()
+    assert consumer.queue.current_size == 3
+
+
+def test_it_starts_large_enough_for_a_batch() -> None:
+    assert Client().subscribe(batch=5).queue.current_size == 8
+
+
+async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message() -> None:
+    # Given
+    client = Client()
+    topics = topics_queue_for(client.queues, max_size=100)
+    consumers = [ScriptedConsumer() for _ in range(3)]
+    for consumer in consumers:
+        consumer.queue = topics.open(consumer, 100)
+        consumer.answer = True
+        consumer.reattach()
+    consumers[1].publish(1, 10)
+    consumers[1].deliver()
+    consumers[1].take()
+    # When
+    for consumer in consumers:
+        consumer.receive()
+    await settle()
+    # Then
+    assert [consumer.questions for consumer in consumers] == [0, 1, 0]
+    assert [consumer.queue.current_size for consumer in consumers] == [1, 2, 1]
+    # When: that topic is left.
+    consumers[1].close()
+    client.clock.advance(1.0)
+    for consumer in consumers[::2]:
+        consumer.receive()
+    await settle()
+    # Then: one question a second, whatever the number of topics.
+    assert [consumer.questions for consumer in consumers] == [1, 1, 0]
+    topics.close()
+
+
+# -- when it shrinks --------------------------------------------------------------------------
+
+
+async def test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_up() -> None:
+    # Given
+    client = Client(10 * MIB)
+    first, second = client.subscribe(), client.subscribe()
+    await grow(client, first, 64, 10)
+    await grow(client, second, 16, 10)
+    # When, Then
+    held = client.memory.reserve_nowait(int(9.6 * MIB))
+    assert (first.queue.current_size, second.queue.current_size) == (32, 8)
+    client.clock.advance(1.0)
+    assert (first.queue.current_size, second.queue.current_size) == (16, 4)
+    client.clock.advance(10.0)
+    assert (first.queue.current_size, second.queue.current_size) == (1, 1)
+    assert first.queue.shrinks == 6
+    held.release()
+    await client.queues.close()
+    fired = client.memory.statistics().triggers_fired_total
+    client.memory.reserve_nowait(int(9.6 * MIB))
+    assert client.memory.statistics().triggers_fired_total == fired
+
+
+async def test_what_is_under_way_when_it_shrinks_comes_and_absorbs_permits() -> None:
+    # Given
+    client = Client()
+    consumer = client.subscribe()
+    await grow(client, consumer, 8, 10)
+    assert isinstance(consumer.queue, BytesReceiverQueue)
+    consumer.queue.shrink()
+    # When
+    consumer.publish(20, 10)
+    assert consumer.deliver_all() == 8
+    consumer.granted.clear()
+    for _ in range(5):
+        consumer.take()
+    # Then
+    assert consumer.granted == []
+    consumer.take()
+    assert consumer.granted == [2]
+
+
+# -- what it grants ---------------------------------------------------------------------------
+
+
+async def test_permits_are_for_the_bytes_that_are_free() -> None:
+    # Given: three quarters of 4 MiB, entries of 100 KiB.
+    client = Client(4 * MIB)
+    consumer = client.subscribe()
+    # When
+    await grow(client, consumer, 1_000, 100 * 1024)
+    consumer.publish(1_000, 100 * 1024)
+    consumer.deliver_all()
+    # Then: at least half, what is free being left for others in halves.
+    assert 3 * 1024 // 200 <= consumer.queued <= 3 * 1024 // 100
+    assert client.memory.current_usage <= 3 * MIB
+
+
+async def test_a_batch_takes_the_room_of_an_entry_once() -> None:
+    # Given: batches of 100 messages in 100 KiB; a permit brings a whole one.
+    client = Client(4 * MIB)
+    consumer = client.subscribe()
+    while consumer.queue.current_size < 1_000:
+        consumer.publish(20, 100 * 1024, 100)
+        consumer.deliver_all()
+        while consumer.take():
+            pass
+        consumer.receive()
+        await settle()
+        client.clock.advance(1.0)
+    # Then: 1,000 messages are 1,000 KiB and fit.
+    assert consumer.permits > 900
+
+
+async def test_the_size_of_an_entry_rises_at_once_and_falls_slowly() -> None:
+    # Given
+    consumer = Client().subscribe()
+    queue = consumer.queue
+    assert isinstance(queue, BytesReceiverQueue)
+    assert queue.entry_bytes == UNKNOWN_ENTRY_BYTES
+    sizes = []
+    # When
+    for size in (1_600, 3_200, 1_600, 1_600):
+        consumer.publish(1, size)
+        consumer.deliver()
+        sizes.append(queue.entry_bytes)
+        consumer.take()
+    # Then
+    assert sizes == [1_600, 3_200, 3_100, 3_006]
+
+
+def test_consumers_that_do_not_fit_hold_no_permits_and_take_turns() -> None:
+    # Given: room for three unknown entries.
+    client = Client(4 * UNKNOWN_ENTRY_BYTES)
+    consumers = [client.subscribe() for _ in range(5)]
+    assert [consumer.permits for consumer in consumers] == [1, 1, 1, 0, 0]
+    # When
+    consumers[0].publish(1, UNKNOWN_ENTRY_BYTES)
+    consumers[0].deliver()
+    assert [consumer.permits for consumer in consumers] == [0, 1, 1, 0, 0]
+    consumers[0].take()
+    # Then
+    assert [consumer.permits for consumer in consumers] == [0, 1, 1, 1, 0]
+
+
+async def test_each_that_waits_gets_a_message_within_ten_seconds() -> None:
+    # Given: 1 byte for 200 consumers; the first 150 have nothing to receive.
+    client = Client(1)
+    consumers = [client.subscribe() for _ in range(200)]
+    for consumer in consumers:
+        consumer.queue.found_nothing()
+    for consumer in consumers[150:]:
+        consumer.publish(1, 1_000)
+    # When
+    for _ in range(100):
+        client.clock.advance(0.1)
+        for consumer in consumers:
+            consumer.deliver_all()
+            consumer.take()
+    # Then
+    assert [consumer.received for consumer in consumers] == [0] * 150 + [1] * 50
+
+
+def test_a_paused_consumer_stands_in_nobodys_way() -> None:
+    # Given
+    client = Client(1)
+    holder, paused, other = (client.subscribe() for _ in range(3))
+    paused.queue.pause()
+    # When
+    holder.close()
+    # Then
+    assert (paused.permits, other.permits) == (0, 1)
+    other.close()
+    assert paused.permits == 0
+    paused.queue.resume()
+    assert paused.permits == 1
+
+
+def test_without_a_limit_the_queue_is_fixed() -> None:
+    client = Client(0)
+    consumer = ScriptedConsumer()
+    consumer.queue = receiver_queue_for(client.queues, consumer, max_size=1_000)
+    consumer.reattach()
+    assert consumer.granted == [1_000]
+
+
+# -- what it counts ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("until_acknowledged", [False, True])
+def test_messages_count_until_they_are_taken_or_acknowledged(*, until_acknowledged: bool) -> None:
+    # Given
+    client = Client()
+    consumer = client.subscribe(until_acknowledged=until_acknowledged)
+    consumer.publish(2, 100)
+    consumer.deliver()
+    assert client.memory.current_usage == 100
+    # When, Then
+    consumer.take()
+    assert client.memory.current_usage == (100 if until_acknowledged else 0)
+    consumer.deliver()
+    consumer.reattach()
+    assert client.memory.current_usage == (100 if until_acknowledged else 0)
+    consumer.queue.acknowledged(100)
+    assert client.memory.current_usage == 0
+    consumer.close()
+    consumer.queue.close()
+    assert client.memory.statistics().reservations == 0
+
+
+async def test_a_question_ends_with_its_consumer() -> None:
+    # Given
+    client = Client()
+    consumer = client.subscribe()
+    consumer.answer = True
+    consumer.receive()
+    # When
+    consumer.close()
+    await client.queues.close()
+    # Then
+    assert consumer.queue.current_size == 1
+    assert consumer.granted == [1]

@@ -1,0 +1,69 @@
+"""Queues of one size, and those of none."""
+
+from __future__ import annotations
+
+from client.memory.receiver_queues import ReceiverQueuePolicy, ReceiverQueues, topics_queue_for
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from tests.support.client_memory.scripted_consumer import ScriptedConsumer
+from tests.support.clocks.manual_clock import ManualClock
+
+
+def subscribed(size: int) -> tuple[MemoryLimitController, ScriptedConsumer]:
+    memory = MemoryLimitController(1_000)
+    queues = ReceiverQueues(memory, ManualClock())
+    topics = topics_queue_for(queues, policy=ReceiverQueuePolicy.FIXED, max_size=size)
+    consumer = ScriptedConsumer()
+    consumer.queue = topics.open(consumer, size)
+    consumer.reattach()
+    return memory, consumer
+
+
+def test_permits_come_free_in_halves() -> None:
+    # Given
+    _, consumer = subscribed(10)
+    assert consumer.granted == [10]
+    consumer.publish(100, 1)
+    consumer.deliver_all()
+    # When, Then
+    for _ in range(4):
+        consumer.take()
+    assert consumer.granted == [10]
+    consumer.take()
+    assert consumer.granted == [10, 5]
+
+
+def test_without_a_queue_each_message_is_asked_for() -> None:
+    # Given
+    memory, consumer = subscribed(0)
+    assert consumer.granted == []
+    consumer.publish(2, 100)
+    # When
+    assert not consumer.receive()
+    # Then
+    assert consumer.deliver_all() == 1
+    assert memory.current_usage == 100
+    assert consumer.receive()
+    assert consumer.granted == [1]
+
+
+def test_a_paused_queue_grants_when_it_goes_on() -> None:
+    # Given
+    _, consumer = subscribed(2)
+    consumer.publish(10, 1)
+    consumer.deliver_all()
+    consumer.queue.pause()
+    # When, Then
+    consumer.take()
+    assert consumer.granted == [2]
+    consumer.queue.resume()
+    assert consumer.granted == [2, 1]
+
+
+def test_what_it_holds_is_counted_until_it_closes() -> None:
+    memory, consumer = subscribed(2)
+    consumer.publish(2, 100)
+    consumer.deliver_all()
+    assert memory.current_usage == 200
+    assert consumer.queue.current_size == 2
+    consumer.close()
+    assert memory.current_usage == memory.statistics().reservations == 0

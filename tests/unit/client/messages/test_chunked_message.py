@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import MessageTooBig
+from client.messages.chunked_message import ChunkedMessage
+from client.messages.enums import CompressionType
+from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
+from tests.support.messages.entries import NOW, PRODUCER
+
+LIMIT = 1_000
+DATA = random.Random(15).randbytes(10 * LIMIT)
+
+
+def chunked(payload: bytes | None, limit: int = LIMIT, **parts: object) -> ChunkedMessage:
+    return ChunkedMessage(OutgoingMessage(payload, 3, **parts), PRODUCER, NOW, limit)
+
+
+@pytest.mark.parametrize("size", [LIMIT + 1, 2 * LIMIT, 10 * LIMIT])
+def test_a_large_message_is_cut_into_entries_that_the_broker_takes(size: int) -> None:
+    # GIVEN a message above the limit
+    message = chunked(DATA[:size], properties={"a": "1"}, partition_key="key")
+    # WHEN its entries are made
+    entries = [message.entry(number) for number in range(message.chunk_count)]
+    # THEN each fits with its metadata, and together they are the message
+    assert b"".join(entry.payload for entry in entries) == DATA[:size]
+    for number, entry in enumerate(entries):
+        assert len(entry.metadata) + len(entry.payload) <= LIMIT
+        assert entry.is_chunk
+        assert entry.sequence_id == 3
+        metadata = pb.MessageMetadata.FromString(entry.metadata)
+        assert (metadata.uuid, metadata.chunk_id) == ("p-3", number)
+        assert metadata.num_chunks_from_msg == message.chunk_count
+        assert metadata.total_chunk_msg_size == size
+        assert metadata.partition_key == "key"
+    assert all(entry.payload for entry in entries)
+
+
+@pytest.mark.parametrize("payload", [None, b"", DATA[:LIMIT]])
+def test_a_message_that_fits_is_sent_as_any_other(payload: bytes | None) -> None:
+    # GIVEN a message that is not too large
+    message = chunked(payload)
+    # WHEN its only entry is made
+    # THEN it says nothing of chunks
+    assert message.chunk_count == 1
+    assert message.entry(0) == message_entry(OutgoingMessage(payload, 3), PRODUCER, NOW)
+
+
+def test_it_is_compressed_before_it_is_cut() -> None:
+    # GIVEN a large message of one letter
+    producer = SendingProducer(1, "p", CompressionType.LZ4)
+    # WHEN it is compressed
+    message = ChunkedMessage(OutgoingMessage(b"x" * 10_000, 3), producer, NOW, LIMIT)
+    # THEN it fits
+    assert message.chunk_count == 1
+    metadata = pb.MessageMetadata.FromString(message.entry(0).metadata)
+    assert metadata.uncompressed_size == 10_000
+
+
+def test_a_chunk_says_in_its_command_that_it_is_one() -> None:
+    # GIVEN a chunk
+    head, _ = chunked(DATA).entry(1).send_frame(1)
+    # WHEN it is framed
+    command = pb.BaseCommand.FromString(head[8 : 8 + int.from_bytes(head[4:8], "big")])
+    # THEN the broker can tell
+    assert command.send.is_chunk
+
+
+def test_metadata_that_leaves_no_room_is_refused() -> None:
+    with pytest.raises(MessageTooBig, match="make them shorter"):
+        chunked(DATA, properties={"a": "x" * LIMIT})

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from client.messages.message_id import MessageId
+
+LARGEST = 2**63 - 1
+# Bytes that pulsar.MessageId(partition, ledger_id, entry_id, batch_index).serialize() returned.
+OFFICIAL = {
+    (-1, 12, 34, -1): "080c1022",
+    (0, 12, 34, -1): "080c10221800",
+    (5, 12, 34, 7): "080c102218052007",
+    (-1, 12, 34, 0): "080c10222000",
+    (-1, -1, -1, -1): "08ffffffffffffffffff0110ffffffffffffffffff01",
+    (-1, LARGEST, LARGEST, -1): "08ffffffffffffffff7f10ffffffffffffffff7f",
+}
+
+
+@pytest.mark.parametrize(("place", "data"), OFFICIAL.items())
+def test_bytes_of_an_id_are_those_of_the_official_client(
+    place: tuple[int, int, int, int], data: str
+) -> None:
+    # GIVEN an id, and its bytes from the official client
+    message_id = MessageId(*place)
+    # WHEN it is made into bytes, and back
+    # THEN both clients agree
+    assert message_id.serialize().hex() == data
+    read = MessageId.deserialize(bytes.fromhex(data), "t")
+    assert read == message_id
+    assert read.topic_name == "t"
+    assert (read.partition(), read.ledger_id(), read.entry_id(), read.batch_index()) == place
+
+
+def test_the_ends_of_a_topic_have_the_official_bytes() -> None:
+    assert MessageId.earliest.serialize().hex() == OFFICIAL[(-1, -1, -1, -1)]
+    assert MessageId.latest.serialize().hex() == OFFICIAL[(-1, LARGEST, LARGEST, -1)]
+    assert MessageId.earliest < MessageId(-1, 0, 0) < MessageId.latest
+
+
+def test_ids_of_batches_and_chunks_keep_all_they_know() -> None:
+    # GIVEN the id of a message that came in chunks, in a batch
+    first = MessageId(1, 2, 3)
+    message_id = MessageId(1, 2, 5, 4, batch_size=9, first_chunk=first)
+    # WHEN it goes through bytes
+    read = MessageId.deserialize(message_id.serialize())
+    # THEN nothing is lost
+    assert (read.batch_size, read.first_chunk) == (9, first)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x08", b"\x08\x01", b"\xff" * 5, b"hello"])
+def test_what_is_no_id_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="no message id"):
+        MessageId.deserialize(data)
+
+
+def test_ids_are_in_order_by_ledger_entry_and_batch_index() -> None:
+    # GIVEN ids
+    ids = [MessageId(-1, *place) for place in product([0, 1], [0, 2], [-1, 0, 3])]
+    # WHEN they are compared
+    # THEN each comparison says the same
+    assert sorted({*ids}) == ids
+    for (at, one), (place, other) in product(enumerate(ids), repeat=2):
+        assert (one < other, one <= other) == (at < place, at <= place)
+        assert (one > other, one >= other) == (at > place, at >= place)
+        assert (one == other, one != other) == (at == place, at != place)
+    assert len({*ids, MessageId(-1, 0, 0, -1, batch_size=3)}) == len(ids)
+
+
+def test_an_id_is_shown_as_the_official_client_shows_it() -> None:
+    assert str(MessageId(3, 1, 2, 4)) == "(1,2,3,4)"

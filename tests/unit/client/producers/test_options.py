@@ -1,0 +1,76 @@
+"""A producer's arguments are checked when they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from client.exceptions import InvalidConfiguration, OperationNotSupported
+from client.producers.options import ProducerOptions
+from tests.support.peers.scripted_broker import ScriptedBroker
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"send_timeout_millis": -1}, "send_timeout_millis is a number from 0 on, not -1"),
+        ({"max_pending_messages": "many"}, "max_pending_messages is a number from 0 on"),
+        ({"batching_max_messages": 0}, "batching_max_messages is a number from 1 on, not 0"),
+    ],
+)
+def test_a_number_out_of_range_is_named(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=text):
+        ProducerOptions(**arguments)
+
+
+@pytest.mark.parametrize("argument", ["encryption_key", "crypto_key_reader"])
+def test_encryption_is_refused(argument: str) -> None:
+    arguments: dict[str, Any] = {argument: "key"}
+    with pytest.raises(OperationNotSupported, match="does not encrypt"):
+        ProducerOptions(**arguments)
+
+
+def test_no_send_timeout_is_none() -> None:
+    assert ProducerOptions(send_timeout_millis=0).send_timeout_seconds is None
+    assert ProducerOptions(send_timeout_millis=1_500).send_timeout_seconds == 1.5
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "text"),
+    [
+        ("properties", [1], "properties is a dict of str"),
+        ("properties", {"a": 1}, "the property 'a' is a str, not 1"),
+        ("properties", {1: "a"}, "a property's name is a str, not 1"),
+        ("partition_key", b"k", "partition_key is a str, not b'k'"),
+        ("ordering_key", 5, "ordering_key is a str, not 5"),
+        ("sequence_id", -1, "sequence_id is a number from 0 on, not -1"),
+        ("event_timestamp", 1.5, "event_timestamp is a number from 0 on"),
+        ("deliver_at", "soon", "deliver_at is a number from 0 on"),
+        ("replication_clusters", "here", "replication_clusters is a list of str"),
+        ("content", 5, "without a schema content is bytes, not int"),
+    ],
+)
+async def test_an_argument_of_the_wrong_kind_is_named(
+    argument: str, value: object, text: str
+) -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    with pytest.raises(ValueError, match=text):
+        await producer.send(**{"content": b"", argument: value})  # type: ignore[arg-type]
+    assert broker.memory.current_usage == 0
+
+
+async def test_content_may_be_any_bytes() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    for content in (b"a", bytearray(b"b"), memoryview(b"c")):
+        producer.send_nowait(content)
+    assert broker.contents == [b"a", b"b", b"c"]
+
+
+async def test_a_block_closes_its_producer() -> None:
+    broker = ScriptedBroker()
+    async with await broker.producer() as producer:
+        assert producer.is_connected()
+    assert not producer.is_connected()

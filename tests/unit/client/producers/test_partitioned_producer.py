@@ -1,0 +1,242 @@
+"""A partitioned topic has a producer for each partition, and each message goes where it belongs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import (
+    AlreadyClosed,
+    AuthorizationError,
+    InvalidConfiguration,
+    InvalidTopicName,
+    ProducerBusy,
+)
+from client.messages.enums import HashingScheme, PartitionsRoutingMode
+from client.messages.key_hash import key_hash
+from client.producers.options import ProducerOptions
+from client.producers.partitioned_producer import options_of_each
+from client.producers.producer import Producer, open_producer
+from client.producers.routing import Router
+from client.producers.sending.pending_message import PendingMessage
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
+
+if TYPE_CHECKING:
+    from client.messages.message import Message
+
+
+async def partitioned(broker: ScriptedBroker, **options: Any) -> Producer:
+    chosen = ProducerOptions(**{"batching_enabled": False, **options})
+    return await open_producer(broker.context(), "t", chosen)
+
+
+def message(size: int = 0, key: str | None = None) -> PendingMessage:
+    result = asyncio.get_running_loop().create_future()
+    one = PendingMessage(bytes(size), -1, result, waits=True)
+    one.partition_key = key
+    return one
+
+
+def indexes(router: Router, count: int, size: int = 0) -> list[int]:
+    return [router.partition(message(size), 3) for _ in range(count)]
+
+
+async def test_every_partition_gets_its_producer() -> None:
+    # Given
+    broker = ScriptedBroker(partition_count=3)
+    # When
+    producer = await partitioned(broker)
+    # Then
+    topics = sorted(one.topic for one in broker.producers)
+    assert topics == [f"{TOPIC}-partition-{index}" for index in range(3)]
+    assert producer.topic() == TOPIC
+    assert producer.is_connected()
+    assert producer.producer_name() == "given"
+    await producer.close()
+    assert not producer.is_connected()
+
+
+async def test_messages_go_round_and_their_ids_name_the_partition() -> None:
+    broker = ScriptedBroker(partition_count=3)
+    producer = await partitioned(broker)
+    results = [producer.send_nowait(b"%d" % number) for number in range(6)]
+    broker.answers()
+    found = [one.result().partition() for one in results]
+    assert sorted(found[:3]) == [0, 1, 2]
+    assert found[:3] == found[3:]
+    assert producer.last_sequence_id() == 1
+    assert producer.statistics().messages_sent_total == 6
+    await producer.close()
+
+
+async def test_one_partition_that_refuses_is_enough_and_none_is_left() -> None:
+    broker = ScriptedBroker(partition_count=3, refusals=[None, refusal(pb.ProducerBusy)])
+    with pytest.raises(ProducerBusy):
+        await partitioned(broker)
+    assert not broker.cnx.attached.producers
+
+
+async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
+    # Given
+    broker = ScriptedBroker(partition_count=5, holds=asyncio.Event())
+    producer = await partitioned(
+        broker,
+        lazy_start_partitioned_producers=True,
+        message_routing_mode=PartitionsRoutingMode.UseSinglePartition,
+    )
+    assert broker.producers == []
+    # When
+    first, second = producer.send_nowait(b"0"), producer.send_nowait(b"1")
+    await settle()
+    assert broker.contents == []
+    assert producer.statistics().pending_messages == 2
+    assert broker.holds is not None
+    broker.holds.set()
+    await settle()
+    # Then
+    assert len(broker.producers) == 1
+    assert broker.contents == [b"0", b"1"]
+    broker.answers()
+    assert first.result() < second.result()
+    await producer.close()
+
+
+async def test_a_lazy_partition_that_refuses_fails_its_messages_and_is_tried_again() -> None:
+    # Given
+    broker = ScriptedBroker(partition_count=1, refusals=[refusal(pb.ProducerBusy)])
+    producer = await partitioned(broker, lazy_start_partitioned_producers=True)
+    failed = producer.send_nowait(b"0")
+    await settle()
+    assert isinstance(failed.exception(), ProducerBusy)
+    # When
+    producer.send_nowait(b"1")
+    await settle()
+    # Then
+    assert broker.contents == [b"1"]
+    assert broker.memory.current_usage == 1
+
+
+async def test_partitions_that_come_are_used() -> None:
+    # Given
+    broker = ScriptedBroker(partition_count=1)
+    producer = await partitioned(broker)
+    broker.partition_count = 2
+    # When
+    await settle()
+    broker.clock.advance(60.0)
+    await settle()
+    # Then
+    results = [producer.send_nowait(b"") for _ in range(2)]
+    broker.answers()
+    assert {one.result().partition() for one in results} == {0, 1}
+    await producer.close()
+
+
+async def test_a_closed_producer_takes_nothing_and_closes_every_partition() -> None:
+    broker = ScriptedBroker(partition_count=2)
+    producer = await partitioned(broker)
+    await producer.close()
+    await producer.close()
+    with pytest.raises(AlreadyClosed):
+        await producer.send(b"")
+    closes = [one for one in broker.cnx.commands if one.type == pb.BaseCommand.CLOSE_PRODUCER]
+    assert len(closes) == 2
+
+
+async def test_partitions_are_asked_for_until_somebody_knows_them() -> None:
+    later = refusal(pb.ServiceNotReady)
+    broker = ScriptedBroker(partition_count=1, lookup_refusals=[later, later])
+    opening = await started(partitioned(broker))
+    for _ in range(3):
+        await settle()
+        broker.clock.advance(1.0)
+    assert (await opening).is_connected()
+
+
+async def test_a_question_for_partitions_that_is_not_allowed_is_not_asked_again() -> None:
+    broker = ScriptedBroker(lookup_refusals=[refusal(pb.AuthorizationError)])
+    with pytest.raises(AuthorizationError):
+        await partitioned(broker)
+
+
+async def test_a_name_that_is_no_topic_is_refused() -> None:
+    with pytest.raises(InvalidTopicName):
+        await open_producer(ScriptedBroker().context(), "a/b", ProducerOptions())
+
+
+async def test_keys_go_where_the_official_client_sends_them() -> None:
+    for scheme in HashingScheme:
+        router = Router(ProducerOptions(hashing_scheme=scheme), TOPIC, ManualClock(), 0)
+        for key in ("", "a", "anna", "ünï"):
+            assert router.partition(message(key=key), 7) == key_hash(scheme, key) % 7
+
+
+async def test_without_batches_each_message_goes_to_the_next() -> None:
+    router = Router(ProducerOptions(batching_enabled=False), TOPIC, ManualClock(), 0)
+    assert indexes(router, 4) == [1, 2, 0, 1]
+
+
+async def test_with_batches_a_partition_is_kept_until_one_would_be_sent() -> None:
+    clock = ManualClock()
+    by_count = Router(ProducerOptions(batching_max_messages=2), TOPIC, clock, 0)
+    assert indexes(by_count, 5) == [0, 0, 1, 1, 2]
+    options = ProducerOptions(batching_max_allowed_size_in_bytes=100)
+    assert indexes(Router(options, TOPIC, clock, 0), 5, 40) == [0, 0, 1, 1, 2]
+    by_time = Router(ProducerOptions(), TOPIC, clock, 0)
+    assert indexes(by_time, 2) == [0, 0]
+    clock.advance(0.011)
+    assert indexes(by_time, 2) == [1, 1]
+
+
+async def test_a_single_partition_is_kept() -> None:
+    options = ProducerOptions(message_routing_mode=PartitionsRoutingMode.UseSinglePartition)
+    assert indexes(Router(options, TOPIC, ManualClock(), 7), 3) == [1, 1, 1]
+
+
+async def test_the_programs_router_sees_the_message() -> None:
+    seen = []
+
+    def route(message: Message, partitions: int) -> int:
+        seen.append((message.data(), message.partition_key(), message.properties(), partitions))
+        return 2
+
+    router = Router(ProducerOptions(message_router=route), TOPIC, ManualClock())
+    one = message(2, "k")
+    one.properties = {"a": "b"}
+    assert router.partition(one, 3) == 2
+    assert seen == [(b"\0\0", "k", {"a": "b"}, 3)]
+    assert one.sequence_id == -1
+
+
+async def test_a_router_that_names_no_partition_is_told() -> None:
+    router = Router(ProducerOptions(message_router=lambda *_: 3), TOPIC, ManualClock())
+    with pytest.raises(InvalidConfiguration, match="partition 3: there are 0 to 2"):
+        router.partition(message(), 3)
+    with pytest.raises(InvalidConfiguration, match="needs a message_router"):
+        Router(
+            ProducerOptions(message_routing_mode=PartitionsRoutingMode.CustomPartition),
+            TOPIC,
+            ManualClock(),
+        )
+
+
+@pytest.mark.parametrize(
+    ("pending", "across", "partitions", "each"),
+    [
+        (1_000, 50_000, 10, 1_000),
+        (1_000, 50_000, 100, 500),
+        (5, 3, 10, 1),
+        (0, 10, 5, 0),
+        (9, 0, 2, 9),
+    ],
+)
+def test_partitions_share_the_places(pending: int, across: int, partitions: int, each: int) -> None:
+    options = ProducerOptions(
+        max_pending_messages=pending, max_pending_messages_across_partitions=across
+    )
+    assert options_of_each(options, partitions).max_pending_messages == each

@@ -1,0 +1,519 @@
+"""A producer attaches, loses its broker, comes back, and sends everything again in order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import (
+    AlreadyClosed,
+    BrokerPersistenceError,
+    MemoryBufferIsFullError,
+    NotAllowedError,
+    ProducerBlockedQuotaExceededException,
+    ProducerBusy,
+    ProducerFenced,
+    Timeout,
+    TopicTerminated,
+)
+from client.messages.enums import CompressionType, ProducerAccessMode
+from client.messages.message_id import MessageId
+from client.producers.options import ProducerOptions
+from client.producers.sending.entry_writer import EntryWriter
+from client.producers.topic_producer import TopicProducer
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
+
+if TYPE_CHECKING:
+    from client.producers.sending.pending_entries import PendingEntry
+    from client.producers.sending.pending_message import PendingMessage
+
+
+async def test_it_asks_for_the_producer_that_the_program_wants() -> None:
+    # Given
+    broker = ScriptedBroker()
+    # When
+    await broker.producer(
+        producer_name="mine", properties={"a": "b"}, access_mode=ProducerAccessMode.Exclusive
+    )
+    # Then
+    (command,) = broker.producers
+    assert (command.topic, command.producer_name) == (TOPIC, "mine")
+    assert command.user_provided_producer_name
+    assert command.producer_access_mode == pb.Exclusive
+    assert [(one.key, one.value) for one in command.metadata] == [("a", "b")]
+    assert not command.HasField("schema")
+
+
+async def test_a_name_from_the_broker_is_sent_again_with_the_next_epoch() -> None:
+    # Given
+    broker = ScriptedBroker(topic_epoch=5)
+    producer = await broker.producer()
+    assert not broker.producers[0].HasField("producer_name")
+    # When
+    broker.cnx.breaks()
+    assert not producer.is_connected()
+    await pass_time(broker, 1.0)
+    # Then
+    assert producer.is_connected()
+    again = broker.producers[1]
+    assert (again.producer_name, again.epoch, again.topic_epoch) == ("given", 1, 5)
+    assert not again.user_provided_producer_name
+    assert producer.producer_name() == "given"
+
+
+async def pass_time(broker: ScriptedBroker, seconds: float) -> None:
+    await settle()
+    broker.clock.advance(seconds)
+    await settle()
+
+
+async def test_what_has_no_receipt_is_sent_again_in_order() -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    results = [producer.send_nowait(b"%d" % number) for number in range(4)]
+    broker.answers(1)
+    # When
+    broker.cnx.breaks()
+    results.append(producer.send_nowait(b"meanwhile"))
+    await pass_time(broker, 1.0)
+    # Then
+    assert broker.contents == [b"1", b"2", b"3", b"meanwhile"]
+    assert [one.send.sequence_id for one in broker.sent] == [1, 2, 3, 4]
+    broker.answers()
+    assert [one.result().entry_id() for one in results] == [0, 1, 2, 3, 4]
+    assert producer.last_sequence_id() == 4
+
+
+async def test_a_broker_that_closes_the_producer_names_where_it_is_served_now() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    producer.send_nowait(b"x")
+    broker.closes_producers("pulsar://elsewhere:6650")
+    await settle()
+    assert broker.connected == 2
+    assert broker.contents == [b"x", b"x"]
+
+
+async def test_numbers_go_on_behind_those_that_the_broker_knows() -> None:
+    broker = ScriptedBroker(last_sequence_id=41)
+    producer = await broker.producer(producer_name="mine")
+    assert producer.last_sequence_id() == 41
+    producer.send_nowait(b"")
+    broker.last_sequence_id = 7
+    broker.cnx.breaks()
+    await pass_time(broker, 1.0)
+    assert broker.sent[0].send.sequence_id == 42
+
+
+async def test_the_program_chooses_the_first_number_and_each() -> None:
+    broker = ScriptedBroker(last_sequence_id=41)
+    producer = await broker.producer(initial_sequence_id=99)
+    producer.send_nowait(b"")
+    producer.send_nowait(b"", sequence_id=500)
+    assert [one.send.sequence_id for one in broker.sent] == [100, 500]
+    broker.answers()
+    assert producer.last_sequence_id() == 500
+
+
+async def test_a_receipt_of_a_message_that_has_failed_is_passed_over() -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(send_timeout_millis=1_000)
+    late = producer.send_nowait(b"late")
+    broker.clock.advance(1.0)
+    assert isinstance(late.exception(), Timeout)
+    second = producer.send_nowait(b"second")
+    # When
+    broker.answers(1)
+    # Then
+    assert not second.done()
+    broker.answers(1)
+    assert second.result().entry_id() == 1
+
+
+async def test_a_receipt_before_an_earlier_one_ends_the_connection() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    producer.send_nowait(b"0")
+    producer.send_nowait(b"1")
+    broker.receipt(broker.sent[1])
+    assert broker.cnx.closed
+    await pass_time(broker, 1.0)
+    assert broker.contents == [b"0", b"1"]
+
+
+async def test_a_message_that_is_not_allowed_fails_alone() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    first, second = producer.send_nowait(b"0"), producer.send_nowait(b"1")
+    broker.refuses(broker.sent[0].send, pb.NotAllowedError, "too large for the policy")
+    broker.answers()
+    assert isinstance(first.exception(), NotAllowedError)
+    assert "too large for the policy" in str(first.exception())
+    assert second.exception() is None
+
+
+async def test_a_batch_that_is_not_allowed_fails_whole() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer(batching_enabled=True, batching_max_messages=2)
+    results = [producer.send_nowait(b"0"), producer.send_nowait(b"1")]
+    broker.refuses(broker.sent[0].send, pb.NotAllowedError)
+    assert [type(one.exception()) for one in results] == [type(refusal(pb.NotAllowedError))] * 2
+    assert broker.memory.current_usage == 0
+
+
+async def test_other_refusals_pass_and_the_message_is_sent_again() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    result = producer.send_nowait(b"x")
+    broker.refuses(broker.sent[0].send, pb.PersistenceError)
+    await pass_time(broker, 1.0)
+    assert not isinstance(result.exception() if result.done() else None, BrokerPersistenceError)
+    broker.answers()
+    assert result.exception() is None
+    assert len(broker.producers) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [(pb.TopicTerminatedError, TopicTerminated), (pb.ProducerFenced, ProducerFenced)],
+)
+async def test_some_refusals_of_coming_back_are_final(
+    code: pb.ServerError.ValueType, error: type[Exception]
+) -> None:
+    # Given
+    broker = ScriptedBroker(refusals=[None, refusal(code)])
+    producer = await broker.producer()
+    result = producer.send_nowait(b"x")
+    # When
+    broker.cnx.breaks()
+    await pass_time(broker, 1.0)
+    # Then
+    assert isinstance(result.exception(), error)
+    with pytest.raises(error):
+        await producer.send(b"y")
+    assert broker.memory.current_usage == 0
+
+
+async def test_a_name_that_is_taken_is_told_at_once() -> None:
+    broker = ScriptedBroker(refusals=[refusal(pb.ProducerBusy, "taken")])
+    with pytest.raises(ProducerBusy, match="taken"):
+        await broker.producer()
+    assert not broker.cnx.attached.producers
+
+
+async def test_a_quota_that_is_exceeded_fails_what_is_pending_and_no_more() -> None:
+    # Given
+    full = refusal(pb.ProducerBlockedQuotaExceededException)
+    broker = ScriptedBroker(refusals=[None, full])
+    producer = await broker.producer()
+    result = producer.send_nowait(b"x")
+    # When
+    broker.cnx.breaks()
+    await pass_time(broker, 1.0)
+    # Then
+    assert isinstance(result.exception(), ProducerBlockedQuotaExceededException)
+    await pass_time(broker, 60.0)
+    producer.send_nowait(b"y")
+    assert broker.contents == [b"y"]
+
+
+async def test_exclusive_access_is_waited_for_without_end() -> None:
+    # Given
+    broker = ScriptedBroker(is_ready=False)
+    opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
+    broker.clock.advance(1_000.0)
+    await settle()
+    assert not opening.done()
+    # When
+    turn = broker.cnx.exclusive_turns[0]
+    turn.set_result(broker.success(broker.producers[0]))
+    # Then
+    assert (await opening).is_connected()
+
+
+async def test_whoever_waits_no_more_for_exclusive_access_tells_the_broker() -> None:
+    broker = ScriptedBroker(is_ready=False)
+    opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
+    opening.cancel()
+    await settle()
+    assert broker.cnx.commands[-1].type == pb.BaseCommand.CLOSE_PRODUCER
+    assert not broker.cnx.exclusive_turns
+    assert not broker.cnx.attached.producers
+
+
+async def test_closing_sends_what_is_open_and_waits_for_its_receipts() -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(batching_enabled=True)
+    result = producer.send_nowait(b"last")
+    # When
+    closing = await started(producer.close())
+    with pytest.raises(AlreadyClosed):
+        producer.send_nowait(b"too late")
+    broker.answers()
+    await closing
+    await producer.close()
+    # Then
+    assert result.exception() is None
+    closes = [one for one in broker.cnx.commands if one.type == pb.BaseCommand.CLOSE_PRODUCER]
+    assert len(closes) == 1
+
+
+async def test_closing_fails_those_that_wait_and_what_has_no_receipt_in_time() -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(max_pending_messages=1)
+    pending = producer.send_nowait(b"pending")
+    waiting = await started(producer.send(b"waiting"))
+    # When
+    closing = await started(producer.close())
+    assert isinstance(waiting.exception(), AlreadyClosed)
+    broker.clock.advance(30.0)
+    await closing
+    # Then
+    assert isinstance(pending.exception(), AlreadyClosed | Timeout)
+    assert broker.memory.current_usage == 0
+
+
+async def test_frames_stay_here_while_the_connection_takes_no_more() -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    broker.cnx.takes_no_more()
+    # When
+    for number in range(3):
+        producer.send_nowait(b"%d" % number)
+    # Then
+    assert broker.contents == []
+    broker.cnx.takes_more()
+    assert broker.contents == [b"0", b"1", b"2"]
+
+
+async def test_flush_waits_for_what_was_sent_before() -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(batching_enabled=True, batching_max_publish_delay_ms=60_000)
+    producer.send_nowait(b"before")
+    flushing = await started(producer.flush())
+    assert broker.contents == [b"before"]
+    producer.send_nowait(b"after")
+    # When
+    broker.answers(1)
+    await settle()
+    # Then
+    assert flushing.done()
+
+
+async def test_one_timer_watches_all_sends() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer(send_timeout_millis=1_000)
+    first = producer.send_nowait(b"0")
+    broker.clock.advance(0.6)
+    second = producer.send_nowait(b"1")
+    broker.clock.advance(0.4)
+    assert isinstance(first.exception(), Timeout)
+    assert not second.done()
+    broker.clock.advance(0.6)
+    assert isinstance(second.exception(), Timeout)
+    assert producer.statistics().send_timeouts_total == 2
+
+
+async def test_a_send_that_waits_for_its_place_has_the_same_time() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer(max_pending_messages=1, send_timeout_millis=1_000)
+    producer.send_nowait(b"0")
+    broker.clock.advance(0.9)
+    waiting = await started(producer.send(b"1"))
+    broker.clock.advance(0.9)
+    await settle()
+    assert not waiting.done()
+    assert producer.statistics().pending_messages == 1
+    broker.clock.advance(0.1)
+    with pytest.raises(Timeout):
+        await waiting
+
+
+async def test_a_send_that_is_cancelled_in_line_holds_nothing() -> None:
+    # Given
+    broker = ScriptedBroker(limit_bytes=10)
+    producer = await broker.producer()
+    held = broker.memory.reserve_nowait(11)
+    waiting = await started(producer.send(b"0"))
+    behind = await started(producer.send(b"1"))
+    assert producer.statistics().waiting_sends == 2
+    # When
+    waiting.cancel()
+    await settle()
+    held.release()
+    await settle()
+    # Then
+    assert broker.contents == [b"1"]
+    assert broker.memory.current_usage == 1
+    assert not behind.done()
+
+
+async def test_a_send_that_is_cancelled_later_is_on_its_way_and_held() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    send = await started(producer.send(b"x"))
+    send.cancel()
+    await settle()
+    assert broker.memory.current_usage == 1
+    broker.answers()
+    assert broker.memory.current_usage == 0
+
+
+async def test_memory_is_given_back_before_the_program_goes_on() -> None:
+    # Given
+    broker = ScriptedBroker(limit_bytes=10)
+    producer = await broker.producer()
+    usages = []
+    result = producer.send_nowait(bytes(11))
+    result.add_done_callback(lambda _: usages.append(broker.memory.current_usage))
+    # When
+    broker.answers()
+    await settle()
+    # Then
+    assert usages == [0]
+
+
+async def test_without_places_memory_bounds_small_messages_too() -> None:
+    broker = ScriptedBroker(limit_bytes=10_240)
+    producer = await broker.producer(max_pending_messages=0)
+    sent = 0
+    with suppress(MemoryBufferIsFullError):
+        while sent < 100:
+            producer.send_nowait(b"")
+            sent += 1
+    assert sent == 11
+
+
+async def test_everything_about_a_message_stands_in_its_metadata() -> None:
+    # Given
+    broker = ScriptedBroker(schema_version=b"\1")
+    producer = await broker.producer(compression_type=CompressionType.ZLib)
+    # When
+    producer.send_nowait(
+        b"x" * 100,
+        {"a": "b"},
+        partition_key="key",
+        ordering_key="order",
+        event_timestamp=5,
+        deliver_after=timedelta(seconds=2),
+        replication_clusters=["here"],
+    )
+    producer.send_nowait(None, disable_replication=True)
+    # Then
+    one, other = (sent.metadata for sent in broker.sent)
+    assert (one.partition_key, one.ordering_key, one.event_time) == ("key", b"order", 5)
+    assert one.deliver_at_time == broker.clock.wall_ms() + 2_000
+    assert list(one.replicate_to) == ["here"]
+    assert (one.compression, one.uncompressed_size) == (pb.ZLIB, 100)
+    assert (one.producer_name, one.schema_version) == ("given", b"\1")
+    assert one.publish_time == broker.clock.wall_ms()
+    assert other.null_value
+    assert list(other.replicate_to) == ["__local__"]
+
+
+async def test_a_message_that_is_to_be_delivered_later_is_in_no_batch() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer(batching_enabled=True)
+    for content, later in ((b"0", None), (b"1", 99), (b"2", None)):
+        producer.send_nowait(content, deliver_at=later)
+    broker.clock.advance(0.01)
+    assert [one.contents for one in broker.sent] == [[b"0"], [b"1"], [b"2"]]
+
+
+async def test_a_producer_not_opened_holds_nothing() -> None:
+    # Given
+    broker = ScriptedBroker(holds=asyncio.Event())
+    producer = TopicProducer(broker.context(), TOPIC, ProducerOptions())
+    opening = await started(producer.open())
+    # When
+    opening.cancel()
+    await settle()
+    await producer.close()
+    # Then
+    assert opening.cancelled()
+    assert not broker.cnx.attached.producers
+
+
+async def test_a_partition_is_named_in_the_ids() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer(topic=f"{TOPIC}-partition-3")
+    result = producer.send_nowait(b"x")
+    broker.answers()
+    assert result.result() == MessageId(3, 7, 0)
+    assert result.result().topic_name == f"{TOPIC}-partition-3"
+
+
+@pytest.mark.parametrize("chunking", [False, True])
+async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
+    chunking: bool,
+) -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(
+        compression_type=CompressionType.ZLib, chunking_enabled=chunking
+    )
+    large = await started(producer.send(bytes(200_000)))
+    small = await started(producer.send(b"small"))
+    # When
+    await asyncio.get_running_loop().shutdown_default_executor()
+    await settle()
+    broker.answers()
+    # Then
+    assert (await large).entry_id() == 0
+    assert (await small).entry_id() == 1
+    assert broker.sent[0].metadata.uncompressed_size == 200_000
+    assert broker.memory.current_usage == 0
+
+
+async def test_a_large_message_that_is_closed_over_holds_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    goes_on = threading.Event()
+    single = EntryWriter.single
+
+    def slow(writer: EntryWriter, message: PendingMessage) -> PendingEntry:
+        goes_on.wait()
+        return single(writer, message)
+
+    monkeypatch.setattr(EntryWriter, "single", slow)
+    broker = ScriptedBroker()
+    producer = await broker.producer(compression_type=CompressionType.ZLib)
+    large = await started(producer.send(bytes(200_000)))
+    # When
+    await producer.close()
+    goes_on.set()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    # Then
+    with pytest.raises(AlreadyClosed):
+        await large
+    assert broker.sent == []
+    assert broker.memory.current_usage == 0
+    assert producer.statistics().pending_messages == 0
+
+
+async def test_a_large_message_that_cannot_be_compressed_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(EntryWriter, "single", broken)
+    broker = ScriptedBroker()
+    producer = await broker.producer(compression_type=CompressionType.ZLib)
+    with pytest.raises(MemoryError):
+        await producer.send(bytes(200_000))
+    assert broker.memory.current_usage == 0

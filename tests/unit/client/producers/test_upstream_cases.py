@@ -1,0 +1,503 @@
+"""Upstream's own tests of a producer's memory, each by its name.
+
+Where we differ, the test says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import (
+    AlreadyClosed,
+    InvalidMessage,
+    MemoryBufferIsFullError,
+    MessageTooBig,
+    ProducerFenced,
+    ProducerQueueIsFullError,
+    PulsarException,
+    Timeout,
+    TopicTerminated,
+)
+from client.messages.enums import CompressionType
+from client.producers.sending.entry_writer import EntryWriter
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.scripted_broker import ScriptedBroker
+
+if TYPE_CHECKING:
+    from client.messages.message_id import MessageId
+    from client.producers.producer import Producer
+
+KIB = 1024
+CASES = {
+    "MemoryLimitTest": ("testRejectMessages", "testRejectMessagesOnMultipleTopics"),
+    "ProducerMemoryLimitTest": (
+        "testProducerInvalidMessageMemoryRelease",
+        "testProducerTimeoutMemoryRelease",
+        "testProducerBatchSendTimeoutMemoryRelease",
+        "testBatchMessageOOMMemoryRelease",
+        "testProducerCloseMemoryRelease",
+        "testProducerBlockReserveMemory",
+        "testMultiPulsarClientProducerShareMemoryLimitController",
+    ),
+    "ProducerImplTest": (
+        "testProcessOpSendMsgInTerminalStateReleasesMemoryOnce",
+        "testFailPendingMessagesSyncRetry",
+    ),
+    "ProducerMemoryLeakTest": (
+        "testSchemaFailureCallbackStopsRecovery",
+        "testDeferredOversizedMessageClosesProducerInCallback",
+        "testChunkedSendStopsAfterRejectedWrite",
+        "testInterruptedChunkedSendReleasesUnbuiltChunks",
+        "testSendQueueIsFull",
+        "testSendMessageSizeExceeded",
+        "testBatchedSendMessageSizeExceeded",
+        "testSendAfterClosedProducer",
+        "testBrokenSchema",
+        "testInterceptorError",
+        "testChunksEnqueueFailed",
+        "testChunksBlockedByTheirOwnPlaces",
+    ),
+}
+
+
+def test_every_case_is_named() -> None:
+    found = set()
+    for node in ast.parse(Path(__file__).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found |= set(re.findall(r"Upstream: (\w+)\.(\w+)", ast.get_docstring(node) or ""))
+    assert found == {(name, case) for name, cases in CASES.items() for case in cases}
+
+
+async def filled(producer: Producer, count: int, size: int) -> list[asyncio.Future[MessageId]]:
+    """Return the results of so many messages, which have no receipt."""
+    return [producer.send_nowait(bytes(size)) for _ in range(count)]
+
+
+async def test_messages_are_rejected_until_the_link_recovers() -> None:
+    """Upstream: MemoryLimitTest.testRejectMessages"""
+    # Given
+    broker = ScriptedBroker(limit_bytes=100 * KIB)
+    producer = await broker.producer(block_if_queue_full=False)
+    broker.cnx.takes_no_more()
+    pending = await filled(producer, 101, KIB)
+    assert broker.memory.current_usage == 101 * KIB
+    # When
+    with pytest.raises(MemoryBufferIsFullError):
+        await producer.send(bytes(KIB))
+    broker.cnx.takes_more()
+    broker.answers()
+    await asyncio.gather(*pending)
+    # Then
+    assert producer.statistics().pending_messages == 0
+    assert broker.memory.current_usage == 0
+    producer.send_nowait(b"again")
+
+
+async def test_producers_of_two_topics_share_the_limit() -> None:
+    """Upstream: MemoryLimitTest.testRejectMessagesOnMultipleTopics"""
+    broker = ScriptedBroker(limit_bytes=100 * KIB)
+    first, second = await broker.producer(), await broker.producer("persistent://a/b/c")
+    await filled(first, 50, KIB)
+    await filled(second, 51, KIB)
+    for producer in (first, second):
+        with pytest.raises(MemoryBufferIsFullError):
+            producer.send_nowait(bytes(KIB))
+    broker.answers()
+    assert broker.memory.current_usage == 0
+    for producer in (first, second):
+        producer.send_nowait(bytes(KIB))
+
+
+async def test_a_message_that_is_refused_for_its_size_holds_nothing() -> None:
+    """Upstream: ProducerMemoryLimitTest.testProducerInvalidMessageMemoryRelease
+
+    The error is the official Python client's.
+    """
+    broker = ScriptedBroker(max_message_size=8)
+    producer = await broker.producer(batching_enabled=True)
+    result = producer.send_nowait(b"more than eight")
+    broker.clock.advance(0.01)
+    assert isinstance(result.exception(), MessageTooBig)
+    assert broker.memory.current_usage == 0
+
+
+@pytest.mark.parametrize("batching", [False, True])
+async def test_messages_whose_time_is_up_hold_nothing(batching: bool) -> None:
+    """Upstream: ProducerMemoryLimitTest.testProducerTimeoutMemoryRelease and
+    Upstream: ProducerMemoryLimitTest.testProducerBatchSendTimeoutMemoryRelease
+    """
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(
+        send_timeout_millis=5_000,
+        batching_enabled=batching,
+        batching_max_allowed_size_in_bytes=12,
+    )
+    broker.cnx.breaks()
+    results = await filled(producer, 2, 5)
+    # When
+    broker.clock.advance(5.0)
+    # Then
+    assert broker.memory.current_usage == 0
+    assert [type(one.exception()) for one in results] == [Timeout, Timeout]
+
+
+async def test_a_batch_that_cannot_be_built_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upstream: ProducerMemoryLimitTest.testBatchMessageOOMMemoryRelease"""
+
+    def no_memory(*_: object) -> None:
+        raise MemoryError("no buffer")
+
+    broker = ScriptedBroker()
+    producer = await broker.producer(batching_enabled=True)
+    results = await filled(producer, 2, 10)
+    monkeypatch.setattr(EntryWriter, "batch", no_memory)
+    broker.clock.advance(1.0)
+    assert [type(one.exception()) for one in results] == [MemoryError, MemoryError]
+    assert (broker.memory.current_usage, producer.statistics().pending_messages) == (0, 0)
+
+
+async def test_a_closed_producer_holds_nothing() -> None:
+    """Upstream: ProducerMemoryLimitTest.testProducerCloseMemoryRelease"""
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    broker.cnx.breaks()
+    result = producer.send_nowait(b"pending")
+    await producer.close()
+    assert broker.memory.current_usage == 0
+    assert isinstance(result.exception(), AlreadyClosed)
+
+
+async def test_a_limit_below_a_batch_blocks_nobody_for_ever() -> None:
+    """Upstream: ProducerMemoryLimitTest.testProducerBlockReserveMemory"""
+    # Given
+    broker = ScriptedBroker(limit_bytes=KIB)
+    producer = await broker.producer(
+        batching_enabled=True,
+        batching_max_allowed_size_in_bytes=64 * KIB,
+        compression_type=CompressionType.SNAPPY,
+        block_if_queue_full=True,
+    )
+    sends = [await started(producer.send(bytes(KIB))) for _ in range(5)]
+    # When
+    while not all(one.done() for one in sends):
+        broker.clock.advance(0.01)
+        broker.answers()
+        await settle()
+    await producer.close()
+    # Then
+    assert all(one.result() for one in sends)
+    assert broker.memory.current_usage == 0
+
+
+async def test_two_clients_share_one_limit() -> None:
+    """Upstream: ProducerMemoryLimitTest.testMultiPulsarClientProducerShareMemoryLimitController"""
+    # Given
+    one, other = ScriptedBroker(limit_bytes=600), ScriptedBroker()
+    other.memory = one.memory
+    first, second = await one.producer(), await other.producer()
+    await filled(first, 3, 100)
+    await filled(second, 4, 100)
+    assert one.memory.current_usage == 700
+    for producer in (first, second):
+        with pytest.raises(MemoryBufferIsFullError):
+            producer.send_nowait(bytes(100))
+    # When
+    one.cnx.breaks()
+    await first.close()
+    assert one.memory.current_usage == 400
+    await filled(second, 3, 100)
+    # Then
+    assert one.memory.current_usage == 700
+    other.cnx.breaks()
+    await second.close()
+    assert one.memory.current_usage == 0
+
+
+@pytest.mark.parametrize("state", [TopicTerminated, ProducerFenced, AlreadyClosed])
+async def test_what_a_state_that_is_final_ends_is_released_once(
+    state: type[PulsarException],
+) -> None:
+    """Upstream: ProducerImplTest.testProcessOpSendMsgInTerminalStateReleasesMemoryOnce"""
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    result = producer.send_nowait(bytes(128))
+    other = broker.memory.reserve_nowait(1)
+    # When
+    if state is AlreadyClosed:
+        broker.cnx.breaks()
+        await producer.close()
+    else:
+        code = pb.TopicTerminatedError if state is TopicTerminated else pb.ProducerFenced
+        broker.refuses(broker.sent[0].send, code)
+    # Then
+    assert isinstance(result.exception(), state)
+    assert broker.memory.current_usage == other.size
+    with pytest.raises(state):
+        producer.send_nowait(b"")
+    await producer.close()
+    assert broker.memory.current_usage == other.size
+
+
+async def test_a_message_sent_again_when_it_failed_is_the_only_pending_one() -> None:
+    """Upstream: ProducerImplTest.testFailPendingMessagesSyncRetry"""
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(max_pending_messages=2, send_timeout_millis=1_000)
+    again: list[asyncio.Future[MessageId]] = []
+    first, _ = await filled(producer, 2, 10)
+    first.add_done_callback(lambda _: again.append(producer.send_nowait(b"again")))
+    # When
+    broker.clock.advance(1.0)
+    await settle()
+    # Then
+    assert len(again) == producer.statistics().pending_messages == 1
+    assert broker.memory.current_usage == len(b"again")
+
+
+@pytest.mark.parametrize("following", [False, True])
+async def test_a_producer_closed_because_a_value_does_not_fit_writes_no_more(
+    following: bool,
+) -> None:
+    """Upstream: ProducerMemoryLeakTest.testSchemaFailureCallbackStopsRecovery
+
+    Here values are encoded before anything is reserved for them.
+    """
+    broker = ScriptedBroker()
+    producer = await broker.producer(schema=Broken(), max_pending_messages=10)
+    if following:
+        producer.send_nowait("fits")
+    with pytest.raises(InvalidMessage):
+        await producer.send("broken")
+    broker.cnx.breaks()
+    await producer.close()
+    assert broker.contents == [b"fits"] * following
+    assert producer.statistics().pending_messages == 0
+    assert broker.memory.current_usage == 0
+
+
+class Broken:
+    """A schema that does not take ``broken``."""
+
+    def encode(self, value: str) -> bytes:
+        if value == "broken":
+            raise InvalidMessage("it does not fit")
+        return value.encode()
+
+    def schema_info(self) -> None:
+        return None
+
+
+async def test_a_producer_closed_because_a_message_is_too_large_holds_nothing() -> None:
+    """Upstream: ProducerMemoryLeakTest.testDeferredOversizedMessageClosesProducerInCallback"""
+    # Given
+    broker = ScriptedBroker(max_message_size=10)
+    producer = await broker.producer(max_pending_messages=10)
+    result = producer.send_nowait(bytes(11))
+    closing: list[asyncio.Task[None]] = []
+    result.add_done_callback(lambda _: closing.append(asyncio.create_task(producer.close())))
+    # When
+    await settle()
+    # Then
+    assert isinstance(result.exception(), MessageTooBig)
+    assert closing[0].done()
+    assert producer.statistics().pending_messages == 0
+    assert broker.memory.current_usage == 0
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("rejected", [0, 1, 2])
+async def test_a_part_that_cannot_be_written_ends_its_message(
+    block: bool, rejected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Upstream: ProducerMemoryLeakTest.testChunkedSendStopsAfterRejectedWrite
+
+    Differs: upstream keeps the parts before it pending, though their memory is free; here they go.
+    """
+    # Given
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(
+        chunking_enabled=True, max_pending_messages=10, block_if_queue_full=block
+    )
+    written = EntryWriter.next_chunk
+    built = []
+
+    def next_chunk(writer: EntryWriter, message: Any, chunks: Any) -> Any:
+        built.append(chunks.sent)
+        if chunks.sent == rejected:
+            raise OSError("no such buffer")
+        return written(writer, message, chunks)
+
+    monkeypatch.setattr(EntryWriter, "next_chunk", next_chunk)
+    # When
+    with pytest.raises(OSError, match="no such buffer"):
+        await producer.send(bytes(2_500))
+    # Then
+    assert built == list(range(rejected + 1))
+    assert producer.statistics().pending_messages == 0
+    assert broker.memory.current_usage == 0
+    await producer.close()
+
+
+async def test_a_send_cancelled_between_two_parts_goes_on_and_ends_with_its_producer() -> None:
+    """Upstream: ProducerMemoryLeakTest.testInterruptedChunkedSendReleasesUnbuiltChunks
+
+    Differs: parts that were sent are of no use without the others, so these are sent as well.
+    """
+    # Given
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(chunking_enabled=True, max_pending_messages=1)
+    send = await started(producer.send(bytes(2_500)))
+    # When
+    send.cancel()
+    await settle()
+    # Then
+    assert send.cancelled()
+    assert producer.statistics().pending_messages == 1
+    broker.answers(1)
+    assert len(broker.sent) == 2
+    broker.cnx.breaks()
+    await producer.close()
+    assert producer.statistics().pending_messages == 0
+    assert broker.memory.current_usage == 0
+
+
+async def test_a_full_queue_refuses_and_holds_nothing_in_the_end() -> None:
+    """Upstream: ProducerMemoryLeakTest.testSendQueueIsFull"""
+    broker = ScriptedBroker()
+    producer = await broker.producer(max_pending_messages=1)
+    producer.send_nowait(b"")
+    for _ in range(99):
+        with pytest.raises(ProducerQueueIsFullError):
+            producer.send_nowait(b"x")
+    assert producer.statistics().queue_full_total == 99
+    broker.cnx.breaks()
+    await producer.close()
+    assert broker.memory.current_usage == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "limit", "compression"),
+    [(1, 5, CompressionType.NONE), (1, 6, CompressionType.LZ4)],
+)
+async def test_a_message_above_the_limit_is_refused(
+    size: int, limit: int, compression: CompressionType
+) -> None:
+    """Upstream: ProducerMemoryLeakTest.testSendMessageSizeExceeded"""
+    broker = ScriptedBroker(max_message_size=limit)
+    producer = await broker.producer(compression_type=compression)
+    with pytest.raises(MessageTooBig):
+        await producer.send(bytes(range(limit + size)))
+    assert producer.statistics().pending_messages == 0
+    assert broker.memory.current_usage == 0
+
+
+@pytest.mark.parametrize(("limit", "refused"), [(1, True), (3, True), (40, False)])
+async def test_a_batch_above_the_limit_is_refused(limit: int, refused: bool) -> None:
+    """Upstream: ProducerMemoryLeakTest.testBatchedSendMessageSizeExceeded
+
+    The numbers are our batches'.
+    """
+    broker = ScriptedBroker(max_message_size=limit)
+    producer = await broker.producer(batching_enabled=True)
+    results = [producer.send_nowait(b"a"), producer.send_nowait(b"b")]
+    broker.clock.advance(1.0)
+    broker.answers()
+    assert [isinstance(one.exception(), MessageTooBig) for one in results] == [refused, refused]
+    assert broker.memory.current_usage == 0
+
+
+async def test_a_closed_producer_takes_nothing() -> None:
+    """Upstream: ProducerMemoryLeakTest.testSendAfterClosedProducer"""
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    await producer.close()
+    with pytest.raises(AlreadyClosed):
+        await producer.send(b"")
+    assert broker.memory.current_usage == 0
+
+
+async def test_a_value_that_does_not_fit_leaves_its_neighbours_alone() -> None:
+    """Upstream: ProducerMemoryLeakTest.testBrokenSchema"""
+    broker = ScriptedBroker()
+    producer = await broker.producer(schema=Broken())
+    first = producer.send_nowait("one")
+    with pytest.raises(InvalidMessage):
+        producer.send_nowait("broken")
+    last = producer.send_nowait("two")
+    broker.answers()
+    assert first.result() < last.result()
+    assert broker.memory.current_usage == 0
+
+
+async def test_more_parts_than_places_fail_together() -> None:
+    """Upstream: ProducerMemoryLeakTest.testChunksEnqueueFailed"""
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(chunking_enabled=True, max_pending_messages=2)
+    result = producer.send_nowait(bytes(5_000))
+    assert isinstance(result.exception(), ProducerQueueIsFullError)
+    assert producer.statistics().pending_messages == 0
+    assert broker.memory.current_usage == 0
+
+
+async def test_more_parts_than_places_go_one_after_the_other() -> None:
+    """Upstream: ProducerMemoryLeakTest.testChunksBlockedByTheirOwnPlaces (#17446)"""
+    # Given
+    broker = ScriptedBroker(max_message_size=100)
+    producer = await broker.producer(chunking_enabled=True, max_pending_messages=3)
+    send = await started(producer.send(bytes(2_000)))
+    # When
+    while not send.done():
+        assert producer.statistics().pending_messages <= 3
+        broker.answers(1)
+        await settle()
+    # Then
+    sent = broker.sent
+    assert b"".join(one.payload for one in sent) == bytes(2_000)
+    assert {one.metadata.num_chunks_from_msg for one in sent} == {len(sent)}
+    assert send.result().first_chunk is not None
+    assert broker.memory.current_usage == 0
+
+
+@pytest.mark.parametrize("method", ["before_send", "on_send_acknowledgement", "on_close"])
+async def test_an_interceptor_that_raises_costs_nothing(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Upstream: ProducerMemoryLeakTest.testInterceptorError"""
+    broker = ScriptedBroker()
+    producer = await broker.producer(interceptors=(Raising(method),))
+    result = producer.send_nowait(b"x")
+    broker.answers()
+    await settle()
+    await producer.close()
+    assert result.exception() is None
+    assert broker.memory.current_usage == 0
+    assert "an interceptor failed" in caplog.text
+
+
+class Raising:
+    """An interceptor, one of whose methods raises."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+
+    def before_send(self, *_: object) -> None:
+        self._raise("before_send")
+
+    def on_send_acknowledgement(self, *_: object) -> None:
+        self._raise("on_send_acknowledgement")
+
+    def on_close(self) -> None:
+        self._raise("on_close")
+
+    def _raise(self, method: str) -> None:
+        if self._method == method:
+            raise ValueError("broken")

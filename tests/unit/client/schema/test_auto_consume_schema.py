@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.messages.message import EntryHead, Message
+from client.schema import AutoConsumeSchema, AvroSchema
+
+PAIR = {"type": "record", "name": "Pair", "fields": [{"name": "a", "type": "long"}]}
+
+
+def decoded(info: pb.Schema, data: bytes) -> object:
+    """A value as it is read when it was written by a version."""
+    schema = AutoConsumeSchema()
+    entry = EntryHead(pb.MessageMetadata(), pb.CommandMessage(), "t", schema)
+    return schema.decoding_of(info).decode_message(Message(entry, None, data, -1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "value"),
+    [
+        ("None", b"a", b"a"),
+        ("String", b"\xc3\xbc", "ü"),
+        ("Json", b'{"a": [1]}', {"a": [1]}),
+        ("Bool", b"\x01", True),
+        ("Int8", b"\xff", -1),
+        ("Int16", b"\x01\x00", 256),
+        ("Int32", struct.pack(">i", -5), -5),
+        ("Int64", struct.pack(">q", 2**40), 2**40),
+        ("Float", struct.pack(">f", 1.5), 1.5),
+        ("Double", struct.pack(">d", 0.1), 0.1),
+    ],
+)
+def test_values_are_read_by_their_type(kind: str, data: bytes, value: object) -> None:
+    info = pb.Schema(name="", type=pb.Schema.Type.Value(kind), schema_data=b"")
+    assert decoded(info, data) == value
+
+
+def test_avro_becomes_a_dict() -> None:
+    # Given
+    schema = AvroSchema(None, PAIR)
+    info = schema.schema_info()
+    assert info is not None
+    # Then
+    assert decoded(info, schema.encode({"a": 7})) == {"a": 7}
+
+
+def test_a_number_of_the_wrong_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="b'abc' is no value of the topic's schema"):
+        decoded(pb.Schema(name="", type=pb.Schema.Int32, schema_data=b""), b"abc")
+
+
+def test_other_types_are_refused_and_stay_bytes() -> None:
+    # Given
+    schema = AutoConsumeSchema()
+    # Then
+    with pytest.raises(ValueError, match="does not read Protobuf"):
+        schema.decoding_of(pb.Schema(name="", type=pb.Schema.Protobuf, schema_data=b""))
+    assert schema.decode(b"a") == b"a"
+
+
+def test_it_reads_only() -> None:
+    assert AutoConsumeSchema().schema_info() is None
+    with pytest.raises(TypeError, match="give a producer the topic's own schema"):
+        AutoConsumeSchema().encode(b"a")

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import avro.io
+import avro.schema
+import pytest
+from pydantic import BaseModel
+
+import proto.PulsarApi_pb2 as pb
+from client.messages.message import EntryHead, Message
+from client.schema import (
+    Array,
+    AvroSchema,
+    Bytes,
+    CustomEnum,
+    Integer,
+    JsonSchema,
+    Map,
+    Record,
+    String,
+)
+
+if TYPE_CHECKING:
+    from client.schema.schema import Schema
+
+
+class Size(Enum):
+    SMALL = 1
+    LARGE = 2
+
+
+class Line(Record):
+    item = String()
+    sizes = Array(CustomEnum(Size))
+
+
+class Order(Record):
+    customer = String(required=True)
+    count = Integer()
+    raw = Bytes()
+    line = Line()
+    by_name = Map(Line())
+
+
+@dataclass
+class Part:
+    item: str
+    size: Size
+
+
+@dataclass
+class Whole:
+    part: Part
+    parts: list[Part]
+    at: datetime
+    on: date
+    by: UUID
+    size: Size | None = None
+
+
+class Model(BaseModel):
+    parts: dict[str, Part]
+
+
+ORDER = Order(
+    customer="anna",
+    count=2,
+    raw=b"\x00\xff",
+    line=Line(item="tea", sizes=[Size.LARGE]),
+    by_name={"a": Line(item="mint")},
+)
+WHOLE = Whole(
+    Part("tea", Size.SMALL),
+    [Part("mint", Size.LARGE)],
+    datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+    date(2026, 1, 2),
+    UUID(int=7),
+    Size.LARGE,
+)
+DEFINITION = {"type": "record", "name": "Pair", "fields": [{"name": "a", "type": "long"}]}
+
+
+def test_a_record_is_what_the_avro_library_writes() -> None:
+    # Given
+    buffer = io.BytesIO()
+    definition = avro.schema.make_avsc_object(Order.schema())
+    fields = {
+        "customer": "anna",
+        "count": 2,
+        "raw": b"\x00\xff",
+        "line": {"item": "tea", "sizes": ["LARGE"]},
+        "by_name": {"a": {"item": "mint", "sizes": None}},
+    }
+    avro.io.DatumWriter(definition).write(fields, avro.io.BinaryEncoder(buffer))
+    # When
+    data = AvroSchema(Order).encode(ORDER)
+    # Then
+    assert data == buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "value", [ORDER, WHOLE, Model(parts={"a": Part("tea", Size.SMALL)})], ids=lambda v: type(v)
+)
+def test_what_is_encoded_is_decoded(value: object) -> None:
+    # Given
+    schema = AvroSchema(type(value))
+    # When
+    found = schema.decode(schema.encode(value))
+    # Then
+    assert type(found) is type(value)
+    assert found == value
+
+
+def test_a_definition_takes_dicts() -> None:
+    # Given
+    schema = AvroSchema(None, DEFINITION)
+    # Then
+    assert schema.encode({"a": -1}) == b"\x01"
+    assert schema.decode(b"\x01") == {"a": -1}
+
+
+def message(data: bytes, schema: Schema) -> Message:
+    """A message of no batch."""
+    entry = EntryHead(pb.MessageMetadata(), pb.CommandMessage(), "t", schema)
+    return Message(entry, None, data, -1)
+
+
+def test_an_older_version_is_read_by_its_own_definition() -> None:
+    # Given
+    class Older(Record):
+        count = Integer(required=True)
+        gone = String()
+
+    class Newer(Record):
+        added = String(default="new", required=True, required_default=True)
+        count = Integer(required=True)
+
+    older, newer = AvroSchema(Older), AvroSchema(Newer)
+    info = older.schema_info()
+    assert info is not None
+    # When
+    decoding = newer.decoding_of(info)
+    found = decoding.decode_message(message(older.encode(Older(count=3, gone="x")), newer))
+    # Then
+    assert found == Newer(count=3, added="new")
+
+
+def test_a_record_that_was_renamed_is_the_same() -> None:
+    # Given
+    def version(name: str, namespace: str | None) -> AvroSchema:
+        definition: dict[str, Any] = {**DEFINITION, "name": name}
+        if namespace is not None:
+            definition["namespace"] = namespace
+        return AvroSchema(None, definition)
+
+    older, newer = version("Old", "shop"), version("New", "market")
+    info = older.schema_info()
+    assert info is not None
+    # When
+    found = newer.decoding_of(info).decode_message(message(older.encode({"a": 5}), newer))
+    # Then
+    assert found == {"a": 5}
+
+
+def test_another_type_of_schema_is_refused() -> None:
+    # Given
+    info = JsonSchema(Order).schema_info()
+    assert info is not None
+    # When / Then
+    with pytest.raises(ValueError, match="the topic's schema is Json, not Avro"):
+        AvroSchema(Order).decoding_of(info)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "Expecting property name"),
+        ('"nothing"', "the definition breaks Avro's rules"),
+        ('{"type": "record"}', "the definition breaks Avro's rules"),
+        ("1", "the definition breaks Avro's rules"),
+    ],
+)
+def test_a_definition_that_is_none_is_refused(text: str, sentence: str) -> None:
+    # Given
+    info = pb.Schema(name="", type=pb.Schema.Avro, schema_data=text.encode())
+    # When / Then
+    with pytest.raises(ValueError, match=sentence):
+        AvroSchema(None, {"type": "record", "name": "R", "fields": []}).decoding_of(info)
+
+
+@pytest.mark.parametrize(
+    ("record_cls", "definition"), [(None, None), (dict, DEFINITION), (int, None)]
+)
+def test_it_takes_a_class_or_a_definition(
+    record_cls: type | None, definition: dict[str, Any] | None
+) -> None:
+    with pytest.raises(TypeError, match="AvroSchema takes a Record, a dataclass"):
+        AvroSchema(record_cls, definition)
+
+
+def test_a_value_of_another_class_is_refused() -> None:
+    with pytest.raises(TypeError, match="AvroSchema encodes Order, not Line"):
+        AvroSchema(Order).encode(Line())
+    with pytest.raises(TypeError, match="AvroSchema encodes dict, not Line"):
+        AvroSchema(None, DEFINITION).encode(Line())
+
+
+def test_a_value_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="the value does not fit its schema"):
+        AvroSchema(Order).encode(Order())
+
+
+@pytest.mark.parametrize("data", [b"", b"\x06an", b"\x00\x07", b"\xff" * 20])
+def test_bytes_that_do_not_fit_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="bytes cannot be read as Avro"):
+        AvroSchema(Order).decode(data)
+
+
+def test_the_broker_is_told_the_definition() -> None:
+    # When
+    info = AvroSchema(Order).schema_info()
+    # Then
+    assert info is not None
+    assert (info.name, info.type) == ("AVRO", pb.Schema.Avro)
+    assert json.loads(info.schema_data) == Order.schema()

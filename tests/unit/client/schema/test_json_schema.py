@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import Enum
+
+import pytest
+from pydantic import BaseModel, Field
+
+from client.schema import Bytes, CustomEnum, JsonSchema, Record, String
+
+
+class Size(Enum):
+    SMALL = 1
+
+
+class Line(Record):
+    item = String()
+    size = CustomEnum(Size)
+    raw = Bytes()
+
+
+@dataclass
+class Part:
+    item: str
+    sizes: list[Size] = field(default_factory=list)
+
+
+@dataclass
+class Order:
+    customer: str
+    part: Part | None = None
+
+
+class Model(BaseModel):
+    count: int = Field(default=1, alias="Count")
+
+
+def test_a_record_is_json_without_spaces() -> None:
+    # Given
+    schema = JsonSchema(Line)
+    line = Line(item="tea", size=Size.SMALL, raw=b"x")
+    # When
+    data = schema.encode(line)
+    # Then
+    assert data == b'{"item":"tea","size":1,"raw":"x"}'
+    assert schema.decode(data) == line
+
+
+def test_a_dataclass_is_json() -> None:
+    # Given
+    schema = JsonSchema(Order)
+    order = Order("anna", Part("tea", [Size.SMALL]))
+    # When
+    data = schema.encode(order)
+    # Then
+    assert data == b'{"customer":"anna","part":{"item":"tea","sizes":[1]}}'
+    assert schema.decode(data) == order
+
+
+def test_a_model_is_json_by_its_aliases() -> None:
+    # Given
+    schema = JsonSchema(Model)
+    # When
+    data = schema.encode(Model(Count=2))
+    # Then
+    assert data == b'{"Count":2}'
+    assert schema.decode(data) == Model(Count=2)
+
+
+def test_what_does_not_fit_a_class_is_refused() -> None:
+    with pytest.raises(ValueError, match="customer"):
+        JsonSchema(Order).decode(b'{"customer": 1}')
+
+
+@pytest.mark.parametrize(("data", "error"), [(b"[1]", TypeError), (b"{", ValueError)])
+def test_what_is_no_record_is_refused(data: bytes, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        JsonSchema(Line).decode(data)
+
+
+def test_a_value_of_another_class_is_refused() -> None:
+    with pytest.raises(TypeError, match="JsonSchema encodes Order, not dict: "):
+        JsonSchema(Order).encode({"customer": "anna"})
+
+
+def test_a_definition_may_be_given() -> None:
+    # Given
+    definition = {"type": "record", "name": "Order", "fields": []}
+    # When
+    info = JsonSchema(Order, definition).schema_info()
+    # Then
+    assert info is not None
+    assert json.loads(info.schema_data) == definition
+
+
+def test_it_takes_no_other_class() -> None:
+    with pytest.raises(TypeError, match="takes a Record, a dataclass or a pydantic model, not <cl"):
+        JsonSchema(dict)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import pytest
+
+from client.schema import Array, CustomEnum, Integer, Map, Record, String
+from client.schema.record import as_avro
+
+
+class Size(Enum):
+    SMALL = 1
+
+
+class Line(Record):
+    item = String()
+    count = Integer(default=1)
+
+
+class Order(Record):
+    customer = String(required=True)
+    line = Line()
+    lines = Array(Line())
+    by_name = Map(Array(Line()))
+    sizes = Array(CustomEnum(Size))
+
+
+def test_dicts_become_records_however_deep() -> None:
+    # When
+    order = Order(
+        line={"item": "tea"}, lines=[{"count": 2}], by_name={"a": [{"item": "mint"}]}, sizes=[1]
+    )
+    # Then
+    made: Any = order
+    assert made.line == Line(item="tea", count=1)
+    assert made.lines == [Line(count=2)]
+    assert made.by_name == {"a": [Line(item="mint")]}
+    assert made.sizes == [Size.SMALL]
+
+
+def test_a_record_that_nobody_gave_is_each_ones_own() -> None:
+    # Given
+    one: Any = Order()
+    # When
+    one.line.item = "tea"
+    # Then
+    other: Any = Order()
+    assert other.line.item is None
+
+
+def test_a_field_that_is_not_there_cannot_be_set() -> None:
+    with pytest.raises(AttributeError, match="Line has no field size: item, count"):
+        Line().size = 1  # type: ignore[attr-defined] - that it is refused is the point
+
+
+def test_what_is_no_field_is_left_out() -> None:
+    assert Line(item="tea", colour="green") == Line(item="tea")
+
+
+def test_records_are_equal_by_their_values() -> None:
+    assert Line(item="tea") == Line(item="tea")
+    assert Line(item="tea") != Line(item="mint")
+    assert Line() != "Line"
+
+
+def test_a_record_shows_its_values() -> None:
+    assert repr(Line(item="tea")) == "Line(item='tea', count=1)"
+
+
+def test_a_class_that_holds_itself_is_named_once() -> None:
+    # Given
+    class Node(Record):
+        text = String()
+
+    Node._fields["next"] = Node()
+    # When
+    definition = Node.schema()
+    # Then
+    assert definition["fields"][1] == {"name": "next", "type": ["null", "Node"]}
+
+
+def test_fields_may_have_the_names_of_methods() -> None:
+    # Given
+    class Odd(Record):
+        type = String()  # type: ignore[assignment] - it is a field here
+        values = Integer()
+
+    # When
+    odd = Odd(type="a", values=1)
+    # Then
+    assert as_avro(odd) == {"type": "a", "values": 1}
+
+
+def test_avro_has_names_and_dicts() -> None:
+    # When
+    found = as_avro(Order(customer="anna", line=None, lines=[{}], sizes=[Size.SMALL]))
+    # Then
+    assert found == {
+        "customer": "anna",
+        "line": None,
+        "lines": [{"item": None, "count": 1}],
+        "by_name": None,
+        "sizes": ["SMALL"],
+    }
+
+
+def test_the_default_of_a_record_is_a_dict_in_its_definition() -> None:
+    # Given
+    class Basket(Record):
+        line = Line(default=Line(item="tea"), required_default=True, required=True)
+
+    # When
+    (field,) = Basket.schema()["fields"]
+    # Then
+    assert field["default"] == {"item": "tea", "count": 1}

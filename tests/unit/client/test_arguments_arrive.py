@@ -1,0 +1,134 @@
+"""Every argument of the client's methods arrives at the part that it is for, unchanged."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import client.client as module
+from client.client import Client
+from client.consumers.options import ConsumerOptions, ReaderOptions
+from client.consumers.policies import ConsumerDeadLetterPolicy
+from client.exceptions import OperationNotSupported
+from client.messages.message_id import MessageId
+from client.producers.options import ProducerOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OF_PATTERNS = {"is_pattern_topic"}
+REFUSED = {"crypto_key_reader", "encryption_key"}
+KNOWN: dict[str, object] = {
+    "unacked_messages_timeout_ms": 12_345,
+    "receiver_queue_policy": "pulsar",
+    "batching_enabled": False,
+    "discovery_schedule": "go",
+    "dead_letter_policy": ConsumerDeadLetterPolicy(3),
+    "retry_enabled": True,
+}
+"""Values that not any other of their type could stand for."""
+CASES = [
+    ("create_producer", "open_producer", ProducerOptions, ("topic",)),
+    ("subscribe", "open_consumer", ConsumerOptions, ("topic", "subscription")),
+    ("create_reader", "open_reader", ReaderOptions, ("topic", MessageId.earliest)),
+]
+
+
+class Opened:
+    """What is opened instead."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def another(name: str, default: object) -> Any:
+    """Return a value that is not the default."""
+    if name in KNOWN:
+        return KNOWN[name]
+    if isinstance(default, bool):
+        return not default
+    if isinstance(default, int | float):
+        return default + 1
+    if isinstance(default, tuple | dict):
+        return type(default)(["x"]) if isinstance(default, tuple) else {"x": "y"}
+    if default is not None and hasattr(type(default), "__members__"):
+        return next(one for one in type(default) if one is not default)
+    return object()
+
+
+def arguments(method: Callable[..., object]) -> dict[str, object]:
+    """Return the optional arguments of a method, and their defaults."""
+    return {
+        name: one.default
+        for name, one in inspect.signature(method).parameters.items()
+        if one.default is not inspect.Parameter.empty
+    }
+
+
+@pytest.mark.parametrize(("method", "opens", "options_class", "needed"), CASES)
+async def test_each_argument_arrives_as_it_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    opens: str,
+    options_class: type,
+    needed: tuple[object, ...],
+) -> None:
+    # Given
+    seen: list[Any] = []
+
+    async def opened(*given: object) -> Opened:
+        seen.append(given[-1])
+        return Opened()
+
+    monkeypatch.setattr(module, opens, opened)
+    fields = {one.name for one in dataclasses.fields(options_class)}
+    ours = arguments(getattr(Client, method))
+    async with Client("pulsar://127.0.0.1:1") as client:
+        for name, default in ours.items():
+            if name in REFUSED or name in OF_PATTERNS:
+                continue
+            value = another(name, default)
+            more = {"dead_letter_policy": KNOWN["dead_letter_policy"]}
+            # When
+            given = {name: value, **(more if name == "retry_enabled" else {})}
+            await getattr(client, method)(*needed, **given)
+            # Then
+            assert getattr(seen.pop(), name) == value, name
+    assert set(ours) == fields
+
+
+@pytest.mark.parametrize(("topic", "marked"), [(re.compile("a/b/c.*"), False), ("a/b/c.*", True)])
+async def test_a_pattern_is_looked_for_by_its_schedule(
+    monkeypatch: pytest.MonkeyPatch, topic: object, *, marked: bool
+) -> None:
+    # Given
+    seen: list[Any] = []
+
+    async def opened(_: object, *given: object) -> Opened:
+        seen.extend(given)
+        return Opened()
+
+    monkeypatch.setattr(module, "open_pattern_consumer", opened)
+    async with Client("pulsar://127.0.0.1:1") as client:
+        # When
+        await client.subscribe(topic, "s", is_pattern_topic=marked, discovery_schedule="cpp")
+        with pytest.raises(ValueError, match="a pattern of topics is a str, not list"):
+            await client.subscribe(["a"], "s", is_pattern_topic=True)
+    # Then
+    pattern, subscription, options = seen
+    assert (pattern, subscription, options.discovery_schedule) == ("a/b/c.*", "s", "cpp")
+    assert options.is_pattern_topic
+
+
+@pytest.mark.parametrize(("method", "opens", "options_class", "needed"), CASES)
+async def test_encryption_is_refused_with_a_sentence(
+    method: str, opens: str, options_class: type, needed: tuple[object, ...]
+) -> None:
+    async with Client("pulsar://127.0.0.1:1") as client:
+        for name in REFUSED & set(arguments(getattr(client, method))):
+            with pytest.raises(OperationNotSupported, match="crypt"):
+                await getattr(client, method)(*needed, **{name: "key"})

@@ -1,0 +1,210 @@
+"""The client's arguments, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from client.authentication.token import AuthenticationToken
+from client.client import Client
+from client.client_options import log_to
+from client.exceptions import (
+    AlreadyClosed,
+    InvalidConfiguration,
+    InvalidTopicName,
+    InvalidUrl,
+    OperationNotSupported,
+    PulsarException,
+)
+from client.service_info import ServiceInfo
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.byte_broker import ByteBroker
+
+URL = "pulsar://127.0.0.1:1"
+
+
+class Opened:
+    """A producer, as far as the client closes it."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.closed = 0
+
+    async def close(self) -> None:
+        self.closed += 1
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        ({"io_threads": 2}, OperationNotSupported, "io_threads is 1: everything runs on the"),
+        ({"message_listener_threads": 2}, OperationNotSupported, "message_listener_threads is 1"),
+        ({"operation_timeout_seconds": "1"}, InvalidConfiguration, "not '1'"),
+        ({"connection_timeout_ms": 0}, InvalidConfiguration, "connection_timeout_ms is a number"),
+        ({"concurrent_lookup_requests": 0}, InvalidConfiguration, "from 1 on, not 0"),
+        ({"stats_interval_in_seconds": -1}, InvalidConfiguration, "from 0 on, not -1"),
+        ({"authentication": "me"}, InvalidConfiguration, "such as AuthenticationToken, not str"),
+        ({"logger": "me"}, InvalidConfiguration, "logger is a logging.Logger, not str"),
+        ({"tls_private_key_file_path": "x"}, InvalidConfiguration, "go together: give both"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_sentences(
+    arguments: dict[str, object], error: type[PulsarException], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        Client(URL, **arguments)
+
+
+def test_what_is_wrong_with_an_argument_is_a_value_error_as_in_the_official_client() -> None:
+    with pytest.raises(ValueError, match="service_url is a str, not int"):
+        Client(7)
+
+
+def test_a_service_url_that_cannot_be_read_is_a_sentence() -> None:
+    with pytest.raises(InvalidUrl, match="'here' is not a service URL"):
+        Client("here")
+
+
+def test_a_client_says_where_its_cluster_is() -> None:
+    # Given
+    token = AuthenticationToken("x")
+    # When
+    client = Client("pulsar+ssl://a:1,b", token)
+    # Then
+    assert client.get_service_info() == ServiceInfo("pulsar+ssl://a:1,b", token)
+    assert client.get_service_info().use_tls
+
+
+async def test_everything_that_was_opened_is_closed_once_and_connections_with_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    client = Client(URL)
+    good, bad = Opened(), Opened(AlreadyClosed("gone"))
+    client._context.parts.update((good, bad))
+    # When
+    await asyncio.gather(client.close(), client.close())
+    await client.close()
+    # Then
+    assert (good.closed, bad.closed) == (1, 1)
+    assert "closing the client: gone" in caplog.text
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_shutdown_closes_without_waiting() -> None:
+    # Given
+    client = Client(URL)
+    opened = Opened()
+    client._context.parts.add(opened)
+    # When
+    client.shutdown()
+    before = opened.closed
+    await client.close()
+    # Then
+    assert (before, opened.closed) == (0, 1)
+
+
+async def test_a_close_that_is_cancelled_goes_on() -> None:
+    # Given
+    client = Client(URL)
+    opened = Opened()
+    client._context.parts.add(opened)
+    # When
+    closing = asyncio.create_task(client.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await settle()
+    # Then
+    assert closing.cancelled()
+    assert opened.closed == 1
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        lambda client: client.create_producer("topic"),
+        lambda client: client.subscribe("topic", "subscription"),
+    ],
+)
+async def test_a_closed_client_opens_nothing(opening: object) -> None:
+    # Given
+    client = Client(URL)
+    await client.close()
+    # When / Then
+    with pytest.raises(AlreadyClosed, match="the client is closed"):
+        await opening(client)
+
+
+async def test_what_is_opened_while_the_client_closes_is_closed() -> None:
+    # Given
+    client = Client(URL)
+    opened = Opened()
+
+    async def opening() -> Opened:
+        return opened
+
+    client.shutdown()
+    # When / Then
+    with pytest.raises(AlreadyClosed):
+        await client._kept(opening())
+    assert opened.closed == 1
+    await client.close()
+
+
+async def test_who_waits_for_a_connection_learns_that_the_client_was_closed() -> None:
+    async with ByteBroker(answer=None) as broker:
+        # Given
+        client = Client(broker.url)
+        asking = await started(client.partitions("topic"))
+        await broker.connection()
+        # When
+        await client.close()
+        # Then
+        with pytest.raises(PulsarException):
+            await asking
+
+
+async def test_the_memory_limit_ends_with_the_client_unless_it_is_shared() -> None:
+    # Given
+    shared = MemoryLimitController(100)
+    async with Client(URL, memory_limit_controller=shared) as sharing, Client(URL) as alone:
+        pass
+    # When / Then
+    assert sharing.memory is shared
+    assert shared.try_reserve(1) is not None
+    with pytest.raises(Exception, match="closed"):
+        alone.memory.try_reserve(1)
+
+
+async def test_a_topic_without_a_valid_name_is_refused() -> None:
+    async with Client(URL) as client:
+        for topic in (7, "a://b", ""):
+            with pytest.raises(InvalidTopicName):
+                await client.get_topic_partitions(topic)
+
+
+async def test_what_is_logged_goes_to_the_logger_that_was_given() -> None:
+    # Given
+    ours, theirs = logging.getLogger("client"), logging.getLogger("a program's")
+    before = ours.parent, ours.level
+    theirs.setLevel(logging.INFO)
+    records: list[str] = []
+    heard = logging.Handler()
+    heard.emit = lambda record: records.append(record.getMessage())
+    theirs.addHandler(heard)
+    try:
+        # When
+        Client(URL, logger=theirs)
+        log_to(ours)
+        logging.getLogger("client.connection").info("one line")
+        # Then
+        assert records == ["one line"]
+    finally:
+        ours.parent, _ = before
+        ours.setLevel(before[1])
+        theirs.removeHandler(heard)

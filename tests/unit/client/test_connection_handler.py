@@ -1,0 +1,208 @@
+"""An attachment that is lost comes back, unless there is a reason why it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.connection_handler import ConnectionHandler
+from client.exceptions import (
+    AlreadyClosed,
+    ConnectError,
+    ConsumerBusy,
+    PulsarException,
+    Timeout,
+    TopicTerminated,
+    server_response_error,
+)
+from limiter.backoff import Backoff
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOT_READY = server_response_error(pb.ServiceNotReady, "later")
+BUSY = server_response_error(pb.ConsumerBusy, "taken")
+TERMINATED = server_response_error(pb.TopicTerminatedError, "over")
+
+
+class Cnx:
+    """A connection, as far as the handler looks at it."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.peer = "host:1"
+
+
+class Cluster:
+    """Gives connections, and attaches: fails with each error of a list first."""
+
+    def __init__(self, *errors: PulsarException) -> None:
+        self.clock = ManualClock()
+        self.errors = list(errors)
+        self.asked: list[str] = []
+        self.given_up: list[PulsarException] = []
+        self.hold: asyncio.Event | None = None
+        self.cnx = Cnx()
+        self.handler = ConnectionHandler(
+            self,  # type: ignore[arg-type]
+            "topic",
+            self.attach,  # type: ignore[arg-type]
+            gives_up=lambda error: isinstance(error, TopicTerminated),
+            on_given_up=self.given_up.append,
+            backoff=Backoff(1.0, 4.0, jitter=lambda: 0.0),
+        )
+
+    async def connection_of(self, topic: str) -> Cnx:
+        self.asked.append(topic)
+        return self.cnx
+
+    async def connection_by_url(self, url: str) -> Cnx:
+        self.asked.append(url)
+        return self.cnx
+
+    async def attach(self, cnx: Cnx) -> None:
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.errors:
+            raise self.errors.pop(0)
+
+    async def after(self, seconds: float) -> None:
+        """Let time pass, and everybody act."""
+        await settle()
+        self.clock.advance(seconds)
+        await settle()
+
+
+async def test_errors_that_pass_are_tried_again_until_it_works() -> None:
+    # Given
+    cluster = Cluster(NOT_READY, ConnectError("no"))
+    opening = await started(cluster.handler.open(30.0))
+    # When
+    await cluster.after(1.0)
+    await cluster.after(2.0)
+    await opening
+    # Then
+    assert cluster.asked == ["topic"] * 3
+    assert cluster.handler.cnx is cluster.cnx
+
+
+async def test_an_error_that_stays_is_raised_at_once() -> None:
+    cluster = Cluster(BUSY)
+    with pytest.raises(ConsumerBusy, match="taken"):
+        await cluster.handler.open(30.0)
+
+
+async def test_time_that_is_up_is_a_timeout_that_names_the_last_error() -> None:
+    # Given
+    cluster = Cluster(NOT_READY, NOT_READY)
+    opening = await started(cluster.handler.open(2.5))
+    # When
+    await cluster.after(1.0)
+    # Then
+    with pytest.raises(Timeout, match=r"in 2.5 s: ServiceNotReady: later"):
+        await opening
+
+
+async def test_a_connection_that_ends_while_it_is_attached_counts_as_no_attachment() -> None:
+    # Given
+    cluster = Cluster()
+    cluster.cnx.closed = True
+    # Then
+    with pytest.raises(Timeout, match="closed the connection"):
+        await cluster.handler.open(0.5)
+    assert cluster.handler.cnx is None
+
+
+async def test_a_lost_attachment_comes_back_after_the_backoff() -> None:
+    # Given
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    cluster.errors = [BUSY, NOT_READY]
+    # When
+    cluster.handler.lost()
+    for seconds in (1.0, 2.0, 4.0):
+        assert cluster.handler.cnx is None
+        await cluster.after(seconds)
+    # Then
+    assert cluster.handler.cnx is cluster.cnx
+    assert cluster.handler.reconnections == 1
+
+
+@pytest.mark.parametrize(("url", "seconds"), [(None, 0.1), ("pulsar://b:1", 0.0)])
+async def test_what_the_broker_closed_goes_where_it_says(url: str | None, seconds: float) -> None:
+    # Given
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    # When
+    cluster.handler.closed_by_broker(url)
+    await cluster.after(seconds)
+    # Then
+    assert cluster.asked == ["topic", url or "topic"]
+    assert cluster.handler.cnx is cluster.cnx
+
+
+async def test_what_is_lost_before_its_attaching_has_ended_is_attached_again() -> None:
+    # Given
+    cluster = Cluster()
+    cluster.hold = asyncio.Event()
+    opening = await started(cluster.handler.open(30.0))
+    # When
+    cluster.handler.closed_by_broker(None)
+    cluster.hold.set()
+    await cluster.after(1.0)
+    await opening
+    # Then
+    assert cluster.asked == ["topic"] * 2
+    assert cluster.handler.cnx is cluster.cnx
+
+
+async def test_a_final_error_is_told_and_nothing_is_tried_again() -> None:
+    # Given
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    cluster.errors = [TERMINATED]
+    # When
+    cluster.handler.lost()
+    await cluster.after(1.0)
+    await cluster.after(100.0)
+    # Then
+    assert cluster.given_up == [TERMINATED]
+    assert len(cluster.asked) == 2
+
+
+@pytest.mark.parametrize("lose", [ConnectionHandler.lost, ConnectionHandler.close])
+async def test_after_closing_nothing_is_tried(
+    lose: Callable[[ConnectionHandler], object],
+) -> None:
+    # Given
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    cluster.handler.lost()
+    # When
+    await cluster.handler.close()
+    await cluster.after(100.0)
+    # Then
+    assert cluster.asked == ["topic"]
+    with pytest.raises(AlreadyClosed):
+        await cluster.handler.open(1.0)
+
+
+async def test_closing_ends_an_attempt_that_is_under_way() -> None:
+    # Given
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    cluster.hold = asyncio.Event()
+    cluster.handler.lost()
+    await cluster.after(1.0)
+    # When
+    await cluster.handler.close()
+    cluster.hold.set()
+    await settle()
+    # Then
+    assert cluster.handler.cnx is None
+    assert cluster.handler.reconnections == 0

@@ -1,0 +1,209 @@
+"""The official asyncio client's names, arguments, defaults and enums are here as well.
+
+What is not, or is otherwise, stands in the tables below with its reason.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+import _pulsar
+import pulsar
+import pulsar.asyncio as official
+import pulsar.schema as official_schema
+import pytest
+
+import client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OTHERWISE: dict[tuple[str, str], str] = {
+    ("Client.create_producer", "block_if_queue_full"): (
+        "None: send waits, as False would not; an explicit False fails at once"
+    ),
+}
+"""Defaults that are others."""
+NOT_HERE = {
+    "BatchReceivePolicy": "the C++ class inside ConsumerBatchReceivePolicy",
+    "Context": "Pulsar Functions are not a client's",
+    "DeadLetterPolicyBuilder": "the C++ class inside ConsumerDeadLetterPolicy",
+    "Function": "Pulsar Functions are not a client's",
+    "IdentitySerDe": "Pulsar Functions are not a client's",
+    "KeySharedPolicy": "the C++ class inside ConsumerKeySharedPolicy",
+    "LoggerLevel": "for loggers that are refused",
+    "PickleSerDe": "Pulsar Functions are not a client's",
+    "SerDe": "Pulsar Functions are not a client's",
+}
+"""Names of the official package that this one does not have, and why."""
+NOT_HERE_METHODS = {
+    ("ConsumerBatchReceivePolicy", "policy"): "the C++ object",
+    ("ConsumerDeadLetterPolicy", "policy"): "the C++ object",
+    ("ConsumerKeySharedPolicy", "policy"): "the C++ object",
+    ("MessageId", "wrap"): "of a C++ object",
+    ("ServiceInfo", "wrap"): "of a C++ object",
+    ("Producer", "send_async"): "send_nowait, which returns a future",
+}
+ENUMS = [
+    "BatchingType",
+    "CompressionType",
+    "ConsumerCryptoFailureAction",
+    "ConsumerType",
+    "InitialPosition",
+    "KeySharedMode",
+    "PartitionsRoutingMode",
+    "ProducerAccessMode",
+    "RegexSubscriptionMode",
+    "Result",
+]
+ASYNC_CLASSES = ["Client", "Consumer", "Producer", "Reader"]
+VALUES = [
+    "AuthenticationAthenz",
+    "AuthenticationBasic",
+    "AuthenticationOauth2",
+    "AuthenticationTLS",
+    "AuthenticationToken",
+    "Authentication",
+    "ConsumerBatchReceivePolicy",
+    "ConsumerDeadLetterPolicy",
+    "ConsumerKeySharedPolicy",
+    "EncryptionContext",
+    "Message",
+    "MessageBatch",
+    "MessageId",
+    "ServiceInfo",
+    "TableView",
+]
+
+
+def public_methods(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
+    """Yield a class's own methods, and how it is made."""
+    for name in dir(kind):
+        method = inspect.getattr_static(kind, name)
+        if isinstance(method, staticmethod | classmethod):
+            method = method.__func__
+        if inspect.isfunction(method) and (not name.startswith("_") or name == "__init__"):
+            yield name, method
+
+
+def methods_of(kinds: list[str], module: object) -> list[tuple[str, str]]:
+    """Return class and method of all that a module's classes have."""
+    return [
+        (kind, name)
+        for kind in kinds
+        for name, _ in public_methods(getattr(module, kind))
+        if (kind, name) not in NOT_HERE_METHODS
+    ]
+
+
+def parameters(function: object) -> dict[str, inspect.Parameter]:
+    """Return a function's parameters but self and those that gather others."""
+    found = inspect.signature(function).parameters
+    gathering = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return {
+        name: one
+        for name, one in found.items()
+        if name not in ("self", "cls") and one.kind not in gathering
+    }
+
+
+def plain(default: object) -> object:
+    """Return a default so that both packages' can be compared."""
+    if isinstance(default, pulsar.schema.BytesSchema):
+        return None
+    return getattr(default, "name", default)
+
+
+def check(where: str, theirs: object, ours: object, *, in_order: bool = True) -> None:
+    """Compare two functions' parameters: names, order, defaults."""
+    expected, found = parameters(theirs), parameters(ours)
+    missing = [name for name in expected if name not in found]
+    assert not missing, f"{where} lacks {missing}"
+    if in_order:
+        order = [name for name in found if name in expected]
+        assert order == list(expected), f"{where}: another order"
+    for name, parameter in expected.items():
+        if (where, name) in OTHERWISE:
+            assert plain(found[name].default) != plain(parameter.default)
+        elif parameter.default is not inspect.Parameter.empty:
+            assert plain(found[name].default) == plain(parameter.default), f"{where}: {name}"
+
+
+@pytest.mark.parametrize(("kind", "name"), methods_of(ASYNC_CLASSES, official))
+def test_methods_of_the_asyncio_client_have_the_same_arguments(kind: str, name: str) -> None:
+    theirs = getattr(getattr(official, kind), name)
+    ours = getattr(getattr(client, kind), name)
+    if name == "__init__":
+        if kind == "Client":
+            check("Client", pulsar.Client.__init__, client.Client)
+        return
+    assert inspect.iscoroutinefunction(ours) is inspect.iscoroutinefunction(theirs)
+    check(f"{kind}.{name}", theirs, ours)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(k, n) for k, n in methods_of(ASYNC_CLASSES, pulsar) if n != "__init__"],
+)
+def test_methods_of_the_synchronous_client_have_their_arguments_here(kind: str, name: str) -> None:
+    theirs, ours = getattr(getattr(pulsar, kind), name), getattr(getattr(client, kind), name)
+    missing = [one for one in parameters(theirs) if one not in parameters(ours)]
+    assert not missing
+
+
+@pytest.mark.parametrize(("kind", "name"), methods_of(VALUES, pulsar))
+def test_values_are_made_and_asked_in_the_same_way(kind: str, name: str) -> None:
+    their_class, our_class = getattr(pulsar, kind), getattr(client, kind)
+    if name != "__init__":
+        assert callable(getattr(our_class, name))
+        check(f"{kind}.{name}", getattr(their_class, name), getattr(our_class, name))
+    elif "_pulsar" not in str(inspect.signature(their_class)):
+        check(kind, their_class, our_class)
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_values_have_the_same_properties(kind: str) -> None:
+    theirs, ours = getattr(pulsar, kind), getattr(client, kind)
+    names = [n for n in dir(theirs) if isinstance(inspect.getattr_static(theirs, n), property)]
+    assert [name for name in names if not hasattr(ours, name)] == []
+
+
+@pytest.mark.parametrize("name", ENUMS)
+def test_enums_have_the_same_members_and_values(name: str) -> None:
+    theirs, ours = getattr(pulsar, name), getattr(client, name)
+    assert {one: int(member) for one, member in theirs.__members__.items()} == {
+        one: member.value for one, member in ours.__members__.items()
+    }
+
+
+def exceptions() -> list[str]:
+    return [
+        name
+        for name in dir(_pulsar)
+        if isinstance(getattr(_pulsar, name), type)
+        and issubclass(getattr(_pulsar, name), Exception)
+    ]
+
+
+@pytest.mark.parametrize("name", exceptions())
+def test_exceptions_have_the_same_names(name: str) -> None:
+    ours = getattr(client, name)
+    assert issubclass(ours, client.PulsarException)
+    assert getattr(client.exceptions, name) is ours
+    assert isinstance(ours("text").error(), client.Result)
+
+
+def test_every_other_name_is_here_or_named_with_its_reason() -> None:
+    theirs = {
+        name
+        for name, value in vars(pulsar).items()
+        if not name.startswith("_") and isinstance(value, type) and value.__module__ != "typing"
+    }
+    theirs -= {"timedelta"}
+    assert sorted(name for name in theirs if not hasattr(client, name)) == sorted(NOT_HERE)
+
+
+def test_every_schema_is_here() -> None:
+    names = {name for name, one in vars(official_schema).items() if isinstance(one, type)}
+    assert sorted(name for name in names if not hasattr(client.schema, name)) == []

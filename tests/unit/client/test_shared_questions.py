@@ -1,0 +1,105 @@
+"""Questions asked at the same time are put once, and only so many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from client.shared_questions import SharedQuestions
+from tests.support.clocks.settle import settle, started
+
+
+class Server:
+    """Answers when the test says so."""
+
+    def __init__(self, places: int = 10) -> None:
+        self.questions: SharedQuestions[str] = SharedQuestions(asyncio.Semaphore(places))
+        self.asked: list[str] = []
+        self.answers: dict[str, asyncio.Future[str]] = {}
+
+    async def ask(self, key: str) -> str:
+        async def question() -> str:
+            self.asked.append(key)
+            self.answers[key] = asyncio.get_running_loop().create_future()
+            return await self.answers[key]
+
+        return await self.questions.answer(key, question)
+
+
+async def test_those_who_ask_the_same_share_one_question() -> None:
+    # Given
+    server = Server()
+    askers = [await started(server.ask("a")) for _ in range(3)]
+    # When
+    server.answers["a"].set_result("yes")
+    # Then
+    assert await asyncio.gather(*askers) == ["yes"] * 3
+    assert (server.asked, len(server.questions)) == (["a"], 0)
+
+
+async def test_an_answer_is_not_kept() -> None:
+    # Given
+    server = Server()
+    for _ in range(2):
+        asker = await started(server.ask("a"))
+        # When
+        server.answers["a"].set_result("yes")
+        await asker
+    # Then
+    assert server.asked == ["a", "a"]
+
+
+async def test_an_error_reaches_all_who_asked() -> None:
+    # Given
+    server = Server()
+    askers = [await started(server.ask("a")) for _ in range(2)]
+    # When
+    server.answers["a"].set_exception(KeyError("no"))
+    # Then
+    for asker in askers:
+        with pytest.raises(KeyError, match="no"):
+            await asker
+
+
+async def test_so_many_are_put_at_once_and_the_next_waits_for_its_turn() -> None:
+    # Given
+    server = Server(places=2)
+    askers = [await started(server.ask(key)) for key in "abc"]
+    before = list(server.asked)
+    # When
+    server.answers["a"].set_result("yes")
+    await settle()
+    # Then
+    assert (before, server.asked) == (["a", "b"], ["a", "b", "c"])
+    for key in "bc":
+        server.answers[key].set_result("yes")
+    await asyncio.gather(*askers)
+
+
+async def test_a_question_is_given_up_with_its_last_asker() -> None:
+    # Given
+    server = Server(places=1)
+    first, second = [await started(server.ask("a")) for _ in range(2)]
+    # When
+    first.cancel()
+    await settle()
+    kept = not server.answers["a"].cancelled()
+    second.cancel()
+    await settle()
+    # Then
+    assert kept
+    assert server.answers["a"].cancelled()
+    assert len(server.questions) == 0
+
+
+async def test_who_asks_when_a_question_was_given_up_gets_a_question_of_their_own() -> None:
+    # Given
+    server = Server()
+    first = await started(server.ask("a"))
+    # When
+    first.cancel()
+    second = await started(server.ask("a"))
+    server.answers["a"].set_result("yes")
+    # Then
+    assert await second == "yes"

@@ -1,0 +1,297 @@
+"""Prefetching: what consumers are promised, whose turn it is, and that it comes."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from limiter.client_memory.prefetch import (
+    IDLE_SECONDS,
+    MOST_TURNS_AT_ONCE,
+    PATIENCE_SECONDS,
+    ROUND_SECONDS,
+    Turn,
+)
+from tests.support.clocks.manual_clock import ManualClock
+
+ENTRY = 100
+
+
+class Taker:
+    """A consumer that holds one entry at a time."""
+
+    def __init__(self, memory: MemoryLimitController, entry_bytes: int = ENTRY) -> None:
+        self.prefetch = memory.prefetch
+        self.held = memory.reserve_prefetched()
+        self.entry_bytes = entry_bytes
+        self.asking = False
+        self.turn = Turn(self)
+        self.rooms: list[int] = []
+
+    def turn_came(self, room_bytes: int) -> None:
+        self.rooms.append(room_bytes)
+        self.prefetch.promise(self.turn, self.entry_bytes, 0)
+
+    def ask(self, *, waits: bool = False) -> None:
+        self.asking = waits
+        self.prefetch.ask(self.turn)
+
+    def arrive(self) -> None:
+        self.asking = False
+        self.held.adjust(self.entry_bytes)
+        self.prefetch.end(self.turn)
+
+    def take(self) -> None:
+        self.held.adjust(-self.entry_bytes)
+
+
+class Pool:
+    """A limit on a manual clock, with consumers."""
+
+    def __init__(self, limit_bytes: int, takers: int, producer_share: float = 0.0) -> None:
+        self.clock = ManualClock()
+        self.memory = MemoryLimitController(
+            limit_bytes, clock=self.clock, producer_share=producer_share
+        )
+        self.takers = [Taker(self.memory) for _ in range(takers)]
+
+    def turns(self) -> list[int]:
+        """Return how many turns each had."""
+        return [len(taker.rooms) for taker in self.takers]
+
+
+# -- the producers' share ---------------------------------------------------------------------
+
+
+def test_producers_have_their_share_whatever_is_prefetched() -> None:
+    # Given
+    pool = Pool(100, 1, producer_share=0.25)
+    pool.memory.reserve_prefetched().adjust(10_000)
+    # When, Then: up to the share, and one request beyond it.
+    assert pool.memory.try_reserve(25) is not None
+    assert pool.memory.try_reserve(50) is not None
+    assert pool.memory.try_reserve(0) is None
+
+
+def test_without_a_share_prefetched_messages_stop_producers() -> None:
+    pool = Pool(100, 1, producer_share=0.0)
+    pool.memory.reserve_prefetched().adjust(101)
+    assert pool.memory.try_reserve(0) is None
+
+
+def test_what_a_producer_gives_back_serves_the_next_though_prefetching_fills_memory() -> None:
+    # Given
+    pool = Pool(100, 1, producer_share=0.25)
+    pool.memory.reserve_prefetched().adjust(10_000)
+    sent = pool.memory.reserve_nowait(30)
+    waiter = pool.memory.request(1)
+    assert not waiter.done
+    # When
+    sent.release()
+    # Then
+    assert waiter.done
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_share_is_a_fraction(share: float) -> None:
+    with pytest.raises(ValueError, match="producer_share is a fraction from 0 to 1, not"):
+        MemoryLimitController(producer_share=share)
+
+
+def test_what_is_promised_beyond_one_entry_is_as_good_as_used() -> None:
+    # Given
+    pool = Pool(1_000, 1)
+    taker = pool.takers[0]
+    taker.ask()
+    pool.memory.prefetch.promise(taker.turn, ENTRY, 1_001)
+    # When, Then
+    assert pool.memory.try_reserve(1) is None
+    waiter = pool.memory.request(1)
+    pool.memory.prefetch.leave(taker.turn)
+    assert waiter.done
+
+
+# -- turns ------------------------------------------------------------------------------------
+
+
+def test_turns_come_at_once_while_there_is_room() -> None:
+    # Given
+    pool = Pool(400, 4, producer_share=0.25)
+    # When
+    for taker in pool.takers:
+        taker.ask()
+    # Then
+    assert pool.turns() == [1, 1, 1, 0]
+    assert [taker.rooms for taker in pool.takers] == [[100], [50], [0], []]
+    assert pool.memory.prefetch.room() == 0
+
+
+def test_memory_that_producers_use_is_no_room() -> None:
+    pool = Pool(400, 2)
+    pool.memory.reserve_nowait(300)
+    for taker in pool.takers:
+        taker.ask()
+    assert pool.turns() == [1, 0]
+
+
+def test_an_entry_larger_than_the_limit_comes_when_nothing_else_does() -> None:
+    # Given
+    pool = Pool(1, 2)
+    first, second = pool.takers
+    # When
+    first.ask()
+    second.ask()
+    assert pool.turns() == [1, 0]
+    first.arrive()
+    assert pool.turns() == [1, 0]
+    first.take()
+    # Then
+    assert pool.turns() == [1, 1]
+
+
+def test_those_whose_application_waits_go_first() -> None:
+    # Given
+    pool = Pool(1, 4)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    pool.takers[3].ask(waits=True)
+    pool.takers[2].ask(waits=True)
+    # Then
+    for expected in ([1, 0, 0, 1], [1, 0, 1, 1], [1, 1, 1, 1]):
+        holder = next(one for one in pool.takers if one.turn.entry_bytes)
+        holder.arrive()
+        holder.take()
+        assert pool.turns() == expected
+
+
+def test_an_application_that_waits_is_served_at_once_if_nobody_has_a_turn() -> None:
+    # Given: memory is full of messages that nobody takes.
+    pool = Pool(100, 2)
+    full, other = pool.takers
+    full.ask()
+    full.arrive()
+    other.ask()
+    assert pool.turns() == [1, 0]
+    # When
+    other.ask(waits=True)
+    # Then
+    assert pool.turns() == [1, 1]
+
+
+def test_a_turn_to_which_nothing_comes_passes_on() -> None:
+    # Given
+    pool = Pool(100, 2)
+    idle, waiting = pool.takers
+    idle.ask()
+    waiting.ask(waits=True)
+    # When, Then
+    pool.clock.advance(IDLE_SECONDS - 0.01)
+    assert pool.turns() == [1, 0]
+    pool.clock.advance(0.02)
+    assert pool.turns() == [1, 1]
+    assert pool.memory.prefetch.passed_on_total == 1
+
+
+def test_a_turn_does_not_pass_on_to_one_whose_application_does_not_wait() -> None:
+    pool = Pool(100, 2)
+    for taker in pool.takers:
+        taker.ask()
+    pool.clock.advance(100.0)
+    assert pool.turns() == [1, 0]
+
+
+def test_a_turn_in_use_does_not_pass_on_before_others_lose_patience() -> None:
+    # Given
+    pool = Pool(100, 2)
+    busy, waiting = pool.takers
+    busy.ask()
+    waiting.ask(waits=True)
+    # When, Then
+    for _ in range(9):
+        pool.memory.prefetch.came(busy.turn, 0)
+        pool.clock.advance(PATIENCE_SECONDS / 10)
+    assert pool.turns() == [1, 0]
+    pool.memory.prefetch.came(busy.turn, 0)
+    pool.clock.advance(0.5)
+    assert pool.turns() == [1, 1]
+
+
+@pytest.mark.parametrize("consumers", [2, 50, 1_000, 5_000])
+def test_everybody_who_waits_has_a_turn_within_the_time_of_a_round(consumers: int) -> None:
+    """Also if not one message comes, and one byte is the limit."""
+    # Given
+    pool = Pool(1, consumers)
+    for taker in pool.takers:
+        taker.ask(waits=True)
+    assert sum(pool.turns()) == 1
+    # When
+    pool.clock.advance(PATIENCE_SECONDS + ROUND_SECONDS + 0.5)
+    # Then
+    assert pool.turns() == [1] * consumers
+
+
+def test_turns_pass_on_evenly() -> None:
+    # Given
+    pool = Pool(1, 1_000)
+    for taker in pool.takers:
+        taker.ask(waits=True)
+    # When
+    pool.clock.advance(PATIENCE_SECONDS + ROUND_SECONDS / 2)
+    # Then
+    assert 400 < sum(pool.turns()) < 700
+
+
+def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> None:
+    # Given
+    pool = Pool(100_000, 600)
+    sent = pool.memory.reserve_nowait(100_000)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    sent.release()
+    # Then: the first had its turn before.
+    assert sum(pool.turns()) == 1 + MOST_TURNS_AT_ONCE
+    pool.clock.advance(0.0)
+    assert pool.turns() == [1] * 600
+    assert pool.memory.prefetch.waiting == 0
+
+
+def test_who_leaves_makes_room() -> None:
+    # Given
+    pool = Pool(100, 3)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    pool.memory.prefetch.leave(pool.takers[1].turn)
+    pool.memory.prefetch.leave(pool.takers[0].turn)
+    # Then
+    assert pool.turns() == [1, 0, 1]
+    assert pool.memory.prefetch.waiting == 0
+    assert pool.memory.prefetch.turns == 1
+
+
+def test_who_steps_back_waits_no_more_and_keeps_what_was_promised() -> None:
+    # Given
+    pool = Pool(100, 2)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    for taker in pool.takers:
+        pool.memory.prefetch.step_back(taker.turn)
+    # Then
+    assert pool.memory.prefetch.waiting == 0
+    assert pool.memory.prefetch.entry_bytes == ENTRY
+
+
+def test_statistics_tell_what_consumers_have_and_wait_for() -> None:
+    # Given
+    pool = Pool(300, 4)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    pool.takers[0].arrive()
+    # Then
+    figures = pool.memory.statistics()
+    assert (figures.prefetched_bytes, figures.promised_bytes) == (ENTRY, 2 * ENTRY)
+    assert figures.consumers_waiting == 1
