@@ -42,6 +42,9 @@ BENCHES = {
     "waiter-memory": Bench(
         "Memory of 10,000 tasks that wait in acquire", "benchmarks.limiter.memory"
     ),
+    "client-memory": Bench(
+        "Memory of messages that a client sends and receives", "benchmarks.limiter.client_memory"
+    ),
     "messages": Bench("Messages of 1 KiB in and out", "benchmarks.messages.rates"),
     "idle-consumers": Bench(
         "Memory of 10,000 consumers that wait for messages", "benchmarks.messages.idle_consumers"

@@ -15,6 +15,8 @@ from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
+from client.discovery.families import DEFAULT_FAMILY
+from client.discovery.pattern_consumer import open_pattern_consumer
 from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
 from client.messages.enums import (
     BatchingType,
@@ -33,6 +35,7 @@ from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
@@ -80,7 +83,7 @@ class Client(PulsarClient):
         concurrent_lookup_requests: Lookups and partition queries under way at once; more wait. The
             same question, asked at the same time, is put once.
         log_conf_file_path: Without effect, as in the official client.
-        stats_interval_in_seconds: How often statistics are logged; 0 for never.
+        stats_interval_in_seconds: How often statistics are logged, at level INFO; 0 for never.
         use_tls: Without effect, as in the official client: the service URL says it.
         tls_trust_certs_file_path: Certificates of those who may sign a server's (PEM); None for
             those of the package certifi.
@@ -162,6 +165,9 @@ class Client(PulsarClient):
             memory_limit_bytes, clock=self.clock, producer_share=producer_share
         )
         self._context = ClientContext(self, self.memory, operation_timeout_seconds)
+        self._statistics_log = StatisticsLog(
+            self.clock, stats_interval_in_seconds, self._context.parts, self.memory
+        )
         self._closing: asyncio.Task[None] | None = None
 
     async def create_producer(  # noqa: PLR0913 - as above
@@ -262,6 +268,7 @@ class Client(PulsarClient):
         *,
         message_listener: Callable[[Consumer, Message], object] | None = None,
         pattern_auto_discovery_period: float = 60,
+        discovery_schedule: str = DEFAULT_FAMILY,
         negative_ack_backoff: NegativeAckBackoff | None = None,
         retry_enabled: bool = False,
         ack_group_time_ms: int = 100,
@@ -279,8 +286,10 @@ class Client(PulsarClient):
         """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
 
         A topic has its full name or a short form; several are a list; a pattern is compiled, or
-        marked by ``is_pattern_topic``. The subscription is created if it is not there. The other
-        arguments are described at client.consumers.options.ConsumerOptions.
+        marked by ``is_pattern_topic``; ``discovery_schedule`` says when topics are looked for
+        (docs/topic-discovery.md): polite, java-watch, java-poll, cpp or go. The
+        subscription is created if it is not there. The other arguments are described at
+        client.consumers.options.ConsumerOptions.
 
         Raises:
             InvalidTopicName: A topic's name breaks the rules.
@@ -329,8 +338,14 @@ class Client(PulsarClient):
             expire_incomplete_chunks_seconds=expire_incomplete_chunks_seconds,
             interceptors=tuple(interceptors),
         )
-        topics = _topics(topic, is_pattern=options.is_pattern_topic)
-        return await self._kept(open_consumer(self._context, topics, subscription_name, options))
+        if options.is_pattern_topic:
+            return await self._kept(
+                open_pattern_consumer(
+                    self._context, _pattern(topic), subscription_name, options, discovery_schedule
+                )
+            )
+        names = [full_name(one) for one in topic] if isinstance(topic, list) else full_name(topic)
+        return await self._kept(open_consumer(self._context, names, subscription_name, options))
 
     async def create_reader(  # noqa: PLR0913 - as above
         self,
@@ -441,6 +456,7 @@ class Client(PulsarClient):
             await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        await self._statistics_log.close()
         parts = list(self._context.parts)
         for outcome in await asyncio.gather(*(p.close() for p in parts), return_exceptions=True):
             if isinstance(outcome, Exception):
@@ -466,6 +482,7 @@ class Client(PulsarClient):
             await part.close()
         self._check_open()
         self._context.parts.add(part)
+        self._statistics_log.start()
         return part
 
 
@@ -483,11 +500,9 @@ def full_name(topic: str) -> str:
         raise InvalidTopicName(str(error)) from None
 
 
-def _topics(topic: str | list[str] | re.Pattern[str], *, is_pattern: bool) -> str | list[str]:
+def _pattern(topic: object) -> str:
     if isinstance(topic, re.Pattern):
-        return topic.pattern
-    if isinstance(topic, list):
-        if is_pattern:
-            raise InvalidConfiguration("with is_pattern_topic the topic is one pattern, not a list")
-        return [full_name(one) for one in topic]
-    return topic if is_pattern else full_name(topic)
+        topic = topic.pattern
+    if not isinstance(topic, str):
+        raise InvalidConfiguration(f"a pattern of topics is a str, not {type(topic).__name__}")
+    return topic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import client.exceptions as named
 from client.exceptions import (
@@ -19,12 +19,14 @@ from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from client.connection.cnx import ClientCnx
     from client.pulsar_client import PulsarClient
+    from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 REOPEN_SECONDS = 0.1
 """Seconds from a broker's CLOSE_PRODUCER or CLOSE_CONSUMER until the topic is looked up anew."""
@@ -94,20 +96,15 @@ class ConnectionHandler:
             PulsarException: The error of an attempt that will not pass.
             Timeout: Time was up; its cause is the last error.
         """
-        due = self._clock.now() + retry_seconds
         self._attaching = True
         try:
-            while True:
-                try:
-                    return await self._attach_once()
-                except PulsarException as error:
-                    delay = self._backoff.next()
-                    if not may_pass(error):
-                        raise
-                    if self._clock.now() + delay >= due:
-                        text = f"{self.topic} could not be attached to in {retry_seconds:g} s"
-                        raise Timeout(f"{text}: {error}") from error
-                await clock_sleep(self._clock, delay)
+            await try_until(
+                self._attach_once,
+                f"{self.topic} could not be attached to",
+                self._clock,
+                retry_seconds,
+                self._backoff,
+            )
         finally:
             self._attaching = False
 
@@ -175,6 +172,39 @@ class ConnectionHandler:
         if task is not None and task is not asyncio.current_task():
             task.cancel()
             await asyncio.wait([task])
+
+
+async def try_until(
+    attempt: Callable[[], Awaitable[T]],
+    failure: str,
+    clock: Clock,
+    retry_seconds: float,
+    backoff: Backoff,
+) -> T:
+    """Return what an attempt returns; try again after errors that may pass, until time is up.
+
+    Args:
+        attempt: Called for each.
+        failure: What has not come about when time is up.
+        clock: Where time comes from.
+        retry_seconds: No attempt begins later.
+        backoff: How long to wait between attempts.
+
+    Raises:
+        PulsarException: The error of an attempt that will not pass.
+        Timeout: Time was up; its cause is the last error.
+    """
+    due = clock.now() + retry_seconds
+    while True:
+        try:
+            return await attempt()
+        except PulsarException as error:
+            delay = backoff.next()
+            if not may_pass(error):
+                raise
+            if clock.now() + delay >= due:
+                raise Timeout(f"{failure} in {retry_seconds:g} s: {error}") from error
+        await clock_sleep(clock, delay)
 
 
 def may_pass(error: PulsarException) -> bool:

@@ -22,6 +22,9 @@ class Part(Protocol):
     async def close(self) -> None:
         """End it; once more is harmless."""
 
+    def statistics(self) -> object:
+        """Return the figures of this moment."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClientContext:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from client.consumers.options import ConsumerSchema
     from client.consumers.reader import Reader
+    from client.consumers.statistics import ConsumerStatistics
     from client.context import ClientContext
     from client.messages.message import Message
 
@@ -136,6 +137,10 @@ class TableView(Mapping[str, Any]):
     def topic(self) -> str:
         """Return the topic's full name."""
         return self._reader.topic()
+
+    def statistics(self) -> ConsumerStatistics:
+        """Return the figures of the reader below it."""
+        return self._reader.statistics()
 
     async def close(self) -> None:
         """Follow the topic no more; the table stays as it is. Once more is harmless."""

@@ -97,7 +97,9 @@ class MultiTopicsConsumer:
         self._check_open()
         self._partitions[name] = 0
         try:
-            count = await self._context.cluster.partitions(name)
+            count = await self._context.cluster.partitions(
+                name, auto_create=self.options.force_topic_creation
+            )
             await self._add_partitions(name, 0, count)
         except BaseException:
             self._partitions.pop(name, None)

@@ -60,8 +60,9 @@ class BytesReceiverQueue:
         self._counted = counted
         self._on_close = on_close
         self._questions = questions
-        self._min_size = self._size = min_size
+        self._min_size = min_size
         self._max_size = max_size
+        self._set_size(min_size)
         self._turn = Turn(self)
         self._queued = 0
         self._attached = self._paused = False
@@ -101,6 +102,7 @@ class BytesReceiverQueue:
             return
         self._learn(size_bytes, size_bytes // messages)
         self._queued += messages
+        self._questions.latest = self
         self.asking = False
         self.outstanding = left = self.outstanding - messages
         if left > 0:
@@ -128,10 +130,10 @@ class BytesReceiverQueue:
 
     def taken(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
-        self._queued -= messages
-        self._questions.latest = self
+        self._queued = queued = self._queued - messages
         self._counted.taken(size_bytes)
-        self._want()
+        if self._size - queued - self.outstanding >= self._enough:
+            self._want()
 
     def acknowledged(self, size_bytes: int) -> None:
         """See ReceiverQueue."""
@@ -178,7 +180,7 @@ class BytesReceiverQueue:
     def grow(self) -> None:
         """Double the queue: the application found nothing, though more is pending."""
         if self.may_grow:
-            self._size = min(self._max_size, 2 * self._size)
+            self._set_size(min(self._max_size, 2 * self._size))
             self.growths += 1
             self.full = False
             self._want()
@@ -187,16 +189,20 @@ class BytesReceiverQueue:
         """Halve the queue: memory is nearly used up. What is under way comes all the same."""
         size = max(self._min_size, self._size // 2)
         if size < self._size:
-            self._size = size
+            self._set_size(size)
             self.shrinks += 1
+
+    def _set_size(self, size: int) -> None:
+        self._size = size
+        # Permits that came free are granted when they are half of the queue.
+        self._enough = max(1, size // 2)
 
     # -- what it grants -----------------------------------------------------------------------
 
     def _want(self) -> None:
         """Grant what came free, if that is half of the queue and memory allows it."""
         wanted = self._size - self._queued
-        missing = wanted - self.outstanding
-        if wanted <= 0 or missing < 1 or missing < self._size // 2:
+        if wanted <= 0 or wanted - self.outstanding < self._enough:
             return
         if self._paused or not self._attached:
             return

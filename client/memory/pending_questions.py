@@ -42,7 +42,7 @@ class PendingQuestions:
         tasks: Where its question is kept while it is under way, for the owner to wait for.
 
     Attributes:
-        latest: The queue whose message was taken last: of a consumer's topics, it alone is asked
+        latest: The queue to which something came last: of a consumer's topics, it alone is asked
             for, since the others have nothing, or permits enough.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -13,10 +14,14 @@ import proto.PulsarApi_pb2 as pb
 from client.messages.compression import decompress
 from client.messages.errors import BrokenEntryError
 from client.messages.message import EntryHead, Message
+from proto.errors import RemoteProtocolError
 from proto.frames import command_size_in
 from proto.parsing.broken_text import mended
+from proto.parsing.unparsed import fields
 
 if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
     from client.messages.message import Decoding
     from proto.frames import Frame
 
@@ -24,8 +29,16 @@ MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
 """Bytes that an entry may become when it is decompressed."""
 MOST_AT_ONCE = 1_000
 """Messages of a batch that are read in a few milliseconds."""
-MOST_MENDED_BYTES = 8_192
-"""Bytes of metadata with broken texts that are read at once: each takes a microsecond."""
+MOST_BYTES_AT_ONCE = 1_048_576
+"""Bytes of a batch that are read in a few milliseconds, even if they are metadata alone."""
+MENDED_BYTES = 128
+"""So many usual bytes take as long as one of metadata with a broken text."""
+MOST_MENDED_BYTES = 16_384
+"""Metadata with a broken text is mended up to this size."""
+LARGE_METADATA_BYTES = 131_072
+"""The fields of larger metadata are counted before they are read."""
+MOST_FIELDS = 4_000
+"""Fields of large metadata: each takes ten times its memory once it is read."""
 
 _SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
 _LENGTH = struct.Struct(">I")
@@ -59,41 +72,43 @@ class Entry:
     Attributes:
         head: What its messages share.
         payload: The rest, as it came.
+        is_chunk: Whether it is a part of a message: see ChunkAssembly.
     """
 
     __slots__ = (
         "_at",
+        "_compression",
         "_left_bits",
+        "_max_uncompressed_bytes",
         "_next_index",
-        "_source",
         "_uncompressed",
+        "_uncompressed_size",
         "head",
+        "is_chunk",
         "payload",
     )
 
     def __init__(
         self, head: EntryHead, payload: bytes, left_bits: bytes | None, source: EntrySource
     ) -> None:
+        metadata = head.metadata
         self.head = head
         self.payload = payload
-        self._source = source
+        is_encrypted = bool(metadata.encryption_keys)
+        self.is_chunk = metadata.num_chunks_from_msg > 1 and not is_encrypted
+        self._compression = pb.NONE if is_encrypted else metadata.compression
+        self._uncompressed_size = metadata.uncompressed_size
+        self._max_uncompressed_bytes = source.max_uncompressed_bytes
         self._left_bits = left_bits
         self._uncompressed: bytes | None = None
         self._at = 0
         self._next_index = 0
 
     @property
-    def is_chunk(self) -> bool:
-        """Whether it is a part of a message: see ChunkAssembly."""
-        metadata = self.head.metadata
-        return metadata.num_chunks_from_msg > 1 and not metadata.encryption_keys
-
-    @property
     def uncompressed_bytes(self) -> int:
         """Bytes that it has, or says that it will have, when it is decompressed."""
-        metadata = self.head.metadata
-        if metadata.compression:
-            return metadata.uncompressed_size
+        if self._compression:
+            return self._uncompressed_size
         return len(self._uncompressed or self.payload)
 
     @property
@@ -111,16 +126,13 @@ class Entry:
         """
         if self._uncompressed is not None:
             return
-        metadata, limit = self.head.metadata, self._source.max_uncompressed_bytes
-        if metadata.encryption_keys or not metadata.compression:
-            self._uncompressed = self.payload
-        elif (size := metadata.uncompressed_size) > limit:
+        size, limit = self._uncompressed_size, self._max_uncompressed_bytes
+        if self._compression and size > limit:
             raise BrokenEntryError(
                 pb.CommandAck.UncompressedSizeCorruption,
                 f"an entry announces {size} bytes: more than {limit}",
             )
-        else:
-            self._uncompressed = decompress(metadata.compression, self.payload, size)
+        self._uncompressed = decompress(self._compression, self.payload, size)
         self.payload = b""
 
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
@@ -144,8 +156,6 @@ class Entry:
         except (struct.error, DecodeError):
             raise _broken_batch(self.head) from None
         if not self.left:
-            if self._at != len(payload):
-                raise _broken_batch(self.head)
             self._uncompressed = b""
         return messages
 
@@ -154,25 +164,28 @@ class Entry:
         parse = pb.SingleMessageMetadata.FromString
         at, end = self._at, len(payload)
         messages: list[Message] = []
-        mended_bytes = 0
+        most_bytes = MOST_BYTES_AT_ONCE
         for index in range(self._next_index, stop):
             (size,) = length_at(payload, at)
             start = at + _LENGTH.size
             at = start + size
             single = payload[start:at]
+            if size > LARGE_METADATA_BYTES:
+                _check_field_count(single)
             try:
                 parsed = parse(single)
             except DecodeError:
-                single = mended(single, _SINGLE)
+                single = _mended(single, _SINGLE)
                 parsed = parse(single)
-                mended_bytes += size
+                most_bytes -= size * MENDED_BYTES
             start, at = at, at + parsed.payload_size
             if not start <= at <= end:
                 raise _broken_batch(head)
             if not parsed.compacted_out and (bits is None or _is_left(bits, index)):
                 # Its bytes take a tenth of the memory of what was read of them.
                 messages.append(Message(head, single, payload[start:at], index))
-            if mended_bytes > MOST_MENDED_BYTES:
+            most_bytes -= size + parsed.payload_size
+            if most_bytes < 0:
                 stop = index + 1
                 break
         self._at, self._next_index = at, stop
@@ -220,13 +233,40 @@ def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, byt
         if end > len(checked):
             raise _broken_metadata()
         metadata = checked[_LENGTH.size : end]
+        _check_field_count(metadata)
         try:
             return pb.MessageMetadata.FromString(metadata), checked[end:]
         except DecodeError:
-            metadata = mended(metadata, pb.MessageMetadata.DESCRIPTOR)
+            metadata = _mended(metadata, pb.MessageMetadata.DESCRIPTOR)
             return pb.MessageMetadata.FromString(metadata), checked[end:]
     except (struct.error, DecodeError):
         raise _broken_metadata() from None
+
+
+def _mended(metadata: bytes, kind: Descriptor) -> bytes:
+    """Return metadata with the broken parts of its texts replaced.
+
+    Raises:
+        DecodeError: It would take long.
+    """
+    if len(metadata) > MOST_MENDED_BYTES:
+        raise DecodeError
+    return mended(metadata, kind)
+
+
+def _check_field_count(metadata: bytes) -> None:
+    """Refuse large metadata that is mostly fields.
+
+    Raises:
+        DecodeError: It is, or is no protobuf.
+    """
+    if len(metadata) > LARGE_METADATA_BYTES:
+        try:
+            is_too_much = any(islice(fields(memoryview(metadata)), MOST_FIELDS, None))
+        except RemoteProtocolError:
+            is_too_much = True
+        if is_too_much:
+            raise DecodeError
 
 
 def _is_left(bits: bytes, index: int) -> bool:

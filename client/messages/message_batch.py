@@ -52,4 +52,8 @@ class MessageBatch:
         metadata = pb.MessageMetadata(producer_name="", sequence_id=0, publish_time=0)
         head = EntryHead(metadata, command, self._message_id.topic_name, _Bytes())
         head.batch_size = size
-        return Entry(head, data, None, EntrySource(head.topic_name, head.schema)).take(size)
+        entry = Entry(head, data, None, EntrySource(head.topic_name, head.schema))
+        messages: list[Message] = []
+        while size > 0 and entry.left:
+            messages += entry.take()
+        return messages

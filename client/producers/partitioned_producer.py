@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from client.context import ClientContext
     from client.producers.options import ProducerOptions
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from client.connection_handler import try_until
 from client.exceptions import InvalidTopicName
 from client.interceptors import ProducerInterceptors
 from client.producers.message_arguments import (
@@ -15,8 +16,9 @@ from client.producers.message_arguments import (
     checked_texts,
 )
 from client.producers.partitioned_producer import PartitionedProducer
-from client.producers.pending_message import PendingMessage
+from client.producers.sending.pending_message import PendingMessage
 from client.producers.topic_producer import TopicProducer
+from limiter.backoff import Backoff
 from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
@@ -321,7 +323,13 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
         name = str(TopicName.parse(topic))
     except InvalidNameError as error:
         raise InvalidTopicName(str(error)) from None
-    partitions = await context.cluster.partitions(name)
+    partitions = await try_until(
+        lambda: context.cluster.partitions(name),
+        f"the partitions of {name} could not be looked up",
+        context.clock,
+        context.operation_timeout_seconds,
+        Backoff(0.1, 60.0),
+    )
     sending: Sending
     if partitions:
         sending = PartitionedProducer(context, name, partitions, options)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from client.messages.message import Message
     from client.producers.options import ProducerOptions
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
     from limiter.clock import Clock
 
 

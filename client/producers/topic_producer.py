@@ -17,15 +17,15 @@ from client.exceptions import (
 )
 from client.messages.outgoing import SendingProducer
 from client.producers.attachment import attach_producer, close_command, producer_command
-from client.producers.entry_writer import EntryWriter
-from client.producers.send_queue import SendQueue
+from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.send_queue import SendQueue
 from limiter.clock import deadline
 
 if TYPE_CHECKING:
     from client.connection.cnx import ClientCnx
     from client.context import ClientContext
     from client.producers.options import ProducerOptions
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
     from client.producers.statistics import ProducerStatistics
 
 logger = logging.getLogger(__name__)

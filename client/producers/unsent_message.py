@@ -9,7 +9,7 @@ from client.messages.message import EntryHead, Message
 from client.messages.outgoing import SendingProducer, metadata_of
 
 if TYPE_CHECKING:
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
 
 _NOWHERE = pb.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
 _NOBODY = SendingProducer(0, "")

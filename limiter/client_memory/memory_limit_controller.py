@@ -134,17 +134,22 @@ class MemoryLimitController:
 
     def statistics(self) -> MemoryLimitStatistics:
         """Return a frozen snapshot of the figures."""
+        prefetch = self.prefetch
         return MemoryLimitStatistics(
             limit_bytes=self._limit,
             usage_bytes=self._usage,
+            prefetched_bytes=prefetch.arrived_bytes,
+            promised_bytes=prefetch.entry_bytes + prefetch.more_bytes,
             high_water_bytes=self._high_water,
             waiters=len(self._waiters),
             max_waiters=self._max_waiters,
+            consumers_waiting=prefetch.waiting,
             reservations=self._reservations,
             rejected_total=self._rejected,
             timeouts_total=self._timeouts,
             triggers_fired_total=self._triggers.fired_total,
             triggers_failed_total=self._triggers.failed_total,
+            turns_passed_on_total=prefetch.passed_on_total,
         )
 
     # -- reserving ----------------------------------------------------------------------------

@@ -27,6 +27,8 @@ PATIENCE_SECONDS = 1.0
 ROUND_SECONDS = 4.0
 """The time in which turns then pass on to all who wait."""
 SHORTEST_PACE_SECONDS = 0.01
+MOST_TURNS_AT_ONCE = 256
+"""Turns that one release may bring, before others have the event loop."""
 LONGEST_PACE_SECONDS = 0.5
 
 
@@ -119,8 +121,12 @@ class Prefetch:
         return len(self._holders)
 
     def room(self) -> int:
-        """Return the bytes that may be promised beyond what is; none while somebody waits."""
-        return 0 if self.waiting else self._room()
+        """Return the bytes that may be promised to one beyond an entry; none while others wait.
+
+        It is half of what is free: what is promised to one that then gets nothing stays promised,
+        and must not be all there is.
+        """
+        return 0 if self.waiting else self._room() // 2
 
     def _room(self) -> int:
         promised = self.entry_bytes + self.more_bytes
@@ -200,14 +206,23 @@ class Prefetch:
             return  # What a turn sets off: the loop below goes on.
         self._serving = True
         try:
-            while (turn := self._next()) is not None:
+            for _ in range(MOST_TURNS_AT_ONCE):
+                if (turn := self._next()) is None:
+                    break
                 self._come(turn)
+            else:
+                self._go_on_in(0.0)
         finally:
             self._serving = False
         if self._askers:
             self._crowd = max(self._crowd, self.waiting + len(self._holders))
             if self._timer is None:
-                self._timer = self._clock.call_at(self._clock.now() + self._pace(), self._pass_on)
+                self._go_on_in(self._pace())
+
+    def _go_on_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_at(self._clock.now() + seconds, self._pass_on)
 
     def _next(self) -> Turn | None:
         """Return the first in line, if its turn is now."""
@@ -235,8 +250,8 @@ class Prefetch:
 
     def _come(self, turn: Turn) -> None:
         self.step_back(turn)
-        room = max(0, self.room() - turn.taker.entry_bytes)
-        turn.taker.turn_came(room)
+        free = 0 if self.waiting else self._room() - turn.taker.entry_bytes
+        turn.taker.turn_came(max(0, free // 2))
 
     def _drop_idle(self, idle_since: float) -> bool:
         """Let the oldest turn pass on if nothing came since a moment; False if there is none."""
@@ -266,11 +281,11 @@ class Prefetch:
     def _pass_on(self) -> None:
         """Serve those who wait for long, in order, at the pace; the oldest turns pass on."""
         self._timer = None
+        now = self._clock.now()
         if not self._askers:
             self._crowd = 0
-            return
-        now = self._clock.now()
-        for _ in range(math.ceil(self._crowd * self._pace() / ROUND_SECONDS)):
+        number = math.ceil(self._crowd * self._pace() / ROUND_SECONDS) if self._crowd else 0
+        for _ in range(number):
             turn = next(iter(self._askers), None)
             if turn is None or turn.since + PATIENCE_SECONDS > now:
                 break

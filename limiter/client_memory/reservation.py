@@ -25,6 +25,9 @@ class ReserveOutcome(Enum):
     CANCELLED = "cancelled"
     CLOSED = "closed"
 
+    # An observer counts by outcome for each message; an enum's own hash is a function in Python.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimitStatistics:
@@ -33,26 +36,34 @@ class MemoryLimitStatistics:
     Attributes:
         limit_bytes: The limit; 0 or less is none.
         usage_bytes: The sum of all live reservations.
+        prefetched_bytes: The part of it that consumers prefetched.
+        promised_bytes: What consumers were promised, and has not arrived.
         high_water_bytes: The largest usage there ever was.
         waiters: Requests that wait now.
         max_waiters: How many may.
+        consumers_waiting: Consumers that hold no permits and wait for a turn.
         reservations: Reservations that were not released yet.
         rejected_total: Requests refused because the memory was used up (BUFFER_FULL, QUEUE_FULL).
         timeouts_total: Requests that were not granted in time.
         triggers_fired_total: Runs of threshold callbacks.
         triggers_failed_total: Those of them that raised.
+        turns_passed_on_total: Turns of consumers that passed on since nothing came.
     """
 
     limit_bytes: int
     usage_bytes: int
+    prefetched_bytes: int
+    promised_bytes: int
     high_water_bytes: int
     waiters: int
     max_waiters: int
+    consumers_waiting: int
     reservations: int
     rejected_total: int
     timeouts_total: int
     triggers_fired_total: int
     triggers_failed_total: int
+    turns_passed_on_total: int
 
 
 class UsageChanged(Protocol):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 

@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.memory.receiver_queues import ReceiverQueuePolicy, ReceiverQueues, receiver_queue_for
-from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from limiter.client_memory.memory_limit_controller import (
+    DEFAULT_PRODUCER_SHARE,
+    MemoryLimitController,
+)
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -21,7 +24,7 @@ async def produced(
     limit: int,
     sizes: tuple[int, int],
     policy: ReceiverQueuePolicy,
-    producer_share: float | None,
+    producer_share: float = DEFAULT_PRODUCER_SHARE,
 ) -> int:
     """Return how many messages a task has produced that consumes one before each.
 
@@ -29,11 +32,10 @@ async def produced(
         limit: Of the client that consumes and produces.
         sizes: Of the messages that it consumes, and of those it produces.
         policy: Of its receiver queue, of 10 messages.
-        producer_share: None for the default.
+        producer_share: Of the limit.
     """
     clock = ManualClock()
-    share = {} if producer_share is None else {"producer_share": producer_share}
-    memory = MemoryLimitController(limit, clock=clock, **share)
+    memory = MemoryLimitController(limit, clock=clock, producer_share=producer_share)
     consumer = ScriptedConsumer()
     queues = ReceiverQueues(memory, clock)
     consumer.queue = receiver_queue_for(queues, consumer, policy=policy, max_size=10)
@@ -45,7 +47,8 @@ async def produced(
         nonlocal done
         while done < MESSAGES:
             while not consumer.receive():
-                await asyncio.sleep(0)
+                await settle()
+            consumer.deliver_all()  # What is prefetched is here before the task sends.
             reservation = await memory.reserve(sizes[1])
             done += 1
             # A receipt comes later, whatever the task does meanwhile.
@@ -74,7 +77,7 @@ async def test_by_upstreams_rule_the_task_waits_for_itself(policy: ReceiverQueue
 async def test_with_a_share_for_producers_it_does_not(
     policy: ReceiverQueuePolicy, limit: int
 ) -> None:
-    assert await produced(limit, (10, 10), policy, producer_share=None) == MESSAGES
+    assert await produced(limit, (10, 10), policy) == MESSAGES
 
 
 @settings(max_examples=150, deadline=None)
@@ -82,9 +85,9 @@ async def test_with_a_share_for_producers_it_does_not(
     limit=st.integers(1, 64) | st.integers(1, 10_000_000),
     sizes=st.tuples(st.integers(1, 200_000), st.integers(1, 200_000)),
     policy=st.sampled_from(list(ReceiverQueuePolicy)),
-    producer_share=st.sampled_from([None, 0.01, 0.5, 1.0]),
+    producer_share=st.sampled_from([DEFAULT_PRODUCER_SHARE, 0.01, 0.5, 1.0]),
 )
 def test_no_limit_and_no_size_makes_it_wait(
-    limit: int, sizes: tuple[int, int], policy: ReceiverQueuePolicy, producer_share: float | None
+    limit: int, sizes: tuple[int, int], policy: ReceiverQueuePolicy, producer_share: float
 ) -> None:
     assert asyncio.run(produced(limit, sizes, policy, producer_share)) == MESSAGES

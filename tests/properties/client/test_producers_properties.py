@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +13,19 @@ from hypothesis import strategies as st
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import MemoryBufferIsFull, ProducerQueueIsFull, PulsarException
 from client.messages.enums import BatchingType
-from client.producers.entry_writer import EntryWriter
+from client.producers.sending.entry_writer import EntryWriter
 from tests.support.clocks.settle import settle
 from tests.support.peers.scripted_broker import ScriptedBroker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from client.messages.message_id import MessageId
     from client.producers.producer import Producer
+    from client.producers.sending.chunking import Chunks
+    from client.producers.sending.pending_entries import PendingEntry
+    from client.producers.sending.pending_message import PendingMessage
+    from limiter.client_memory.reservation import Reservation
 
 LIMIT, PART, PLACES = 4_000, 1_000, 6
 SIZES = st.sampled_from([0, 1, 100, 900, 1_500, 3_500])
@@ -53,54 +60,60 @@ class Run:
         self.overhead = 0 if places else 1_024
         self.sends: list[tuple[bytes, asyncio.Future[MessageId]]] = []
         self.flushes: list[asyncio.Task[None]] = []
-        self.others = []  # type: ignore[var-annotated]
+        self.others: list[Reservation] = []
         self.fails = 0
 
     def content(self, size: int) -> bytes:
         return b"%d." % len(self.sends) + bytes(size)
 
-    def do(self, step: str, number: int) -> None:
+    def do(self, step: str, number: float) -> None:
+        """Do one thing to the producer; those that need no words are the broker's own."""
         broker = self.broker
-        if step == "send":
-            content = self.content(number)
-            task = asyncio.get_running_loop().create_task(
-                self.producer.send(content, partition_key=str(number))
-            )
-            self.sends.append((content, task))
-        elif step == "send_nowait":
-            content = self.content(number)
-            try:
-                self.sends.append((content, self.producer.send_nowait(content)))
-            except (ProducerQueueIsFull, MemoryBufferIsFull):
-                pass
-        elif step == "cancel":
-            open_ones = [result for _, result in self.sends if not result.done()]
-            if open_ones:
-                open_ones[number % len(open_ones)].cancel()
-        elif step == "answer":
-            broker.answers(number)
-        elif step == "advance":
-            broker.clock.advance(float(number))
-        elif step == "break":
-            broker.cnx.breaks()
-        elif step == "close_producer":
-            broker.closes_producers()
-        elif step in ("refuse", "retry") and broker.cnx.attached.producers:
-            code = pb.NotAllowedError if step == "refuse" else pb.PersistenceError
-            if (first := broker.unanswered) is not None:
-                broker.refuses(first.send, code)
-        elif step == "flush":
-            self.flushes.append(asyncio.get_running_loop().create_task(self.producer.flush()))
-        elif step == "full":
-            broker.cnx.takes_no_more()
-        elif step == "empty":
-            broker.cnx.takes_more()
-        elif step == "fail_write":
-            self.fails += 1
-        elif step == "other":
-            self.others.append(broker.memory.force_reserve(2_000))
-        elif step == "other_gone" and self.others:
+        plain: dict[str, Callable[[], object]] = {
+            "answer": lambda: broker.answers(int(number)),
+            "advance": lambda: broker.clock.advance(number),
+            "break": broker.cnx.breaks,
+            "close_producer": broker.closes_producers,
+            "full": broker.cnx.takes_no_more,
+            "empty": broker.cnx.takes_more,
+            "other": lambda: self.others.append(broker.memory.force_reserve(2_000)),
+            "refuse": lambda: self.refused(pb.NotAllowedError),
+            "retry": lambda: self.refused(pb.PersistenceError),
+        }
+        own = getattr(self, step, None)
+        if own is not None:
+            own(int(number))
+        else:
+            plain[step]()
+
+    def send(self, size: int) -> None:
+        content = self.content(size)
+        send = self.producer.send(content, partition_key=str(size))
+        self.sends.append((content, asyncio.get_running_loop().create_task(send)))
+
+    def send_nowait(self, size: int) -> None:
+        content = self.content(size)
+        with suppress(ProducerQueueIsFull, MemoryBufferIsFull):
+            self.sends.append((content, self.producer.send_nowait(content)))
+
+    def cancel(self, number: int) -> None:
+        if unanswered := [result for _, result in self.sends if not result.done()]:
+            unanswered[number % len(unanswered)].cancel()
+
+    def flush(self, _: int) -> None:
+        self.flushes.append(asyncio.get_running_loop().create_task(self.producer.flush()))
+
+    def fail_write(self, _: int) -> None:
+        self.fails += 1
+
+    def other_gone(self, _: int) -> None:
+        if self.others:
             self.others.pop().release()
+
+    def refused(self, code: pb.ServerError.ValueType) -> None:
+        first = self.broker.unanswered
+        if first is not None and self.broker.cnx.attached.producers:
+            self.broker.refuses(first.send, code)
 
     def check(self, *, at_rest: bool = True) -> None:
         """The sum of live reservations is usage; who waits has a reason.
@@ -118,6 +131,17 @@ class Run:
             full = bool(self.places) and figures.pending_messages >= self.places
             # What waits for memory has its place, and no other has been let in before it.
             assert full or memory.statistics().waiters == 1 or granted
+
+    def check_end(self) -> None:
+        """Nobody waits, and nothing is held."""
+        assert all(result.done() for _, result in self.sends)
+        assert all(flush.done() for flush in self.flushes)
+        memory, figures = self.broker.memory.statistics(), self.producer.statistics()
+        assert memory.usage_bytes == memory.waiters == memory.reservations == 0
+        assert figures.pending_messages == figures.waiting_sends == 0
+        for _, result in self.sends:
+            if not result.cancelled() and (error := result.exception()) is not None:
+                assert isinstance(error, PulsarException | OSError), error
 
     def check_results(self) -> None:
         """Each id is that of the entry that has the content."""
@@ -152,23 +176,16 @@ class Run:
 
 
 async def run(
-    options: dict[str, object],
-    steps: list[tuple[str, int]],
+    options: dict[str, Any],
+    steps: list[tuple[str, float]],
+    *,
     closes: bool,
     patch: pytest.MonkeyPatch,
 ) -> None:
+    """Do the steps; then either all goes well, or the producer is closed as it is."""
     broker = ScriptedBroker(limit_bytes=LIMIT, max_message_size=PART)
-    producer = await broker.producer(**options)
-    one = Run(broker, producer, int(str(options["max_pending_messages"])))
-    written = EntryWriter.next_chunk
-
-    def next_chunk(writer, message, chunks):  # type: ignore[no-untyped-def]
-        if one.fails and chunks.sent:
-            one.fails -= 1
-            raise OSError("no room")
-        return written(writer, message, chunks)
-
-    patch.setattr(EntryWriter, "next_chunk", next_chunk)
+    one = Run(broker, await broker.producer(**options), options["max_pending_messages"])
+    patch.setattr(EntryWriter, "next_chunk", failing(EntryWriter.next_chunk, one))
     for step, number in steps:
         one.do(step, number)
         one.check(at_rest=False)
@@ -178,7 +195,7 @@ async def run(
         one.check()
     if not closes:
         await one.recover()
-    closing = asyncio.get_running_loop().create_task(producer.close())
+    closing = asyncio.get_running_loop().create_task(one.producer.close())
     for _ in range(4):
         await settle()
         broker.answers(2)
@@ -187,21 +204,26 @@ async def run(
     assert closing.done()
     while one.others:
         one.others.pop().release()
-    assert all(result.done() for _, result in one.sends)
-    assert all(flush.done() for flush in one.flushes)
-    assert broker.memory.current_usage == 0
-    assert broker.memory.statistics().waiters == broker.memory.statistics().reservations == 0
-    assert producer.statistics().pending_messages == producer.statistics().waiting_sends == 0
+    one.check_end()
     one.check_results()
-    for _, result in one.sends:
-        if not result.cancelled() and (error := result.exception()) is not None:
-            assert isinstance(error, PulsarException | OSError), error
+
+
+def failing(written: Callable[..., PendingEntry], one: Run) -> Callable[..., PendingEntry]:
+    """Return a writer of parts that fails as often as the run says, but never with the first."""
+
+    def next_chunk(writer: EntryWriter, message: PendingMessage, chunks: Chunks) -> PendingEntry:
+        if one.fails and chunks.sent:
+            one.fails -= 1
+            raise OSError("no room")
+        return written(writer, message, chunks)
+
+    return next_chunk
 
 
 @settings(max_examples=100, deadline=None)
 @given(options=OPTIONS, steps=st.lists(STEPS, max_size=40), closes=st.booleans())
 def test_a_producer_holds_what_it_holds(
-    options: dict[str, object], steps: list[tuple[str, int]], closes: bool
+    options: dict[str, Any], steps: list[tuple[str, float]], closes: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        asyncio.run(run(options, steps, closes, patch))
+        asyncio.run(run(options, steps, closes=closes, patch=patch))

@@ -130,6 +130,7 @@ class ScriptedBroker:
 
     Attributes:
         refusals: The answers to the next PRODUCERs; None accepts.
+        lookup_refusals: The answers to the next questions for partitions; then it tells.
         holds: Waited for before PRODUCER is answered.
         is_ready: Whether exclusive access is given at once.
         connected: How often a connection was asked for.
@@ -139,6 +140,7 @@ class ScriptedBroker:
     limit_bytes: int = 1 << 20
     max_message_size: int = 5_242_880
     refusals: list[PulsarException | None] = field(default_factory=list)
+    lookup_refusals: list[PulsarException] = field(default_factory=list)
     holds: asyncio.Event | None = None
     is_ready: bool = True
     last_sequence_id: int = -1
@@ -176,6 +178,8 @@ class ScriptedBroker:
 
     async def partitions(self, _: str) -> int:
         """Return how many partitions there are."""
+        if self.lookup_refusals:
+            raise self.lookup_refusals.pop(0)
         return self.partition_count
 
     async def attach(self, cnx: ScriptedCnx, producer: pb.CommandProducer) -> pb.BaseCommand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,11 +20,11 @@ from client.producers.options import ProducerOptions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+OF_PATTERNS = {"is_pattern_topic", "discovery_schedule"}
 REFUSED = {"crypto_key_reader", "encryption_key"}
 KNOWN: dict[str, object] = {
     "unacked_messages_timeout_ms": 12_345,
     "receiver_queue_policy": "pulsar",
-    "is_pattern_topic": True,
     "batching_enabled": False,
     "dead_letter_policy": ConsumerDeadLetterPolicy(3),
     "retry_enabled": True,
@@ -87,7 +88,7 @@ async def test_each_argument_arrives_as_it_was_given(
     ours = arguments(getattr(Client, method))
     async with Client("pulsar://127.0.0.1:1") as client:
         for name, default in ours.items():
-            if name in REFUSED:
+            if name in REFUSED or name in OF_PATTERNS:
                 continue
             value = another(name, default)
             more = {"dead_letter_policy": KNOWN["dead_letter_policy"]}
@@ -96,7 +97,30 @@ async def test_each_argument_arrives_as_it_was_given(
             await getattr(client, method)(*needed, **given)
             # Then
             assert getattr(seen.pop(), name) == value, name
-    assert set(ours) == fields
+    assert set(ours) - {"discovery_schedule"} == fields
+
+
+@pytest.mark.parametrize(("topic", "marked"), [(re.compile("a/b/c.*"), False), ("a/b/c.*", True)])
+async def test_a_pattern_is_looked_for_by_its_schedule(
+    monkeypatch: pytest.MonkeyPatch, topic: object, *, marked: bool
+) -> None:
+    # Given
+    seen: list[Any] = []
+
+    async def opened(_: object, *given: object) -> Opened:
+        seen.extend(given)
+        return Opened()
+
+    monkeypatch.setattr(module, "open_pattern_consumer", opened)
+    async with Client("pulsar://127.0.0.1:1") as client:
+        # When
+        await client.subscribe(topic, "s", is_pattern_topic=marked, discovery_schedule="cpp")
+        with pytest.raises(ValueError, match="a pattern of topics is a str, not list"):
+            await client.subscribe(["a"], "s", is_pattern_topic=True)
+    # Then
+    pattern, subscription, options, family = seen
+    assert (pattern, subscription, family) == ("a/b/c.*", "s", "cpp")
+    assert options.is_pattern_topic
 
 
 @pytest.mark.parametrize(("method", "opens", "options_class", "needed"), CASES)

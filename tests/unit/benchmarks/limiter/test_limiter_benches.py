@@ -7,6 +7,7 @@ import gc
 
 import pytest
 
+from benchmarks.limiter import client_memory
 from benchmarks.limiter import memory as limiter_memory
 from benchmarks.limiter import tasks as limiter_tasks
 from benchmarks.limiter import uncontended as limiter
@@ -20,6 +21,7 @@ from benchmarks.limiter.waiting_queue import (
     undisturbed,
 )
 from benchmarks.processes import BenchError
+from benchmarks.result import BenchOptions
 from limiter.admission.rules import AdmissionPolicy
 from limiter.permits.permit import AcquireOutcome
 
@@ -47,6 +49,12 @@ def test_only_the_plain_pair_is_judged() -> None:
     assert [one.name for one in figures if one.goal is not None] == [
         "uvloop: AsyncSemaphore, fifo / asyncio's"
     ]
+
+
+def test_of_client_memory_the_reservations_are_judged() -> None:
+    result = client_memory.run(BenchOptions(rounds=2, seconds=0.01))
+    assert [one.goal for one in result.figures] == [client_memory.GOAL_MICROSECONDS, None]
+    assert all(value > 0 for one in result.figures for value in one.values)
 
 
 @pytest.mark.parametrize("case", limiter_waiters.CASES, ids=lambda case: case.name)

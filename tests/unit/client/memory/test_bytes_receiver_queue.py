@@ -260,8 +260,8 @@ async def test_permits_are_for_the_bytes_that_are_free() -> None:
     await grow(client, consumer, 1_000, 100 * 1024)
     consumer.publish(1_000, 100 * 1024)
     consumer.deliver_all()
-    # Then
-    assert consumer.queued == 3 * 1024 // 100
+    # Then: at least half, what is free being left for others in halves.
+    assert 3 * 1024 // 200 <= consumer.queued <= 3 * 1024 // 100
     assert client.memory.current_usage <= 3 * MIB
 
 

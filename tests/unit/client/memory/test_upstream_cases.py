@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from client.memory.receiver_queues import (
@@ -20,6 +23,20 @@ if TYPE_CHECKING:
     from client.memory.receiver_queue import TopicsQueue
 
 PULSAR = ReceiverQueuePolicy.PULSAR
+CASES = {
+    "AutoScaledReceiverQueueSizeTest.testConsumerImpl",
+    "AutoScaledReceiverQueueSizeTest.testConsumerImplBatchReceive",
+    "AutoScaledReceiverQueueSizeTest.testMultiConsumerImpl",
+    "AutoScaledReceiverQueueSizeTest.testMultiConsumerImplBatchReceive",
+    "AutoScaledReceiverQueueSizeTest.testNegativeClientMemory",
+    "AutoScaledReceiverQueueSizeTest.testMemoryLimitDisabled",
+    "ConsumerMemoryLimitTest.testConsumerMemoryLimit",
+    "ConsumerMemoryLimitTest.testMultiPulsarClientConsumerShareMemoryLimitController",
+    "ConsumerImplTest.testUpdateAutoScaleReceiverQueueHintRaceWithConcurrentDrain",
+    "DynamicReceiverQueueSizeTest.testMaxReceiverQueueSize",
+}
+"""Upstream's cases. Of testMemoryLimitDisabled and testMaxReceiverQueueSize only the changes'
+descriptions are known, and the name of the former is ours."""
 
 
 def new_memory(limit_bytes: int = 64 << 20) -> MemoryLimitController:
@@ -85,7 +102,7 @@ class Partitions:
 
 
 def test_a_queue_doubles_when_it_was_full_and_ran_empty() -> None:
-    """Upstream: AutoScaledReceiverQueueSizeTest case 27 (testConsumerImpl)."""
+    """Upstream: AutoScaledReceiverQueueSizeTest.testConsumerImpl"""
     # Given
     consumer = subscribed(new_memory(), max_size=3)
     queue = upstream_queue(consumer)
@@ -114,7 +131,7 @@ def test_a_queue_doubles_when_it_was_full_and_ran_empty() -> None:
 
 
 def test_a_queue_is_large_enough_for_a_batch_from_the_start() -> None:
-    """Upstream: AutoScaledReceiverQueueSizeTest case 28 (testConsumerImplBatchReceive)."""
+    """Upstream: AutoScaledReceiverQueueSizeTest.testConsumerImplBatchReceive"""
     # Given
     consumer = subscribed(new_memory(), max_size=20, batch=5)
     queue = upstream_queue(consumer)
@@ -137,7 +154,7 @@ def test_a_queue_is_large_enough_for_a_batch_from_the_start() -> None:
 
 
 def test_the_queue_of_partitions_doubles_when_it_was_full_and_ran_empty() -> None:
-    """Upstream: AutoScaledReceiverQueueSizeTest case 29 (testMultiConsumerImpl)."""
+    """Upstream: AutoScaledReceiverQueueSizeTest.testMultiConsumerImpl"""
     # Given
     partitions = Partitions(new_memory(), max_size=10)
     common = partitions.common
@@ -161,7 +178,7 @@ def test_the_queue_of_partitions_doubles_when_it_was_full_and_ran_empty() -> Non
 
 
 def test_the_queue_of_partitions_is_large_enough_for_a_batch() -> None:
-    """Upstream: AutoScaledReceiverQueueSizeTest case 30 (testMultiConsumerImplBatchReceive)."""
+    """Upstream: AutoScaledReceiverQueueSizeTest.testMultiConsumerImplBatchReceive"""
     # Given
     partitions = Partitions(new_memory(), max_size=1_000, batch=5)
     assert partitions.common.current_size == 5
@@ -178,7 +195,7 @@ def test_the_queue_of_partitions_is_large_enough_for_a_batch() -> None:
 
 
 def test_usage_is_nothing_when_all_prefetched_messages_were_taken() -> None:
-    """Upstream: AutoScaledReceiverQueueSizeTest case 31 (testNegativeClientMemory)."""
+    """Upstream: AutoScaledReceiverQueueSizeTest.testNegativeClientMemory"""
     # Given
     memory = new_memory()
     partitions = Partitions(memory, max_size=1_000)
@@ -200,7 +217,7 @@ def test_usage_is_nothing_when_all_prefetched_messages_were_taken() -> None:
 
 
 def test_a_queue_grows_without_a_limit() -> None:
-    """Upstream: AutoScaledReceiverQueueSizeTest case 32 (memory limit disabled)."""
+    """Upstream: AutoScaledReceiverQueueSizeTest.testMemoryLimitDisabled"""
     consumer = subscribed(new_memory(0), max_size=1_000)
     consumer.publish(1, 10)
     consumer.deliver()
@@ -213,7 +230,7 @@ def test_a_queue_grows_without_a_limit() -> None:
 
 
 def test_prefetched_messages_stop_growth_and_producers_and_shrink_queues() -> None:
-    """Upstream: ConsumerMemoryLimitTest case 33 (testConsumerMemoryLimit)."""
+    """Upstream: ConsumerMemoryLimitTest.testConsumerMemoryLimit"""
     # Given
     memory = new_memory(10 * 1024)
     client = ReceiverQueues(memory, ManualClock())
@@ -238,7 +255,7 @@ def test_prefetched_messages_stop_growth_and_producers_and_shrink_queues() -> No
 
 
 def test_the_producers_share_ends_that() -> None:
-    """Case 33 with a share kept for producers."""
+    """As testConsumerMemoryLimit, with a share kept for producers."""
     memory = MemoryLimitController(10 * 1024, clock=ManualClock())
     consumer = subscribed(memory, 10)
     upstream_queue(consumer).grow_to(10)
@@ -249,7 +266,7 @@ def test_the_producers_share_ends_that() -> None:
 
 
 def test_clients_that_share_a_limit_shrink_together() -> None:
-    """Upstream: ConsumerMemoryLimitTest case 34 (...ConsumerShareMemoryLimitController)."""
+    """Upstream: ConsumerMemoryLimitTest.testMultiPulsarClientConsumerShareMemoryLimitController"""
     # Given
     memory = new_memory(300)
     first, second = subscribed(memory, 10), subscribed(memory, 10)
@@ -281,7 +298,7 @@ def test_clients_that_share_a_limit_shrink_together() -> None:
 
 
 def test_a_message_that_is_taken_at_once_was_in_the_queue() -> None:
-    """Upstream: ConsumerImplTest case 35 (...HintRaceWithConcurrentDrain)."""
+    """Upstream: ConsumerImplTest.testUpdateAutoScaleReceiverQueueHintRaceWithConcurrentDrain"""
     # Given: nothing is queued when the queue learns of the arrival.
     consumer = subscribed(new_memory(), max_size=10)
     assert consumer.queued == 0
@@ -293,7 +310,7 @@ def test_a_message_that_is_taken_at_once_was_in_the_queue() -> None:
 
 
 def test_a_size_that_changes_grants_or_absorbs_permits() -> None:
-    """Upstream: DynamicReceiverQueueSizeTest case 36 (testMaxReceiverQueueSize)."""
+    """Upstream: DynamicReceiverQueueSizeTest.testMaxReceiverQueueSize"""
     # Given
     consumer = subscribed(new_memory(), max_size=100)
     queue = upstream_queue(consumer)
@@ -310,3 +327,11 @@ def test_a_size_that_changes_grants_or_absorbs_permits() -> None:
     assert consumer.granted == [1, 9]
     consumer.take()
     assert consumer.granted == [1, 9, 2]
+
+
+def test_every_case_of_upstream_is_named() -> None:
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    tests = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
+    docstrings = [ast.get_docstring(test) or "" for test in tests]
+    named = {name for text in docstrings for name in re.findall(r"Upstream: ([\w.]+)", text)}
+    assert named == CASES

@@ -15,9 +15,7 @@ class Topics:
     def __init__(self, number: int, max_size: int) -> None:
         self.memory = MemoryLimitController(10_000, clock=ManualClock())
         self.queues = ReceiverQueues(self.memory, ManualClock())
-        common = topics_queue_for(
-            self.queues, policy=ReceiverQueuePolicy.PULSAR, max_size=max_size
-        )
+        common = topics_queue_for(self.queues, policy=ReceiverQueuePolicy.PULSAR, max_size=max_size)
         assert isinstance(common, UpstreamTopicsQueue)
         self.common = common
         self.topics = [ScriptedConsumer() for _ in range(number)]

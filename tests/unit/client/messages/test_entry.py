@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.messages.entry import MOST_MENDED_BYTES
+from client.messages.entry import (
+    LARGE_METADATA_BYTES,
+    MENDED_BYTES,
+    MOST_BYTES_AT_ONCE,
+    MOST_FIELDS,
+    MOST_MENDED_BYTES,
+)
 from client.messages.enums import CompressionType
 from client.messages.errors import BrokenEntryError
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
@@ -143,17 +149,70 @@ def test_texts_that_are_not_utf8_are_mended() -> None:
     assert message.partition_key() == "\ufffd\ufffd"
 
 
+def test_large_metadata_is_not_mended() -> None:
+    # GIVEN broken texts that would take long
+    in_batch = b"\x18\x00" + b"\x12\x01\xff" * (MOST_MENDED_BYTES // 3)
+    in_entry = metadata().SerializeToString() + b"\x32\x01\xff" * (MOST_MENDED_BYTES // 3)
+    batch = struct.pack(">I", len(in_batch)) + in_batch
+    # WHEN they are read
+    # THEN they are refused
+    data = with_checksum(metadata(num_messages_in_batch=1), batch)
+    assert reason_of(data) == Reason.BatchDeSerializeError
+    assert reason_of(struct.pack(">I", len(in_entry)) + in_entry) == Reason.BatchDeSerializeError
+
+
 def test_not_too_many_texts_are_mended_at_once() -> None:
     # GIVEN a batch with as many broken keys
     head = b"\x12\x7f" + b"\xff" * 127 + b"\x18\x00"
     one = struct.pack(">I", len(head)) + head
-    count = MOST_MENDED_BYTES // len(head) * 2
+    count = MOST_BYTES_AT_ONCE // MENDED_BYTES // len(head) * 3 // 2
     entry = received(with_checksum(metadata(num_messages_in_batch=count), one * count))
     # WHEN it is taken
     messages = entry.take()
     # THEN it ends early, and goes on where it ended
     assert 0 < len(messages) < count
     assert len(messages) + len(entry.take()) == count
+
+
+def test_not_too_many_bytes_are_read_at_once() -> None:
+    # GIVEN a batch of large messages
+    payload = bytes(MOST_BYTES_AT_ONCE // 2)
+    entry = received(batch_of([OutgoingMessage(payload, number) for number in range(5)]))
+    # WHEN it is taken
+    # THEN it comes in parts
+    assert [len(entry.take()) for _ in range(3)] == [2, 2, 1]
+    assert entry.left == 0
+
+
+@pytest.mark.parametrize("pairs", [1, MOST_FIELDS])
+def test_large_metadata_may_have_many_properties(pairs: int) -> None:
+    # GIVEN properties that are large, or many
+    size = LARGE_METADATA_BYTES // pairs + 1
+    properties = {f"{number:0{size}}": "" for number in range(pairs - 3)} or {"x" * size: ""}
+    message = OutgoingMessage(b"x", 0, properties)
+    for entry in (batch_of([message]), message_entry(message, PRODUCER, NOW)):
+        # WHEN they are received
+        (found,) = received(entry).take()
+        # THEN they are all there
+        assert found.properties() == properties
+
+
+def test_large_metadata_that_is_mostly_fields_is_broken() -> None:
+    # GIVEN more properties than anybody has, each of them empty
+    empty = b"\x0a\x00\x12\x00"
+    in_entry = metadata().SerializeToString() + (b"\x22\x04" + empty) * 30_000
+    in_batch = b"\x18\x00" + (b"\x0a\x04" + empty) * 30_000
+    # WHEN they are received
+    # THEN they are not made into objects
+    assert reason_of(struct.pack(">I", len(in_entry)) + in_entry) == Reason.BatchDeSerializeError
+    batch = struct.pack(">I", len(in_batch)) + in_batch
+    data = with_checksum(metadata(num_messages_in_batch=1), batch)
+    assert reason_of(data) == Reason.BatchDeSerializeError
+
+
+def test_large_metadata_that_is_no_protobuf_is_broken() -> None:
+    data = b"\x0b" * (LARGE_METADATA_BYTES + 1)
+    assert reason_of(struct.pack(">I", len(data)) + data) == Reason.BatchDeSerializeError
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 6, 9, 12, 20])
@@ -176,7 +235,6 @@ def test_a_damaged_entry_does_not_match_its_checksum() -> None:
     ("count", "payload"),
     [
         (3, single(b"a") + single(b"b")),
-        (1, single(b"a") + single(b"b")),
         (2_000_000_000, single(b"a")),
         (0, single(b"a")),
         (-1, single(b"a")),
@@ -193,6 +251,14 @@ def test_a_batch_that_lies_is_broken(count: int, payload: bytes) -> None:
     # WHEN it is read
     # THEN the reason is the one a broker is told
     assert reason_of(data) == Reason.BatchDeSerializeError
+
+
+def test_what_stands_behind_a_batch_is_not_looked_at() -> None:
+    # GIVEN a batch that has more than it says, as other clients take it
+    data = with_checksum(metadata(num_messages_in_batch=1), single(b"a") + b"more")
+    # WHEN it is read
+    # THEN it has what it says
+    assert [one.data() for one in received(data).take()] == [b"a"]
 
 
 def test_metadata_beyond_the_end_is_broken() -> None:
@@ -244,6 +310,16 @@ def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
     entry.uncompress()
     # THEN its message is there
     assert entry.take()[0].data() == bytes(1_000_000)
+
+
+def test_an_entry_that_was_not_compressed_has_the_size_it_came_with() -> None:
+    # GIVEN a message
+    entry = received(message_entry(OutgoingMessage(b"hello", 0), PRODUCER, NOW))
+    # WHEN it is made ready to be taken
+    sizes = [entry.uncompressed_bytes]
+    entry.uncompress()
+    # THEN it is as large as it was
+    assert [*sizes, entry.uncompressed_bytes] == [5, 5]
 
 
 def encrypted() -> bytes:

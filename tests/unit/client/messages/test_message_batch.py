@@ -32,6 +32,26 @@ def test_a_batch_is_read_as_the_official_client_reads_it() -> None:
     assert ours[0].value() == b"one"
 
 
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_fewer_messages_than_there_are_may_be_read(size: int) -> None:
+    # Given
+    theirs = pulsar.MessageBatch().with_message_id(pulsar.MessageId(2, 5, 6))
+    # When
+    ours = MessageBatch().with_message_id(MessageId(2, 5, 6)).parse_from(BATCH, size)
+    # Then
+    found = theirs.parse_from(BATCH, size)
+    assert [one.data() for one in ours] == [one.data() for one in found]
+
+
+def test_a_large_batch_is_read_whole() -> None:
+    # Given
+    large = batched(bytes(600_000), "a") * 5
+    # When
+    found = MessageBatch().parse_from(large, 5)
+    # Then
+    assert [one.size_bytes for one in found] == [600_000] * 5
+
+
 @pytest.mark.parametrize(("data", "size"), [(BATCH, 4), (BATCH[:-1], 3), (b"", 1)])
 def test_a_batch_without_its_messages_is_a_sentence(data: bytes, size: int) -> None:
     with pytest.raises(InvalidMessage, match=f"says it has {size} messages"):

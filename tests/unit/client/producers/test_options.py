@@ -26,8 +26,9 @@ def test_a_number_out_of_range_is_named(arguments: dict[str, Any], text: str) ->
 
 @pytest.mark.parametrize("argument", ["encryption_key", "crypto_key_reader"])
 def test_encryption_is_refused(argument: str) -> None:
+    arguments: dict[str, Any] = {argument: "key"}
     with pytest.raises(OperationNotSupported, match="does not encrypt"):
-        ProducerOptions(**{argument: "key"})
+        ProducerOptions(**arguments)
 
 
 def test_no_send_timeout_is_none() -> None:

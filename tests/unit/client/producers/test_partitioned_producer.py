@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import AlreadyClosed, InvalidConfiguration, InvalidTopicName, ProducerBusy
+from client.exceptions import (
+    AlreadyClosed,
+    AuthorizationError,
+    InvalidConfiguration,
+    InvalidTopicName,
+    ProducerBusy,
+)
 from client.messages.enums import HashingScheme, PartitionsRoutingMode
 from client.messages.key_hash import key_hash
 from client.producers.options import ProducerOptions
 from client.producers.partitioned_producer import options_of_each
-from client.producers.pending_message import PendingMessage
 from client.producers.producer import Producer, open_producer
 from client.producers.routing import Router
+from client.producers.sending.pending_message import PendingMessage
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.clocks.settle import settle
+from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
 
 if TYPE_CHECKING:
@@ -140,6 +146,22 @@ async def test_a_closed_producer_takes_nothing_and_closes_every_partition() -> N
         await producer.send(b"")
     closes = [one for one in broker.cnx.commands if one.type == pb.BaseCommand.CLOSE_PRODUCER]
     assert len(closes) == 2
+
+
+async def test_partitions_are_asked_for_until_somebody_knows_them() -> None:
+    later = refusal(pb.ServiceNotReady)
+    broker = ScriptedBroker(partition_count=1, lookup_refusals=[later, later])
+    opening = await started(partitioned(broker))
+    for _ in range(3):
+        await settle()
+        broker.clock.advance(1.0)
+    assert (await opening).is_connected()
+
+
+async def test_a_question_for_partitions_that_is_not_allowed_is_not_asked_again() -> None:
+    broker = ScriptedBroker(lookup_refusals=[refusal(pb.AuthorizationError)])
+    with pytest.raises(AuthorizationError):
+        await partitioned(broker)
 
 
 async def test_a_name_that_is_no_topic_is_refused() -> None:

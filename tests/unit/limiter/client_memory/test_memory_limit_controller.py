@@ -519,14 +519,18 @@ def test_statistics_are_a_snapshot() -> None:
     assert figures == MemoryLimitStatistics(
         limit_bytes=100,
         usage_bytes=130,
+        prefetched_bytes=0,
+        promised_bytes=0,
         high_water_bytes=150,
         waiters=1,
         max_waiters=5,
+        consumers_waiting=0,
         reservations=1,
         rejected_total=1,
         timeouts_total=1,
         triggers_fired_total=1,
         triggers_failed_total=0,
+        turns_passed_on_total=0,
     )
     with pytest.raises(FrozenInstanceError):
         figures.waiters = 0  # type: ignore[misc]

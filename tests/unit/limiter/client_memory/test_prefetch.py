@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
-from limiter.client_memory.prefetch import IDLE_SECONDS, PATIENCE_SECONDS, ROUND_SECONDS, Turn
+from limiter.client_memory.prefetch import (
+    IDLE_SECONDS,
+    MOST_TURNS_AT_ONCE,
+    PATIENCE_SECONDS,
+    ROUND_SECONDS,
+    Turn,
+)
 from tests.support.clocks.manual_clock import ManualClock
 
 ENTRY = 100
@@ -116,7 +122,7 @@ def test_turns_come_at_once_while_there_is_room() -> None:
         taker.ask()
     # Then
     assert pool.turns() == [1, 1, 1, 0]
-    assert [taker.rooms for taker in pool.takers] == [[200], [100], [0], []]
+    assert [taker.rooms for taker in pool.takers] == [[100], [50], [0], []]
     assert pool.memory.prefetch.room() == 0
 
 
@@ -236,6 +242,21 @@ def test_turns_pass_on_evenly() -> None:
     assert 400 < sum(pool.turns()) < 700
 
 
+def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> None:
+    # Given
+    pool = Pool(100_000, 600)
+    sent = pool.memory.reserve_nowait(100_000)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    sent.release()
+    # Then: the first had its turn before.
+    assert sum(pool.turns()) == 1 + MOST_TURNS_AT_ONCE
+    pool.clock.advance(0.0)
+    assert pool.turns() == [1] * 600
+    assert pool.memory.prefetch.waiting == 0
+
+
 def test_who_leaves_makes_room() -> None:
     # Given
     pool = Pool(100, 3)
@@ -261,3 +282,16 @@ def test_who_steps_back_waits_no_more_and_keeps_what_was_promised() -> None:
     # Then
     assert pool.memory.prefetch.waiting == 0
     assert pool.memory.prefetch.entry_bytes == ENTRY
+
+
+def test_statistics_tell_what_consumers_have_and_wait_for() -> None:
+    # Given
+    pool = Pool(300, 4)
+    for taker in pool.takers:
+        taker.ask()
+    # When
+    pool.takers[0].arrive()
+    # Then
+    figures = pool.memory.statistics()
+    assert (figures.prefetched_bytes, figures.promised_bytes) == (ENTRY, 2 * ENTRY)
+    assert figures.consumers_waiting == 1

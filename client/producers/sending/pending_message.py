@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from client.messages.message_id import MessageId
-    from client.producers.chunking import Chunks
+    from client.producers.sending.chunking import Chunks
     from limiter.client_memory.reservation import Reservation
 
 

@@ -19,7 +19,7 @@ from limiter.client_memory.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.client_memory.reservation import MemoryWaiter
 
@@ -27,6 +27,7 @@ MOST_WAITING = 10_000
 """Sends that wait in a producer's line; the next one fails."""
 BARE_MESSAGE_BYTES = 1_024
 """Bytes that a message costs beside its own, where their number has no bound of its own."""
+_CLOSED = "the client was closed"
 
 
 class SendLine:
@@ -43,6 +44,7 @@ class SendLine:
 
     Attributes:
         places: How many are taken.
+        is_held: Nobody goes on while it is true.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class SendLine:
         self._request: MemoryWaiter | None = None
         self._waking: asyncio.Task[None] | None = None
         self.places = 0
+        self.is_held = False
 
     def __len__(self) -> int:
         return len(self._line)
@@ -82,33 +85,28 @@ class SendLine:
             MemoryBufferIsFullError: There is no memory.
             AlreadyClosed: The limit was closed with its client.
         """
-        if self._line or not self.has_places(1):
-            if not message.waits:
-                raise self._queue_is_full()
-            self._stand_in_line(message)
-            return
-        reservation = self._try_reserve(message)
-        if reservation:
-            self.places += 1
-            if not self._take(message):
-                self._line[message] = None
-                self.go_on()
-        elif message.waits:
+        if message.waits:
             self._stand_in_line(message)
             self.go_on()
-        else:
+            return
+        if self._line or not self.has_places(1):
+            raise self._queue_is_full()
+        if not self._reserve_at_once(message):
             raise MemoryBufferIsFullError(
                 f"the client's memory is used up ({self._memory.current_usage} bytes): "
                 "await send(), or raise memory_limit_bytes"
             )
+        self.places += 1
+        if not self._take(message):
+            self._line[message] = None
+            self.go_on()
 
-    def _try_reserve(self, message: PendingMessage) -> bool:
+    def _reserve_at_once(self, message: PendingMessage) -> bool:
         try:
-            message.reservation = self._memory.try_reserve(
-                message.held_bytes + self._overhead_bytes
-            )
+            size = message.held_bytes + self._overhead_bytes
+            message.reservation = self._memory.try_reserve(size)
         except MemoryReserveClosedError:
-            raise AlreadyClosed("the client was closed") from None
+            raise AlreadyClosed(_CLOSED) from None
         return message.reservation is not None
 
     def _stand_in_line(self, message: PendingMessage) -> None:
@@ -136,7 +134,7 @@ class SendLine:
 
     def go_on(self) -> None:
         """Send what can be sent now."""
-        while self._request is None and (message := self.first) is not None:
+        while not (self.is_held or self._request) and (message := self.first) is not None:
             if message.result.done() and message.chunks is None:
                 self.leave(message)
                 continue
@@ -156,8 +154,7 @@ class SendLine:
         try:
             request = self._memory.request(message.held_bytes + self._overhead_bytes)
         except MemoryReserveError as error:
-            self.leave(message)
-            message.fail(MemoryBufferIsFullError(str(error)))
+            self._refuse(message, error)
             return False
         if request.done:
             message.reservation = request.result()
@@ -174,10 +171,14 @@ class SendLine:
         message = next(iter(self._line))  # Had it left, its request would have been withdrawn.
         try:
             message.reservation = request.result()
-        except MemoryReserveError:
-            self.leave(message)
-            message.fail(AlreadyClosed("the client was closed"))
+        except MemoryReserveError as error:
+            self._refuse(message, error)
         self.go_on()
+
+    def _refuse(self, message: PendingMessage, error: MemoryReserveError) -> None:
+        self.leave(message)
+        closed = isinstance(error, MemoryReserveClosedError)
+        message.fail(AlreadyClosed(_CLOSED) if closed else MemoryBufferIsFullError(str(error)))
 
     # -- leaving ------------------------------------------------------------------------------
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from client.exceptions import MessageTooBig
 from client.messages.chunked_message import ChunkedMessage
 from client.messages.outgoing import message_entry
-from client.producers.chunking import Chunks
-from client.producers.pending_entries import PendingEntry
+from client.producers.sending.chunking import Chunks
+from client.producers.sending.pending_entries import PendingEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from client.messages.batch import BatchBuilder
     from client.messages.outgoing import OutgoingEntry, SendingProducer
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
     from limiter.clock import Clock
 
 

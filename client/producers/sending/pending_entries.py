@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from client.connection.cnx import ClientCnx
-    from client.producers.chunking import Chunks
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.chunking import Chunks
+    from client.producers.sending.pending_message import PendingMessage
 
 
 class PendingEntry:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from client.messages.enums import BatchingType
-from client.producers.producer import Producer
 from tests.support.clocks.settle import started
 from tests.support.peers.scripted_broker import ScriptedBroker
+
+if TYPE_CHECKING:
+    from client.producers.producer import Producer
 
 
 async def batching(broker: ScriptedBroker, **options: Any) -> Producer:

@@ -31,6 +31,11 @@ class Chunks:
         """How many are to be sent still."""
         return self.message.chunk_count - self.sent
 
+    def part_answered(self) -> bool:
+        """Count a part that the broker has; true if it was the last."""
+        self.answered += 1
+        return self.all_answered
+
     @property
     def all_answered(self) -> bool:
         """True if the broker has every part."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from client.producers.options import ProducerOptions
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.pending_message import PendingMessage
 
 MOST_IN_A_BATCH = 8_192
 """A receipt answers for a batch in one turn, which must not take long."""

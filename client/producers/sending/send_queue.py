@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -12,25 +13,25 @@ from client.exceptions import (
     PulsarException,
     Timeout,
 )
-from client.messages.message_id import MessageId
-from client.producers.batching import OpenBatches
-from client.producers.flushing import Flushers
-from client.producers.pending_entries import PendingEntries
-from client.producers.send_line import SendLine
+from client.messages.compression import compressing_takes_long
+from client.producers.sending.answers import Answers
+from client.producers.sending.batching import OpenBatches
+from client.producers.sending.flushing import Flushers
+from client.producers.sending.pending_entries import PendingEntries, PendingEntry
+from client.producers.sending.send_line import SendLine
 from client.producers.statistics import ProducerStatistics
 from limiter.errors import raised_anew
-from proto.names import partition_index
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import proto.PulsarApi_pb2 as pb
     from client.connection.cnx import ClientCnx
-    from client.producers.batching import OpenBatch
-    from client.producers.entry_writer import EntryWriter
     from client.producers.options import ProducerOptions
-    from client.producers.pending_entries import PendingEntry
-    from client.producers.pending_message import PendingMessage
+    from client.producers.sending.batching import OpenBatch
+    from client.producers.sending.chunking import Chunks
+    from client.producers.sending.entry_writer import EntryWriter
+    from client.producers.sending.pending_message import PendingMessage
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.clock import Clock, TimerHandle
 
@@ -63,12 +64,13 @@ class SendQueue:
         self._clock = clock
         self._topic = topic
         self._options = options
-        self._partition = partition_index(topic)
+        self._answers = Answers(topic)
         self._line = SendLine(memory, options.max_pending_messages, self._take)
         self._early: list[PendingMessage] = []
         self._batches = OpenBatches(options)
         self._entries = PendingEntries()
         self._writer: EntryWriter | None = None
+        self._made_of: dict[PendingMessage, PendingEntry | Chunks | BaseException] = {}
         self._flushers = Flushers()
         self._end: PulsarException | None = None
         self._serial = 0
@@ -175,19 +177,49 @@ class SendQueue:
 
     def _sent_alone(self, message: PendingMessage, writer: EntryWriter) -> bool:
         """Send a message as an entry, or its next part; false when a part is left to be sent."""
-        if message.chunks is None:
-            if not self._options.chunking_enabled:
-                self._add(writer.single(message), message.created_at)
+        chunks = message.chunks
+        if chunks is None:
+            made = self._made_of.pop(message, None)
+            if made is None:
+                make = writer.chunks if self._options.chunking_enabled else writer.single
+                size, compression = message.size_bytes, self._options.compression_type
+                if message.waits and compressing_takes_long(compression, size):
+                    self._make_in_a_thread(message, make)
+                    return False
+                made = make(message)
+            if isinstance(made, BaseException):
+                raise made
+            if isinstance(made, PendingEntry):
+                self._add(made, message.created_at)
                 return True
-            chunks = writer.chunks(message)
+            chunks = made
             if not message.waits and not self._line.has_places(chunks.left - 1):
                 raise ProducerQueueIsFullError(
                     f"a message of {chunks.left} chunks needs as many places: await send(), or "
                     "raise max_pending_messages"
                 )
             message.chunks = chunks
-        self._add(writer.next_chunk(message, message.chunks), message.created_at)
-        return message.chunks.left == 0
+        self._add(writer.next_chunk(message, chunks), message.created_at)
+        return chunks.left == 0
+
+    def _make_in_a_thread(
+        self, message: PendingMessage, make: Callable[[PendingMessage], PendingEntry | Chunks]
+    ) -> None:
+        """Compress a large message without holding the loop; it stays the first of the line.
+
+        Only what waits is compressed there: the caller of ``send_nowait`` wants it sent now.
+        """
+        self._line.is_held = message.placed = True
+        made = asyncio.get_running_loop().run_in_executor(None, make, message)
+        made.add_done_callback(lambda _: self._made(message, made))
+
+    def _made(self, message: PendingMessage, made: asyncio.Future[PendingEntry | Chunks]) -> None:
+        self._line.is_held = False
+        if made.cancelled():
+            return  # The loop ends.
+        if self._line.first is message:  # Otherwise it failed meanwhile.
+            self._made_of[message] = made.exception() or made.result()
+        self._go_on()
 
     def _batches_are_due(self) -> None:
         self._send_batches()
@@ -239,65 +271,16 @@ class SendQueue:
         if number > entry.sequence_id:
             return False
         self._entries.pop_first()
-        if entry.chunks is not None:
-            self._part_answered(entry, receipt.message_id)
-        else:
-            self._answered(entry, receipt.message_id)
+        self._line.give_back(1 if entry.chunks is not None else len(entry.messages))
+        if entry.chunks is None or entry.chunks.part_answered():
+            for message in entry.messages:
+                message.release()
+            self.last_sequence_id = entry.messages[-1].sequence_id
+            self._figures["sent"] += len(entry.messages)
+            self._figures["bytes"] += sum(message.size_bytes for message in entry.messages)
+        self._answers.answer(entry, receipt.message_id)
         self._go_on()
         return True
-
-    def _answered(self, entry: PendingEntry, position: pb.MessageIdData) -> None:
-        messages = entry.messages
-        count = len(messages)
-        self._line.give_back(count)
-        for message in messages:
-            message.release()
-        self._count_sent(messages)
-        place = MessageId.from_proto(position)
-        ledger_id, entry_id = place.entry
-        partition, topic = self._partition, self._topic
-        if count == 1:
-            result = messages[0].result
-            if not result.done():
-                result.set_result(MessageId(partition, ledger_id, entry_id, topic_name=topic))
-            return
-        for index, message in enumerate(messages):
-            if not message.result.done():
-                message.result.set_result(
-                    MessageId(
-                        partition,
-                        ledger_id,
-                        entry_id,
-                        index,
-                        batch_size=count,
-                        topic_name=topic,
-                    )
-                )
-
-    def _part_answered(self, entry: PendingEntry, position: pb.MessageIdData) -> None:
-        """Count a part; the last one's id, with the first one's, is the message's."""
-        (message,), chunks = entry.messages, entry.chunks
-        if chunks is None:
-            raise RuntimeError("an entry that is no part was answered for as one")
-        self._line.give_back()
-        chunks.answered += 1
-        place = MessageId.from_proto(position)
-        ids = (self._partition, *place.entry)
-        if chunks.first is None and chunks.message.chunk_count > 1:
-            chunks.first = MessageId(*ids, topic_name=self._topic)
-        if not chunks.all_answered:
-            return
-        message.release()
-        self._count_sent((message,))
-        if not message.result.done():
-            message.result.set_result(
-                MessageId(*ids, topic_name=self._topic, first_chunk=chunks.first)
-            )
-
-    def _count_sent(self, messages: Sequence[PendingMessage]) -> None:
-        self.last_sequence_id = messages[-1].sequence_id
-        self._figures["sent"] += len(messages)
-        self._figures["bytes"] += sum(message.size_bytes for message in messages)
 
     def refuse(self, sequence_id: int, error: PulsarException) -> None:
         """Fail the oldest entry: the broker will not take it, now or later."""

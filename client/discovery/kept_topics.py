@@ -1,0 +1,142 @@
+"""Keeps the topics of a consumer those that were found."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from client.exceptions import AlreadyClosed, PulsarException, TopicNotFound
+from limiter.backoff import Backoff
+from limiter.clock import deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from limiter.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 50
+"""Topics that are subscribed to, or left, at a time."""
+
+
+class SeveralTopics(Protocol):
+    """A consumer of several topics."""
+
+    async def add_topic(self, name: str) -> None:
+        """Subscribe to a topic and all of its partitions."""
+
+    async def remove_topic(self, name: str) -> None:
+        """Leave a topic and all of its partitions."""
+
+
+class KeptTopics:
+    """Subscribes to topics that are wanted and leaves those that no longer are, until all is well.
+
+    What fails is tried again, each time later.
+
+    Args:
+        consumer: Whose topics they are.
+        clock: Where time comes from.
+        backoff: How long to wait between attempts.
+
+    Attributes:
+        topics: Those that are subscribed to.
+    """
+
+    def __init__(
+        self, consumer: SeveralTopics, clock: Clock, backoff: Backoff | None = None
+    ) -> None:
+        self._consumer = consumer
+        self._clock = clock
+        self._backoff = backoff or Backoff(0.1, 60.0)
+        self._wanted: set[str] = set()
+        self._changed = asyncio.Event()
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+        self.topics: set[str] = set()
+
+    async def open(self, wanted: set[str]) -> None:
+        """Subscribe to the first topics.
+
+        Raises:
+            PulsarException: One could not be subscribed to.
+        """
+        self._wanted = wanted
+        for error in await self._attempt():
+            if not isinstance(error, TopicNotFound):  # deleted since it was listed
+                raise error
+        self.want(self._wanted)
+
+    def want(self, wanted: set[str]) -> None:
+        """Want other topics from now on."""
+        self._wanted = wanted
+        self._changed.set()
+        if self._task is None and wanted != self.topics and not self._closed:
+            self._task = asyncio.get_running_loop().create_task(self._until_kept())
+
+    async def _until_kept(self) -> None:
+        try:
+            while self._wanted != self.topics:
+                self._changed.clear()
+                errors = await self._attempt()
+                if errors:
+                    logger.info("of %d topics: %s", len(errors), errors[0])
+                    await self._wait(self._backoff.next())
+                else:
+                    self._backoff.reset()
+        finally:
+            self._task = None
+
+    async def _wait(self, seconds: float) -> None:
+        try:
+            async with deadline(self._clock, seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _attempt(self) -> list[PulsarException]:
+        """Subscribe to what is missing and leave the rest, once; return what failed."""
+        missing, left = self._wanted - self.topics, self.topics - self._wanted
+        steps = [self._one(name, self._add) for name in sorted(missing)]
+        steps += [self._one(name, self._remove) for name in sorted(left)]
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(step) for step in steps]
+        try:
+            outcomes = await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+        return [error for error in outcomes if error is not None]
+
+    async def _one(
+        self, name: str, step: Callable[[str], Coroutine[object, object, None]]
+    ) -> PulsarException | None:
+        async with self._places:
+            try:
+                await step(name)
+            except AlreadyClosed as error:
+                return None if self._closed else error
+            except PulsarException as error:
+                return error
+        return None
+
+    async def _add(self, name: str) -> None:
+        await self._consumer.add_topic(name)
+        self.topics.add(name)
+
+    async def _remove(self, name: str) -> None:
+        await self._consumer.remove_topic(name)
+        self.topics.discard(name)
+
+    async def close(self) -> None:
+        """Change nothing any more."""
+        self._closed = True
+        task = self._task
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])

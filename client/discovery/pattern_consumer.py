@@ -1,0 +1,122 @@
+"""A consumer of all topics that match a pattern: they come and go while it receives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.consumer import Consumer, topics_consumer
+from client.discovery.families import DEFAULT_FAMILY
+from client.discovery.kept_topics import KeptTopics
+from client.discovery.schedule import DiscoveryOptions
+from client.discovery.topic_discovery import TopicDiscovery
+from client.discovery.topics_pattern import TopicsPattern
+from client.exceptions import InvalidConfiguration
+from client.messages.enums import RegexSubscriptionMode
+
+if TYPE_CHECKING:
+    from client.consumers.multi_topics_consumer import MultiTopicsConsumer
+    from client.consumers.options import ConsumerOptions
+    from client.context import ClientContext
+
+_MODES = {
+    RegexSubscriptionMode.PersistentOnly: pb.CommandGetTopicsOfNamespace.PERSISTENT,
+    RegexSubscriptionMode.NonPersistentOnly: pb.CommandGetTopicsOfNamespace.NON_PERSISTENT,
+    RegexSubscriptionMode.AllTopics: pb.CommandGetTopicsOfNamespace.ALL,
+}
+
+
+class PatternConsumer(Consumer):
+    """Receives the messages of all topics that match a pattern.
+
+    Topics that are found later are subscribed to, those that are gone are left; the subscription
+    of a topic that merely does not match any more stays.
+
+    Args:
+        context: The client's.
+        topics: What it is subscribed to, at first nothing.
+        pattern: What is looked for.
+        options: As of any consumer.
+        family: The schedule of discovery.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        topics: MultiTopicsConsumer,
+        pattern: TopicsPattern,
+        options: ConsumerOptions,
+        family: str = DEFAULT_FAMILY,
+    ) -> None:
+        super().__init__(context, topics, pattern.text)
+        mode = options.regex_subscription_mode
+        self._kept = KeptTopics(topics, context.clock)
+        rules = DiscoveryOptions(
+            pattern=pattern.text,
+            properties=options.properties or {},
+            persistent=mode is RegexSubscriptionMode.PersistentOnly,
+            period_seconds=max(1.0, options.pattern_auto_discovery_period),
+            operation_timeout_seconds=context.operation_timeout_seconds,
+        )
+        self.discovery = TopicDiscovery(
+            context, pattern, _MODES[mode], rules, family, self._kept.want
+        )
+
+    async def open(self) -> None:
+        """List the topics and subscribe to them; there may be none yet.
+
+        Raises:
+            PulsarException: They were not listed, or one could not be subscribed to.
+        """
+        await self._kept.open(await self.discovery.open())
+        self.discovery.schedule.subscribed()
+
+    async def close(self) -> None:
+        """See Consumer."""
+        try:
+            await self.discovery.close()
+            await self._kept.close()
+        finally:
+            await super().close()
+
+
+async def open_pattern_consumer(
+    context: ClientContext,
+    pattern: str,
+    subscription: str,
+    options: ConsumerOptions,
+    family: str = DEFAULT_FAMILY,
+) -> PatternConsumer:
+    """Subscribe to all topics that match a pattern.
+
+    Args:
+        context: The client's.
+        pattern: See TopicsPattern.
+        subscription: Name.
+        options: Everything else.
+        family: The schedule of discovery: see client.discovery.families.
+
+    Raises:
+        InvalidConfiguration: It is no pattern.
+        PulsarException: It failed; nothing is subscribed to.
+    """
+    if options.retry_enabled:
+        raise InvalidConfiguration(
+            "retry_enabled goes with topics that are named, not with a pattern"
+        )
+    # A topic that is listed and gone a moment later must not be made again by subscribing to it.
+    options = replace(options, force_topic_creation=False)
+    consumer = PatternConsumer(
+        context,
+        topics_consumer(context, subscription, options),
+        TopicsPattern(pattern),
+        options,
+        family,
+    )
+    try:
+        await consumer.open()
+    except BaseException:
+        await consumer.close()
+        raise
+    return consumer

@@ -1,0 +1,259 @@
+"""Finds the topics of a pattern: performs what a schedule asks for, and keeps the names."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from random import random
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.discovery.actions import (
+    CloseWatch,
+    ListTopics,
+    LookUpPattern,
+    OpenWatch,
+    Unanswered,
+)
+from client.discovery.families import schedule_of
+from client.discovery.matching_names import MatchingNames
+from client.discovery.topic_list_watch import TopicListWatch
+from client.discovery.topics_pattern import topics_of
+from client.exceptions import (
+    ConnectError,
+    InvalidConfiguration,
+    NotConnected,
+    PulsarException,
+    ServerResponseError,
+    TooManyLookupRequestException,
+)
+from client.pulsar_client import topics_request
+from limiter.backoff import Backoff
+from limiter.clock import clock_sleep
+from proto.errors import RemoteProtocolError
+from proto.topic_hash import topics_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from client.connection.cnx import ClientCnx
+    from client.context import ClientContext
+    from client.discovery.actions import Action, Failure
+    from client.discovery.schedule import DiscoveryOptions
+    from client.discovery.topics_pattern import TopicsPattern
+
+logger = logging.getLogger(__name__)
+
+_FAILURES: tuple[tuple[type[PulsarException], Failure], ...] = (
+    (ConnectError, Unanswered.UNREACHABLE),
+    (NotConnected, Unanswered.DISCONNECTED),
+    (InvalidConfiguration, pb.InvalidTopicName),
+    (TooManyLookupRequestException, pb.TooManyRequests),
+)
+"""What a schedule is told of errors that no server told."""
+
+
+class TopicDiscovery:
+    """The topics that match a pattern, at each moment as far as the schedule has asked.
+
+    Only names that match are kept: a whole list is read through once, as it is.
+
+    Args:
+        context: The client's.
+        pattern: What is looked for.
+        mode: Whether persistent topics, others or both.
+        options: Of the schedule.
+        family: The schedule's.
+        on_topics: Told the topics, without partitions, whenever they may have changed.
+        random: Returns numbers from 0 to 1.
+
+    Attributes:
+        names: Full names, those of partitions included.
+        schedule: As it stands.
+    """
+
+    def __init__(  # noqa: PLR0913 - its parts
+        self,
+        context: ClientContext,
+        pattern: TopicsPattern,
+        mode: pb.CommandGetTopicsOfNamespace.Mode.ValueType,
+        options: DiscoveryOptions,
+        family: str,
+        on_topics: Callable[[set[str]], None],
+        random: Callable[[], float] = random,
+    ) -> None:
+        self._context = context
+        self._pattern = pattern
+        self._mode = mode
+        self._on_topics = on_topics
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._found: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._error: PulsarException | None = None
+        self._reconnecting = self._closed = False
+        self.names: set[str] = set()
+        watcher_id = next(context.watch_ids)
+        namespace = pattern.namespace
+        self._watch = TopicListWatch(watcher_id, namespace, self._updated, self._lost)
+        # A watch that is never asked for: it is told when the connection for listings is gone.
+        self._link_id = next(context.watch_ids)
+        self._link = TopicListWatch(self._link_id, namespace, self._updated, self._lost)
+        self.schedule = schedule_of(family, options, context.clock, self._perform, random)
+
+    async def open(self) -> set[str]:
+        """Ask for the topics, as long as the schedule tries, and return them.
+
+        Raises:
+            PulsarException: The error of the last attempt.
+        """
+        self.schedule.start()
+        await self._found
+        return topics_of(self.names)
+
+    async def close(self) -> None:
+        """Ask no more; once more is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        self.schedule.close()
+        self._watch.close()
+        self._unlink()
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- what the schedule asks for -----------------------------------------------------------
+
+    def _perform(self, action: Action) -> None:
+        if isinstance(action, ListTopics):
+            self._start(self._list(action))
+        elif isinstance(action, OpenWatch):
+            self._start(self._open_watch(action))
+        elif isinstance(action, LookUpPattern):
+            self._start(self._look_up(action))
+        elif isinstance(action, CloseWatch):
+            self._watch.close()
+        elif not self._found.done():
+            self._found.set_exception(self._error or NotConnected("topics were not listed"))
+
+    def _start(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _list(self, action: ListTopics) -> None:
+        before = self.names
+        request = topics_request(
+            self._pattern.namespace,
+            self._mode,
+            action.pattern,
+            action.topics_hash,
+            action.properties,
+        )
+        try:
+            cnx = await self._context.cluster.connect()
+            self._linked(cnx)
+            found = MatchingNames(await cnx.topics_raw(request), self._pattern)
+            for _ in found.read():
+                await asyncio.sleep(0)
+        except (PulsarException, RemoteProtocolError) as error:
+            self.schedule.list_failed(self._failure(error))
+            return
+        digest = found.topics_hash
+        if found.changed:
+            self._have(found.names)
+        elif self.names is not before:
+            digest = None  # an update came meanwhile: what is unchanged is not what is here
+        self.schedule.listed(digest or topics_hash(self.names))
+        if not self._found.done():
+            self._found.set_result(None)
+
+    async def _look_up(self, action: LookUpPattern) -> None:
+        try:
+            await self._context.cluster.lookup(action.pattern)
+        except PulsarException as error:
+            logger.debug("%s was not looked up: %s", action.pattern, error)
+
+    async def _open_watch(self, action: OpenWatch) -> None:
+        try:
+            cnx = self._watch.cnx if action.again else None
+            if cnx is None:
+                cnx = await self._context.cluster.connection_of(action.pattern)
+            answer = await self._watch.open(cnx, action.pattern, action.topics_hash)
+        except PulsarException as error:
+            self.schedule.watch_failed(self._failure(error))
+            return
+        if answer.topics_hash != action.topics_hash:
+            self._have(set(answer.topic))
+        self.schedule.watch_opened(topics_hash(self.names))
+        self._watch.opened()
+
+    def _failure(self, error: PulsarException | RemoteProtocolError) -> Failure:
+        """Return what the schedule is told of an error, which is kept for who waits."""
+        if isinstance(error, RemoteProtocolError):
+            self._error = NotConnected(f"a listing's answer cannot be read: {error}")
+            return pb.UnknownError
+        self._error = error
+        if isinstance(error, ServerResponseError):
+            return error.server_error
+        for kind, failure in _FAILURES:
+            if isinstance(error, kind):
+                return failure
+        return Unanswered.TIMED_OUT
+
+    # -- names --------------------------------------------------------------------------------
+
+    def _have(self, names: set[str]) -> None:
+        if names != self.names:
+            self.names = names
+            if self._found.done():
+                self._on_topics(topics_of(names))
+
+    def _updated(self, update: pb.CommandWatchTopicUpdate) -> None:
+        self._have((self.names | set(update.new_topics)) - set(update.deleted_topics))
+        own = topics_hash(self.names)
+        self.schedule.watch_updated(own, fits=own == update.topics_hash)
+
+    # -- connections --------------------------------------------------------------------------
+
+    def _linked(self, cnx: ClientCnx) -> None:
+        """Learn when the connection for listings is gone."""
+        if self._link.cnx is cnx or self._closed:
+            return
+        self._unlink()
+        self._link.cnx = cnx
+        cnx.attached.watches[self._link_id] = self._link
+        # Whether watches are offered, the broker says that serves the pattern: there may be a
+        # proxy in between, which offers none itself.
+        assert cnx.server is not None
+        reconciles = cnx.server.feature_flags.supports_topic_watcher_reconcile
+        self.schedule.connected(watches=True, reconciles=reconciles)
+
+    def _unlink(self) -> None:
+        cnx, self._link.cnx = self._link.cnx, None
+        if cnx is not None:
+            cnx.attached.watches.pop(self._link_id, None)
+
+    def _lost(self) -> None:
+        """Go on without connections: of the two, one may still be there."""
+        if self._closed:
+            return
+        self._watch.close()
+        self._unlink()
+        self.schedule.connection_lost()
+        if not self._reconnecting:
+            self._reconnecting = True
+            self._start(self._reconnect())
+
+    async def _reconnect(self) -> None:
+        """Connect again, which the consumers of topics do as well, on the same connection."""
+        backoff = Backoff(0.1, 60.0)
+        try:
+            while self._link.cnx is None:
+                await clock_sleep(self._context.clock, backoff.next())
+                try:
+                    self._linked(await self._context.cluster.connect())
+                except PulsarException as error:
+                    logger.debug("%s is not watched yet: %s", self._pattern.text, error)
+        finally:
+            self._reconnecting = False

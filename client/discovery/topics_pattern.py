@@ -1,0 +1,112 @@
+"""Patterns of topics, as programs write them: a namespace, and a regular expression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import re2
+import regex
+
+from client.exceptions import InvalidConfiguration
+from proto.excerpts import quoted
+from proto.names import PERSISTENT, InvalidNameError, NamespaceName, without_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SCHEME = "://"
+_RE2_BYTES = 1 << 19
+_NAME_SECONDS = 0.01
+"""How long what RE2 cannot match may take for one name."""
+
+
+class _Expression(Protocol):
+    def fullmatch(self, text: str, /) -> object | None: ...
+
+
+class TopicsPattern:
+    """A pattern: all topics of a namespace whose name it matches from end to end.
+
+    The name is ``tenant/namespace/local`` without domain and partition: which domains are looked
+    at, a mode says.
+
+    Args:
+        text: A regular expression: ``persistent://tenant/namespace/local``, without the scheme,
+            or the local name alone, which is of ``public/default``. Tenant and namespace are
+            plain names.
+
+    Attributes:
+        text: In its long form, as a broker is asked.
+        namespace: ``tenant/namespace``.
+
+    Raises:
+        InvalidConfiguration: It names no namespace, or is no regular expression.
+    """
+
+    def __init__(self, text: str) -> None:
+        domain, scheme, path = text.removeprefix("^").rpartition(_SCHEME)
+        if not scheme and path.count("/") < 2:
+            path = f"public/default/{path}"
+        tenant, _, rest = path.partition("/")
+        namespace, _, local = rest.partition("/")
+        try:
+            self.namespace = str(NamespaceName.parse(f"{tenant}/{namespace}"))
+        except InvalidNameError:
+            raise InvalidConfiguration(
+                f"the pattern {quoted(text)} names no namespace: write tenant and namespace as they"
+                " are, and the expression for the local name behind them"
+            ) from None
+        if not local:
+            raise InvalidConfiguration(
+                f"the pattern {quoted(text)} has nothing for the topics' local names: write .* for"
+                " all of them"
+            )
+        self.text = f"{domain or PERSISTENT}{_SCHEME}{self.namespace}/{local}"
+        self._expression = _compiled(f"{self.namespace}/{local}")
+
+    def matches(self, name: str) -> bool:
+        """Tell whether a topic's full name matches.
+
+        Raises:
+            InvalidConfiguration: The expression takes too long.
+        """
+        path = without_partition(name.partition(_SCHEME)[2])
+        try:
+            return self._expression.fullmatch(path) is not None
+        except TimeoutError:
+            raise InvalidConfiguration(
+                f"the pattern {quoted(self.text)} takes more than {_NAME_SECONDS} s for one name:"
+                " write it without look-around"
+            ) from None
+
+
+class _Backtracking:
+    """An expression that RE2 has not, under a time limit."""
+
+    def __init__(self, text: str) -> None:
+        self._pattern = regex.compile(text)
+
+    def fullmatch(self, text: str, /) -> object | None:
+        found: object | None = self._pattern.fullmatch(text, timeout=_NAME_SECONDS)
+        return found
+
+
+def _compiled(text: str) -> _Expression:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _RE2_BYTES
+    try:
+        expression: _Expression = re2.compile(text, options)
+    except re2.error:
+        try:
+            expression = _Backtracking(text)
+        except regex.error as error:
+            raise InvalidConfiguration(
+                f"the pattern {quoted(text)} is no regular expression: {error}"
+            ) from None
+    return expression
+
+
+def topics_of(names: Iterable[str]) -> set[str]:
+    """Return the topics that names belong to: one for all partitions of a topic."""
+    return {without_partition(name) for name in names}

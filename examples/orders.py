@@ -1,0 +1,85 @@
+"""Orders and their bills: a program of the client library, as its user writes one.
+
+    python -m examples.orders pulsar://127.0.0.1:6650
+
+It publishes orders, a second part of it bills them, and both share one limit of memory. Its types
+are checked with everything else (``mypy --strict``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from client import Client, ConsumerDeadLetterPolicy, ConsumerType, InitialPosition
+from client.schema import JsonSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from client import Consumer, Message, MessageId, Producer
+
+TOPIC = "persistent://public/default/orders"
+
+
+@dataclass
+class Order:
+    """An order.
+
+    Attributes:
+        customer: The customer's name.
+        cents: The price.
+    """
+
+    customer: str
+    cents: int
+
+
+async def publish(producer: Producer, orders: Iterable[Order]) -> list[MessageId]:
+    """Publish orders, each with its customer as key; return their ids."""
+    sends = [producer.send(order, partition_key=order.customer) for order in orders]
+    return await asyncio.gather(*sends)
+
+
+async def next_order(consumer: Consumer) -> tuple[Message, Order]:
+    """Return the next order, and the message that it came in."""
+    message = await consumer.receive()
+    order: Order = message.value()
+    return message, order
+
+
+async def bill(consumer: Consumer, count: int) -> dict[str, int]:
+    """Return what customers have to pay for so many orders; free ones are not acknowledged."""
+    bills: dict[str, int] = {}
+    for _ in range(count):
+        message, order = await next_order(consumer)
+        if order.cents == 0:
+            await consumer.negative_acknowledge(message)
+            continue
+        bills[order.customer] = bills.get(order.customer, 0) + order.cents
+        await consumer.acknowledge(message)
+    return bills
+
+
+async def main(service_url: str) -> dict[str, int]:
+    """Publish three orders, and bill them."""
+    orders = [Order("anna", 250), Order("bert", 100), Order("anna", 50)]
+    async with Client(service_url, memory_limit_bytes=16 * 1024 * 1024) as client:
+        consumer = await client.subscribe(
+            TOPIC,
+            "billing",
+            ConsumerType.Shared,
+            schema=JsonSchema(Order),
+            initial_position=InitialPosition.Earliest,
+            dead_letter_policy=ConsumerDeadLetterPolicy(3),
+        )
+        async with await client.create_producer(TOPIC, schema=JsonSchema(Order)) as producer:
+            await publish(producer, orders)
+        return await bill(consumer, len(orders))
+
+
+if __name__ == "__main__":
+    for customer, cents in asyncio.run(main(sys.argv[1])).items():
+        print(f"{customer} pays {cents / 100:.2f}")  # noqa: T201 - what it is for

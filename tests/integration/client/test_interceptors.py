@@ -1,0 +1,128 @@
+"""Interceptors over a broker: they see each moment, and what they raise changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from client import ConsumerInterceptor, ConsumerType, ProducerInterceptor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from client import Client, Message, MessageId
+    from client.messages.outgoing import OutgoingMessage
+
+
+class Producing(ProducerInterceptor):
+    """Marks each message, and writes down what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def before_send(self, producer: object, message: OutgoingMessage) -> None:
+        message.properties = {**(message.properties or {}), "marked": "yes"}
+        self.seen.append("before_send")
+
+    def on_send_acknowledgement(
+        self,
+        producer: object,
+        message: OutgoingMessage,
+        message_id: MessageId | None,
+        error: BaseException | None,
+    ) -> None:
+        self.seen.append(f"acknowledged {message_id is not None} {error}")
+
+    def on_close(self) -> None:
+        self.seen.append("closed")
+
+
+class Consuming(ConsumerInterceptor):
+    """Writes down what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def before_consume(self, consumer: object, message: Message) -> None:
+        self.seen.append(f"before {message.properties()}")
+
+    def on_acknowledge(
+        self, consumer: object, message_id: MessageId, error: BaseException | None
+    ) -> None:
+        self.seen.append("acknowledged")
+
+    def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
+        self.seen.append(f"refused {len(message_ids)}")
+
+    def on_close(self) -> None:
+        self.seen.append("closed")
+
+
+class Failing(ProducerInterceptor, ConsumerInterceptor):
+    """Raises at every moment."""
+
+    def before_send(self, *_: object) -> None:
+        raise RuntimeError("before_send")
+
+    def on_send_acknowledgement(self, *_: object) -> None:
+        raise RuntimeError("on_send_acknowledgement")
+
+    def before_consume(self, *_: object) -> None:
+        raise RuntimeError("before_consume")
+
+    def on_acknowledge(self, *_: object) -> None:
+        raise RuntimeError("on_acknowledge")
+
+    def on_close(self) -> None:
+        raise RuntimeError("on_close")
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"persistent://public/default/intercepted-{uuid4().hex}"
+
+
+async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
+    # Given
+    producing, consuming = Producing(), Consuming()
+    consumer = await client.subscribe(
+        topic,
+        "s",
+        ConsumerType.Shared,
+        negative_ack_redelivery_delay_ms=10,
+        interceptors=[consuming],
+    )
+    # When
+    async with await client.create_producer(topic, interceptors=[producing]) as producer:
+        await producer.send(b"a")
+    async with consumer:
+        await consumer.negative_acknowledge(await consumer.receive())
+        await consumer.acknowledge(await consumer.receive())
+    # Then
+    assert producing.seen == ["before_send", "acknowledged True None", "closed"]
+    before = "before {'marked': 'yes'}"
+    assert consuming.seen == [before, "refused 1", before, "acknowledged", "closed"]
+
+
+async def test_interceptor_error(
+    client: Client, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever they raise."""
+    # Given
+    caplog.set_level("CRITICAL", "client.interceptors")
+    failing = Failing()
+    producing = Producing()
+    # When
+    consumer = await client.subscribe(topic, "s", interceptors=[failing])
+    producer = await client.create_producer(topic, interceptors=[failing, producing])
+    await producer.send(b"a")
+    message = await consumer.receive()
+    await consumer.acknowledge(message)
+    await producer.close()
+    await consumer.close()
+    # Then
+    assert message.data() == b"a"
+    assert producing.seen == ["before_send", "acknowledged True None", "closed"]
+    assert client.memory.current_usage == 0

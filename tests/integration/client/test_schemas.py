@@ -1,0 +1,198 @@
+"""Schemas over a broker: versions, refusals, and the writer's own version."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from pydantic import BaseModel
+
+from client import IncompatibleSchema, InitialPosition, MessageId
+from client.schema import (
+    Array,
+    AutoConsumeSchema,
+    AvroSchema,
+    BytesSchema,
+    CustomEnum,
+    JsonSchema,
+    Record,
+    StringSchema,
+)
+from client.schema import String as Text
+
+if TYPE_CHECKING:
+    from client import Client
+    from client.schema import Schema
+
+
+class Size(Enum):
+    SMALL = "SMALL"
+    LARGE = "LARGE"
+
+
+class Line(Record):
+    item = Text()
+    size = CustomEnum(Size)
+
+
+class Order(Record):
+    customer = Text(required=True)
+    lines = Array(Line())
+
+
+@dataclass
+class Part:
+    item: str
+    size: Size = Size.SMALL
+    count: int | None = None
+
+
+class Model(BaseModel):
+    parts: list[Part]
+
+
+ORDER = Order(customer="anna", lines=[Line(item="tea", size=Size.LARGE)])
+PART = Part("tea", Size.LARGE, 2)
+MODEL = Model(parts=[PART])
+
+
+def version(name: str, *fields: str) -> AvroSchema:
+    """A version of a record of text fields, each of which may be missing."""
+    described = [{"name": one, "type": "string", "default": "none"} for one in fields]
+    return AvroSchema(None, {"type": "record", "name": name, "fields": described})
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"persistent://public/default/schemas-{uuid4().hex}"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (BytesSchema(), b"\x00\xff"),
+        (StringSchema(), "tea ü"),
+        (JsonSchema(Order), ORDER),
+        (JsonSchema(Part), PART),
+        (JsonSchema(Model), MODEL),
+        (AvroSchema(Order), ORDER),
+        (AvroSchema(Part), PART),
+        (AvroSchema(Model), MODEL),
+    ],
+    ids=lambda value: f"{value}"[:12],
+)
+async def test_what_is_sent_is_received(
+    client: Client, topic: str, schema: Schema, value: object
+) -> None:
+    # Given
+    consumer = await client.subscribe(topic, "s", schema=schema)
+    producer = await client.create_producer(topic, schema=schema)
+    # When
+    await producer.send(value)
+    await producer.send(None)
+    # Then
+    message = await consumer.receive()
+    assert message.value() == value
+    assert message.int_schema_version() == (-1 if isinstance(schema, BytesSchema) else 0)
+    assert (await consumer.receive()).value() is None
+
+
+async def test_each_message_is_read_by_the_version_it_was_written_by(
+    client: Client, topic: str
+) -> None:
+    # Given
+    older = version("Row", "gone", "kept")
+    newer = version("Row", "kept", "added")
+    # When
+    async with await client.create_producer(topic, schema=older) as producer:
+        await producer.send({"gone": "a", "kept": "b"})
+        await producer.send({"gone": "c", "kept": "d"})
+    async with await client.create_producer(topic, schema=newer) as producer:
+        await producer.send({"kept": "e", "added": "f"})
+    consumer = await client.subscribe(
+        topic, "s", schema=newer, initial_position=InitialPosition.Earliest
+    )
+    messages = [await consumer.receive() for _ in range(3)]
+    # Then
+    assert [(one.int_schema_version(), one.value()) for one in messages] == [
+        (0, {"kept": "b", "added": "none"}),
+        (0, {"kept": "d", "added": "none"}),
+        (1, {"kept": "e", "added": "f"}),
+    ]
+
+
+async def test_auto_reads_every_version_by_its_own_definition(client: Client, topic: str) -> None:
+    # Given
+    older = version("Row", "kept")
+    newer = version("Row", "kept", "added")
+    values = {older: {"kept": "a"}, newer: {"kept": "b", "added": "c"}}
+    for schema, value in values.items():
+        async with await client.create_producer(topic, schema=schema) as producer:
+            await producer.send(value)
+    # When
+    reader = await client.create_reader(topic, MessageId.earliest, schema=AutoConsumeSchema())
+    found = [(await reader.read_next()).value() for _ in values]
+    # Then
+    assert found == list(values.values())
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "found"),
+    [
+        (None, b"tea", b"tea"),
+        (StringSchema(), "tea", "tea"),
+        (JsonSchema(Part), PART, {"item": "tea", "size": "LARGE", "count": 2}),
+    ],
+    ids=["bytes", "text", "json"],
+)
+async def test_auto_reads_what_is_not_avro(
+    client: Client, topic: str, schema: Schema | None, value: object, found: object
+) -> None:
+    # Given
+    consumer = await client.subscribe(topic, "s", schema=AutoConsumeSchema())
+    producer = await client.create_producer(topic, schema=schema)
+    # When
+    await producer.send(value)
+    # Then
+    assert (await consumer.receive()).value() == found
+
+
+async def test_what_is_not_compatible_is_refused(client: Client, topic: str) -> None:
+    # Given
+    await client.create_producer(topic, schema=version("Row", "a"))
+    incompatible = AvroSchema(
+        None, {"type": "record", "name": "Row", "fields": [{"name": "b", "type": "long"}]}
+    )
+    # Then
+    for schema in (incompatible, StringSchema(), JsonSchema(Part)):
+        with pytest.raises(IncompatibleSchema):
+            await client.create_producer(topic, schema=schema)
+        with pytest.raises(IncompatibleSchema):
+            await client.subscribe(topic, "s", schema=schema)
+
+
+async def test_a_version_that_is_gone_costs_a_line_and_not_the_message(
+    client: Client, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given: the producer's messages name a version that the broker cannot find
+    schema = version("Row", "a")
+    producer = await client.create_producer(topic, schema=schema)
+    await producer.send({"a": "1"})
+    consumer = await client.subscribe(
+        f"{topic}-2", "s", schema=schema, initial_position=InitialPosition.Earliest
+    )
+    other = await client.create_producer(f"{topic}-2", schema=schema)
+    source = consumer._topics.topics[f"{topic}-2"].arrivals._versions
+    assert source is not None
+    source._topic = f"{topic}-3"  # type: ignore[attr-defined] - as if it was deleted meanwhile
+    # When
+    with caplog.at_level(logging.WARNING, "client.schema"):
+        await other.send({"a": "2"})
+        message = await consumer.receive()
+    # Then
+    assert message.value() == {"a": "2"}
+    assert "is not known, and values are read without it" in caplog.text

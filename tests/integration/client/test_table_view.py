@@ -1,0 +1,129 @@
+"""A table of a topic's newest values over a broker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from client import AlreadyClosed, InitialPosition
+from client.schema import StringSchema
+
+if TYPE_CHECKING:
+    from client import Client
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"persistent://public/default/table-{uuid4().hex}"
+
+
+class Changes:
+    """What a table's listener was told, and when enough was."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, object]] = []
+        self._more = asyncio.Event()
+
+    def __call__(self, key: str, value: object) -> None:
+        self.seen.append((key, value))
+        self._more.set()
+
+    async def count(self, count: int) -> None:
+        """Wait until so many came."""
+        while len(self.seen) < count:
+            self._more.clear()
+            await self._more.wait()
+
+
+async def test_a_table_has_the_newest_values_and_follows(client: Client, topic: str) -> None:
+    # Given
+    producer = await client.create_producer(topic, schema=StringSchema())
+    for key, value in (("a", "1"), ("b", "2"), ("a", "3"), (None, "no key"), ("c", "4")):
+        await producer.send(value, partition_key=key)
+    await producer.send(None, partition_key="c")
+    # When
+    async with await client.create_table_view(topic, schema=StringSchema()) as table:
+        # Then
+        assert dict(table) == {"a": "3", "b": "2"}
+        assert (table.get("a"), table.get("c"), len(table)) == ("3", None, 2)
+        assert "a" in table
+        assert "c" not in table
+        # When
+        changes = Changes()
+        table.for_each_and_listen(changes)
+        assert changes.seen == [("a", "3"), ("b", "2")]
+        await producer.send("5", partition_key="b")
+        await producer.send(None, partition_key="a")
+        await changes.count(4)
+        # Then
+        assert changes.seen[2:] == [("b", "5"), ("a", None)]
+        assert dict(table) == {"b": "5"}
+
+
+async def test_a_table_of_a_new_topic_is_empty(client: Client, topic: str) -> None:
+    async with await client.create_table_view(topic) as table:
+        assert len(table) == 0
+        assert table.topic() == topic
+
+
+async def test_a_batch_updates_in_order(client: Client, topic: str) -> None:
+    # Given
+    producer = await client.create_producer(topic, batching_max_publish_delay_ms=50)
+    await asyncio.gather(
+        *(
+            producer.send(str(number).encode(), partition_key=str(number % 7))
+            for number in range(300)
+        )
+    )
+    # When
+    async with await client.create_table_view(topic) as table:
+        # Then
+        assert sorted(table.values()) == sorted(str(number).encode() for number in range(293, 300))
+
+
+async def test_a_listener_that_fails_is_passed_over(
+    client: Client, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    def fails(key: str, value: object) -> None:
+        raise RuntimeError("listener")
+
+    changes = Changes()
+    producer = await client.create_producer(topic)
+    async with await client.create_table_view(topic) as table:
+        table.for_each_and_listen(fails)
+        table.for_each_and_listen(changes)
+        # When
+        caplog.set_level("CRITICAL", "client.table_view")
+        await producer.send(b"1", partition_key="a")
+        await changes.count(1)
+        # Then
+        assert changes.seen == [("a", b"1")]
+
+
+async def test_a_closed_table_stays_as_it_was(client: Client, topic: str) -> None:
+    # Given
+    producer = await client.create_producer(topic)
+    await producer.send(b"1", partition_key="a")
+    table = await client.create_table_view(topic, "my-table")
+    # When
+    await table.close()
+    await table.close()
+    # Then
+    assert dict(table) == {"a": b"1"}
+    consumer = await client.subscribe(topic, "my-table", initial_position=InitialPosition.Earliest)
+    assert (await consumer.receive()).data() == b"1"
+
+
+async def test_the_client_closes_its_tables(client: Client, topic: str) -> None:
+    # Given
+    table = await client.create_table_view(topic)
+    # When
+    await client.close()
+    # Then
+    assert table.failure is None
+    with pytest.raises(AlreadyClosed):
+        await client.create_table_view(topic)

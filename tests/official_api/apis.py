@@ -1,0 +1,128 @@
+"""The two imports under one name each, and the few steps that all tests take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pulsar
+import pulsar.asyncio
+import pulsar.schema
+import pytest
+
+import client
+import client.schema
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+PATIENCE_SECONDS = 20.0
+QUIET_SECONDS = 0.5
+"""How long nothing has to come before it counts as nothing."""
+OFFICIAL = SimpleNamespace(
+    **{**vars(pulsar), "Client": pulsar.asyncio.Client, "schema": pulsar.schema},
+    AnyError=(pulsar.asyncio.PulsarException, pulsar.PulsarException),
+)
+OURS = SimpleNamespace(
+    **{name: getattr(client, name) for name in client.__all__},
+    schema=client.schema,
+    AnyError=client.PulsarException,
+)
+APIS = {"pulsar.asyncio": OFFICIAL, "client": OURS}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a test talks to, and with which of the two.
+
+    Attributes:
+        api: The names of one import.
+        service_url: The cluster's.
+        web_url: Its REST API.
+    """
+
+    api: Any
+    service_url: str
+    web_url: str
+
+    @asynccontextmanager
+    async def client(self, **options: object) -> AsyncIterator[Any]:
+        """Have a client for a block."""
+        opened = self.api.Client(self.service_url, **options)
+        try:
+            yield opened
+        finally:
+            await within(opened.close())
+
+    async def put(self, path: str, body: object = None) -> None:
+        """Ask the REST API to make something."""
+        request = urllib.request.Request(
+            f"{self.web_url}/admin/v2/{path}",
+            method="PUT",
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).close())
+
+    async def post(self, path: str) -> None:
+        """Ask the REST API to do something."""
+        request = urllib.request.Request(f"{self.web_url}/admin/v2/{path}", method="POST")
+        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).close())
+
+    async def partitioned(self, partitions: int) -> str:
+        """Return a new topic with some partitions."""
+        topic = new_topic()
+        await self.put(f"persistent/{topic.partition('://')[2]}/partitions", partitions)
+        return topic
+
+
+def new_topic() -> str:
+    """Return a topic that nobody else uses."""
+    return f"persistent://public/default/api-{uuid4().hex}"
+
+
+async def within(waited: Any, seconds: float = PATIENCE_SECONDS) -> Any:
+    """Await something that must not take long.
+
+    It is not cancelled when it does: the official client cannot bear that.
+    """
+    task = asyncio.ensure_future(waited)
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    assert done, f"it took longer than {seconds:g} s"
+    return await task
+
+
+async def received(consumer: Any, count: int) -> list[Any]:
+    """Receive some messages."""
+    return [await within(consumer.receive()) for _ in range(count)]
+
+
+@asynccontextmanager
+async def nothing_comes(consumer: Any) -> AsyncIterator[None]:
+    """Check that a consumer gets nothing; it is to be closed in the block.
+
+    Its receive is left to wait, and ends by the closing.
+    """
+    waiting = asyncio.ensure_future(consumer.receive())
+    done, _ = await asyncio.wait([waiting], timeout=QUIET_SECONDS)
+    try:
+        assert not done, "a message came"
+        yield
+    finally:
+        await asyncio.wait([waiting], timeout=PATIENCE_SECONDS)
+        assert waiting.done(), "closing does not end a receive"
+        waiting.exception()
+
+
+async def refusal(awaited: Any) -> str:
+    """Return the name of the error by which something fails, whichever import it is of."""
+    with pytest.raises((pulsar.asyncio.PulsarException, pulsar.PulsarException, client.PulsarException)) as caught:
+        await within(awaited)
+    error: Any = caught.value
+    return str(error.error().name) if hasattr(error, "error") else type(error).__name__

@@ -1,0 +1,38 @@
+"""The cluster that the suite runs against, and the import that it uses."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.servers.processes import ServerLaunch, running_server
+from tests.official_api.apis import APIS, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOCAL = {
+    "webServicePort": "0",
+    "bindAddress": "127.0.0.1",
+    "advertisedAddress": "127.0.0.1",
+    "brokerServicePort": "0",
+}
+
+
+@pytest.fixture(scope="session")
+def cluster_urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The service URL and the REST API's."""
+    if "PULSAR_SERVICE_URL" in os.environ:
+        yield os.environ["PULSAR_SERVICE_URL"], os.environ["PULSAR_WEB_URL"]
+        return
+    log = tmp_path_factory.mktemp("official-api") / "broker.log"
+    with running_server(ServerLaunch("broker", _LOCAL, log)) as server:
+        yield server.service_url, server.web_url
+
+
+@pytest.fixture(params=APIS)
+def place(request: pytest.FixtureRequest, cluster_urls: tuple[str, str]) -> Place:
+    """The cluster, with either import."""
+    return Place(APIS[request.param], *cluster_urls)

@@ -1,0 +1,264 @@
+"""Producing: batches, compression, chunks, keys, times, access modes, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+
+from tests.official_api.apis import Place, new_topic, nothing_comes, received, refusal, within
+
+pytestmark = [pytest.mark.official, pytest.mark.processes]
+
+LARGE = bytes(range(256)) * 40_000
+
+
+@pytest.mark.parametrize("batched", [True, False])
+async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:  # noqa: FBT001
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic, batching_enabled=batched)
+        # When
+        sends = [within(producer.send(b"%d" % number)) for number in range(50)]
+        ids = await asyncio.gather(*sends)
+        messages = await received(consumer, 50)
+        # Then
+        assert [one.data() for one in messages] == [b"%d" % number for number in range(50)]
+        assert [one.message_id().serialize() for one in messages] == [i.serialize() for i in ids]
+        assert (ids[0].batch_index() >= 0) is batched
+        await producer.close()
+
+
+@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLib", "ZSTD", "SNAPPY"])
+@pytest.mark.parametrize("batched", [True, False])
+async def test_compressed_messages_are_read_again(
+    place: Place,
+    compression: str,
+    batched: bool,  # noqa: FBT001
+) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        kind = getattr(place.api.CompressionType, compression)
+        producer = await client.create_producer(
+            topic, compression_type=kind, batching_enabled=batched
+        )
+        # When
+        await asyncio.gather(*(within(producer.send(b"x" * 5_000)) for _ in range(3)))
+        messages = await received(consumer, 3)
+        # Then
+        assert {one.data() for one in messages} == {b"x" * 5_000}
+
+
+async def test_a_chunked_message_arrives_whole(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(
+            topic, chunking_enabled=True, batching_enabled=False
+        )
+        # When
+        sent = await within(producer.send(LARGE))
+        (message,) = await received(consumer, 1)
+        # Then
+        assert message.data() == LARGE
+        assert message.message_id().serialize() == sent.serialize()
+        await within(consumer.acknowledge(message))
+
+
+async def test_a_message_beyond_the_largest_size_is_refused(place: Place) -> None:
+    async with place.client() as client:
+        producer = await client.create_producer(new_topic(), batching_enabled=False)
+        assert await refusal(producer.send(LARGE)) == "MessageTooBig"
+
+
+async def test_all_that_a_message_carries_arrives(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic, producer_name="who")
+        before = int(time.time() * 1000)
+        # When
+        sent = await within(
+            producer.send(
+                b"data",
+                properties={"a": "1", "b": "2"},
+                partition_key="key",
+                ordering_key="order",
+                event_timestamp=123,
+                sequence_id=7,
+            )
+        )
+        (message,) = await received(consumer, 1)
+        # Then
+        assert message.data() == message.value() == b"data"
+        assert message.properties() == {"a": "1", "b": "2"}
+        assert (message.partition_key(), message.ordering_key()) == ("key", "order")
+        assert message.event_timestamp() == 123
+        assert before - 1 <= message.publish_timestamp() <= int(time.time() * 1000) + 1
+        assert message.topic_name() == topic
+        assert message.redelivery_count() == 0
+        assert message.producer_name() == "who"
+        found = message.message_id()
+        assert (found.ledger_id(), found.entry_id()) == (sent.ledger_id(), sent.entry_id())
+        assert place.api.MessageId.deserialize(found.serialize()) == found
+        assert producer.last_sequence_id() == 7
+        assert (producer.topic(), producer.producer_name()) == (topic, "who")
+        assert producer.is_connected()
+
+
+async def test_a_message_without_anything_has_empty_fields(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic)
+        await within(producer.send(b""))
+        (message,) = await received(consumer, 1)
+        assert message.data() == b""
+        assert message.properties() == {}
+        assert (message.partition_key(), message.ordering_key()) == ("", "")
+        assert message.event_timestamp() == 0
+        assert (producer.last_sequence_id(), message.schema_version()) == (0, "")
+
+
+@pytest.mark.parametrize("by", ["deliver_after", "deliver_at"])
+async def test_a_delayed_message_comes_later(place: Place, by: str) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(
+            topic, "s", consumer_type=place.api.ConsumerType.Shared
+        )
+        producer = await client.create_producer(topic)
+        start = time.time()
+        when = timedelta(seconds=1.5) if by == "deliver_after" else int(start * 1000) + 1_500
+        # When
+        await within(producer.send(b"late", **{by: when}))
+        await within(producer.send(b"soon"))
+        messages = await received(consumer, 2)
+        # Then
+        assert [one.data() for one in messages] == [b"soon", b"late"]
+        assert time.time() - start >= 1.4
+
+
+async def test_key_based_batches_keep_keys_together(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(
+            topic, batching_type=place.api.BatchingType.KeyBased, batching_max_publish_delay_ms=200
+        )
+        # When
+        sends = [
+            within(producer.send(b"%d" % number, partition_key="ab"[number % 2]))
+            for number in range(6)
+        ]
+        await asyncio.gather(*sends)
+        messages = await received(consumer, 6)
+        # Then
+        assert sorted(one.data() for one in messages) == [b"%d" % number for number in range(6)]
+        entries = {(one.message_id().entry_id(), one.partition_key()) for one in messages}
+        assert len(entries) == len({entry for entry, _ in entries}) == 2
+
+
+async def test_an_exclusive_producer_keeps_others_out(place: Place) -> None:
+    topic = new_topic()
+    modes = place.api.ProducerAccessMode
+    async with place.client() as client:
+        first = await client.create_producer(topic, access_mode=modes.Exclusive)
+        for mode in (modes.Exclusive, modes.Shared):
+            refused = await refusal(client.create_producer(topic, access_mode=mode))
+            assert refused in ("ProducerFenced", "ProducerBusy")
+        waiting = asyncio.ensure_future(
+            client.create_producer(topic, access_mode=modes.WaitForExclusive)
+        )
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        # When
+        await within(first.close())
+        # Then
+        second = await within(waiting)
+        await within(second.send(b"mine"))
+        # When
+        third = await client.create_producer(topic, access_mode=modes.ExclusiveWithFencing)
+        # Then
+        await within(third.send(b"now mine"))
+        assert await refusal(second.send(b"no longer")) in ("ProducerFenced", "AlreadyClosed")
+
+
+async def test_two_producers_of_one_name_are_refused(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        await client.create_producer(topic, producer_name="one")
+        assert await refusal(client.create_producer(topic, producer_name="one")) == "ProducerBusy"
+
+
+@pytest.mark.parametrize("topic", ["", "persistent://public", "no://such/kind/of-topic"])
+async def test_a_broken_topic_name_is_refused(place: Place, topic: str) -> None:
+    async with place.client() as client:
+        assert await refusal(client.create_producer(topic)) == "InvalidTopicName"
+        assert await refusal(client.subscribe(topic, "s")) == "InvalidTopicName"
+
+
+async def test_an_unknown_namespace_is_refused(place: Place) -> None:
+    async with place.client(operation_timeout_seconds=3) as client:
+        refused = await refusal(client.create_producer("public/not-there/topic"))
+        assert refused in ("TopicNotFound", "AuthorizationError", "BrokerMetadataError")
+
+
+async def test_nobody_listening_is_an_error_in_time(place: Place) -> None:
+    nowhere = Place(place.api, "pulsar://127.0.0.1:1", "")
+    async with nowhere.client(operation_timeout_seconds=1) as client:
+        refused = await refusal(client.create_producer(new_topic()))
+        assert refused in ("ConnectError", "Timeout", "Retryable")
+
+
+async def test_sends_beyond_the_queue_fail(place: Place) -> None:
+    async with place.client() as client:
+        producer = await client.create_producer(
+            new_topic(),
+            max_pending_messages=5,
+            batching_max_publish_delay_ms=300,
+            block_if_queue_full=False,
+        )
+        # When
+        sends = [within(producer.send(b"x")) for _ in range(8)]
+        outcomes = await asyncio.gather(*sends, return_exceptions=True)
+        # Then
+        names = [one.error().name for one in outcomes if isinstance(one, Exception)]
+        assert names == ["ProducerQueueIsFull"] * 3
+
+
+async def test_flush_sends_what_waits(place: Place) -> None:
+    async with place.client() as client:
+        producer = await client.create_producer(
+            new_topic(), batching_max_publish_delay_ms=10_000
+        )
+        send = asyncio.ensure_future(producer.send(b"x"))
+        await asyncio.sleep(0)
+        await within(producer.flush(), 5)
+        await within(send, 1)
+
+
+async def test_a_closed_producer_refuses(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic, batching_max_publish_delay_ms=10_000)
+        await within(producer.close())
+        assert not producer.is_connected()
+        assert await refusal(producer.send(b"x")) == "AlreadyClosed"
+        async with nothing_comes(consumer):
+            await within(consumer.close())
+
+
+async def test_a_terminated_topic_refuses(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        producer = await client.create_producer(topic)
+        await within(producer.send(b"x"))
+        await place.post(f"persistent/{topic.partition('://')[2]}/terminate")
+        assert await refusal(producer.send(b"y")) in ("TopicTerminated", "AlreadyClosed")
+        assert await refusal(client.create_producer(topic)) == "TopicTerminated"

@@ -1,0 +1,140 @@
+"""Messages wait for the version of the schema that their producer had, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.options import ConsumerOptions
+from client.consumers.receiving.arrivals import Arrivals
+from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
+from client.schema import Schema
+from proto.frames import Frame
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.messages.entries import NOW, TOPIC, entry_bytes
+
+if TYPE_CHECKING:
+    from client.messages.entry import Entry
+    from client.messages.message import EntryHead
+
+
+class Asked:
+    """Knows versions once a test says so."""
+
+    def __init__(self) -> None:
+        self.versions: set[bytes] = set()
+        self.questions: list[bytes] = []
+        self.told = asyncio.Event()
+
+    def known(self, entry: EntryHead) -> bool:
+        version = entry.metadata.schema_version
+        return not version or version in self.versions
+
+    async def learn(self, entry: EntryHead) -> None:
+        if not self.known(entry):
+            self.questions.append(entry.metadata.schema_version)
+            await self.told.wait()
+
+
+class Asking(Schema):
+    """A schema whose versions are asked for."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(None, None, None, "asking")
+        self._asked = asked
+
+    def writer_schemas(self, *_: object) -> Asked:
+        return self._asked
+
+
+class Taken:
+    """The consumer's part: what arrived, and what is held."""
+
+    def __init__(self) -> None:
+        self.entries: list[int] = []
+        self.held = 0
+
+    def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
+        self.entries.append(entry.head.entry_id)
+        self.held -= messages
+
+    def count_arrived(self, messages: int, size_bytes: int) -> None:
+        self.held += messages
+
+    def count_freed(self, messages: int, size_bytes: int) -> None:
+        self.held -= messages
+
+    def acknowledge_broken(self, *_: object) -> None: ...
+    def chunks_dropped(self, *_: object, **__: object) -> None: ...
+
+
+class Line:
+    """Arrivals that a test feeds."""
+
+    def __init__(self) -> None:
+        self.asked, self.taken = Asked(), Taken()
+        cluster: Any = SimpleNamespace(clock=ManualClock())
+        options = ConsumerOptions(schema=Asking(self.asked))
+        self.arrivals = Arrivals(self.taken, cluster, TOPIC, options)
+
+    def come(self, entry_id: int, version: bytes) -> None:
+        """Let an entry come that was written by a version."""
+        producer = SendingProducer(1, "p", schema_version=version)
+        data = entry_bytes(message_entry(OutgoingMessage(b"x", 0), producer, NOW))
+        position = pb.MessageIdData(ledgerId=1, entryId=entry_id)
+        command = pb.CommandMessage(consumer_id=1, message_id=position)
+        whole = pb.BaseCommand(type=pb.BaseCommand.MESSAGE, message=command).SerializeToString()
+        body = struct.pack(">I", len(whole)) + whole + data
+        self.arrivals.read(command, Frame(len(body), (memoryview(body),)), dropped=False)
+
+
+@pytest.fixture
+async def line() -> Line:
+    return Line()
+
+
+async def test_a_known_version_and_none_do_not_wait(line: Line) -> None:
+    # Given
+    line.asked.versions.add(b"0")
+    # When
+    line.come(1, b"")
+    line.come(2, b"0")
+    # Then
+    assert line.taken.entries == [1, 2]
+
+
+async def test_what_comes_behind_an_unknown_version_waits_behind_it(line: Line) -> None:
+    # When
+    line.come(1, b"0")
+    line.come(2, b"")
+    line.come(3, b"0")
+    await settle()
+    # Then
+    assert (line.taken.entries, line.arrivals.waiting) == ([], 3)
+    # When
+    line.asked.versions.add(b"0")
+    line.asked.told.set()
+    await settle()
+    # Then
+    assert (line.taken.entries, line.arrivals.waiting, line.taken.held) == ([1, 2, 3], 0, 0)
+    assert line.asked.questions == [b"0"]
+
+
+async def test_what_waits_is_dropped_with_the_connection(line: Line) -> None:
+    # Given
+    line.come(1, b"0")
+    line.come(2, b"")
+    await settle()
+    # When
+    line.arrivals.clear()
+    line.come(3, b"")
+    line.asked.told.set()
+    await settle()
+    # Then
+    assert (line.taken.entries, line.taken.held) == ([3], 0)

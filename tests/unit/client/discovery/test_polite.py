@@ -1,0 +1,198 @@
+"""The polite schedule: spread in time, patient where it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.discovery.actions import ListTopics, OpenWatch, Unanswered
+from tests.support.discovery.world import OPTIONS, World
+
+HURRIED = replace(OPTIONS, operation_timeout_seconds=30.0)
+PLAIN = replace(OPTIONS, properties={"team": "red"})  # which a watch would not tell
+
+
+def opened(options=PLAIN, seed=1):
+    """Return a consumer whose first listing was answered."""
+    world = World("polite", options, seed)
+    world.start()
+    world.answer()
+    return world
+
+
+def test_the_first_listing_is_asked_for_at_once_with_the_pattern():
+    # Given
+    world = World("polite")
+    # When
+    world.start()
+    # Then
+    assert world.asked == [(0.0, ListTopics(OPTIONS.pattern, None, {}))]
+
+
+def test_a_refused_first_listing_is_tried_again():
+    # Given
+    world = World("polite", HURRIED)
+    world.start()
+    # When
+    world.refuse(pb.TooManyRequests)
+    world.clock.advance(0.5)
+    # Then
+    assert len(world.listings) == 2
+    assert world.gave_up is None
+
+
+def test_a_forbidden_first_listing_fails_the_subscription():
+    # Given
+    world = World("polite")
+    world.start()
+    # When
+    world.refuse(pb.AuthorizationError)
+    # Then
+    assert world.gave_up == pb.AuthorizationError
+
+
+def test_the_subscription_fails_when_time_is_up():
+    # Given
+    world = World("polite", HURRIED)
+    world.start()
+    # When
+    while world.gave_up is None:
+        while world.pending:
+            world.refuse(Unanswered.UNREACHABLE)
+        world.clock.advance(0.1)
+    # Then
+    assert 20 <= world.clock.now() <= 30
+
+
+def test_polls_send_the_hash_of_the_list():
+    # Given
+    world = opened()
+    # When
+    world.clock.advance(1.5 * OPTIONS.period_seconds)
+    # Then
+    assert world.pending == [
+        ListTopics(OPTIONS.pattern, world.schedule.topics_hash, {"team": "red"})
+    ]
+
+
+def test_polls_of_consumers_that_started_together_are_spread():
+    # Given
+    worlds = [opened(seed=seed) for seed in range(100)]
+    # When
+    for world in worlds:
+        world.clock.advance(1.5 * OPTIONS.period_seconds)
+    # Then at any time of the period there are some
+    times = sorted(world.listings[1] for world in worlds)
+    assert times[0] < 0.6 * OPTIONS.period_seconds
+    assert times[-1] > 1.4 * OPTIONS.period_seconds
+
+
+def test_a_lost_connection_is_not_followed_by_a_listing_at_once():
+    # Given
+    worlds = [opened(seed=seed) for seed in range(100)]
+    # When
+    for world in worlds:
+        world.lose()
+        world.connect()
+        world.clock.advance(0.02 * OPTIONS.period_seconds)
+    # Then
+    assert sum(len(world.listings) > 1 for world in worlds) < 10
+
+
+def test_losses_in_a_row_do_not_put_off_the_poll():
+    # Given
+    world = opened()
+    # When
+    for _ in range(30):
+        world.clock.advance(0.05 * OPTIONS.period_seconds)
+        if world.connected and not world.pending:
+            world.lose()
+            world.connect()
+    # Then
+    assert len(world.listings) > 1
+
+
+def test_a_watch_is_asked_for_soon_and_polls_become_rare():
+    # Given
+    world = opened(OPTIONS)
+    # When
+    world.calm(10)
+    listings = len(world.listings)
+    world.calm(20 * OPTIONS.period_seconds)
+    # Then
+    assert [type(action) for _, action in world.asked][:2] == [ListTopics, OpenWatch]
+    assert 3 <= len(world.listings) - listings <= 5
+
+
+def test_a_refused_watch_is_asked_for_later():
+    # Given
+    world = opened(OPTIONS)
+    world.clock.advance(10)
+    # When
+    world.refuse(pb.TooManyRequests)
+    asked = len(world.asked)
+    world.calm(OPTIONS.period_seconds)
+    # Then
+    assert any(isinstance(action, OpenWatch) for _, action in world.asked[asked:])
+
+
+def test_a_forbidden_watch_is_not_asked_for_again_on_the_connection():
+    # Given
+    world = opened(OPTIONS)
+    world.clock.advance(10)
+    # When
+    world.refuse(pb.NotAllowedError)
+    asked = len(world.asked)
+    world.calm(10 * OPTIONS.period_seconds)
+    # Then
+    assert all(isinstance(action, ListTopics) for _, action in world.asked[asked:])
+
+
+@pytest.mark.parametrize("options", [PLAIN, replace(OPTIONS, persistent=False)])
+def test_what_a_watch_cannot_tell_is_not_watched(options):
+    # Given
+    world = opened(options)
+    # When
+    world.calm(10 * OPTIONS.period_seconds)
+    # Then
+    assert all(isinstance(action, ListTopics) for _, action in world.asked)
+
+
+def test_an_update_whose_hash_does_not_fit_lists_again():
+    # Given
+    world = opened(OPTIONS)
+    world.calm(11)
+    # When
+    world.change("t-1", told=False)
+    world.change("t-2")
+    world.clock.advance(5.2)
+    # Then
+    assert [type(one) for one in world.pending] == [ListTopics]
+
+
+def test_many_such_updates_do_not_put_it_off():
+    # Given
+    world = opened(OPTIONS)
+    world.calm(11)
+    world.change("t-1", told=False)
+    # When
+    for turn in range(60):
+        world.change(f"t-{2 + turn % 2}")
+        world.clock.advance(0.1)
+    # Then
+    assert len(world.listings) == 2
+
+
+def test_closing_ends_the_watch_and_asks_no_more():
+    # Given
+    world = opened(OPTIONS)
+    world.calm(11)
+    asked = len(world.asked)
+    # When
+    world.schedule.close()
+    world.clock.advance(20 * OPTIONS.period_seconds)
+    # Then
+    assert not world.watching
+    assert len(world.asked) == asked

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import NotConnected, TopicNotFound
+from client.messages.message import EntryHead, Message
+from client.schema.schema import StringSchema
+from client.schema.versioned import MAX_VERSIONS, TopicVersions, VersionedSchema, get_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOPIC = "persistent://public/default/t"
+V0, V1 = bytes(8), b"\0\0\0\0\0\0\0\1"
+
+
+class Tagged(VersionedSchema):
+    """Reads a value as the definition that it was written by, and itself."""
+
+    def __init__(self) -> None:
+        super().__init__(bytes, None, None, "tagged")
+
+    def decode(self, data: bytes) -> tuple[bytes, bytes]:
+        return b"itself", data
+
+    def decoding_of(self, info: pb.Schema) -> Tag:
+        if info.schema_data == b"broken":
+            raise ValueError("broken")
+        return Tag(info.schema_data)
+
+
+class Tag:
+    def __init__(self, tag: bytes) -> None:
+        self._tag = tag
+
+    def decode_message(self, message: Message) -> tuple[bytes, bytes]:
+        return self._tag, message.data()
+
+
+class Broker:
+    """Answers questions for versions: with their own number, or an error."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, bytes]] = []
+        self.answer = pb.CommandGetSchemaResponse(request_id=0)
+        self.error: Exception | None = None
+
+    async def connection_of(self, topic: str) -> Broker:
+        if self.error is not None:
+            raise self.error
+        return self
+
+    async def request(self, build: Callable[[int], pb.BaseCommand]) -> pb.BaseCommand:
+        await asyncio.sleep(0)
+        question = build(1).getSchema
+        self.asked.append((question.topic, question.schema_version))
+        answer = pb.CommandGetSchemaResponse()
+        answer.CopyFrom(self.answer)
+        if not answer.HasField("error_code") and not answer.HasField("schema"):
+            answer.schema.schema_data = question.schema_version
+        return pb.BaseCommand(getSchemaResponse=answer)
+
+
+def entry(schema: VersionedSchema, version: bytes) -> EntryHead:
+    """The head of an entry that was written by a version."""
+    metadata = pb.MessageMetadata(schema_version=version) if version else pb.MessageMetadata()
+    return EntryHead(metadata, pb.CommandMessage(), TOPIC, schema)
+
+
+def value(head: EntryHead) -> object:
+    """The value that an entry of the byte "x" has."""
+    return Message(head, None, b"x", -1).value()
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def schema() -> Tagged:
+    return Tagged()
+
+
+@pytest.fixture
+def versions(schema: Tagged, broker: Broker) -> TopicVersions:
+    return schema.writer_schemas(broker, TOPIC)  # type: ignore[arg-type]
+
+
+async def test_a_version_is_asked_for_once(
+    versions: TopicVersions, schema: Tagged, broker: Broker
+) -> None:
+    # Given
+    first, second, other = (entry(schema, one) for one in (V0, V0, V1))
+    # When
+    assert not versions.known(first)
+    await versions.learn(first)
+    await versions.learn(other)
+    # Then
+    assert versions.known(second)
+    assert [value(one) for one in (first, second, other)] == [(V0, b"x"), (V0, b"x"), (V1, b"x")]
+    assert broker.asked == [(TOPIC, V0), (TOPIC, V1)]
+
+
+def test_without_a_version_the_schema_itself_reads(versions: TopicVersions, schema: Tagged) -> None:
+    # Given
+    head = entry(schema, b"")
+    # Then
+    assert versions.known(head)
+    assert value(head) == (b"itself", b"x")
+
+
+@pytest.mark.parametrize("failure", ["refused", "disconnected", "unreadable"])
+async def test_a_version_that_is_not_told_leaves_the_value_to_the_schema_and_is_asked_for_again(
+    versions: TopicVersions,
+    schema: Tagged,
+    broker: Broker,
+    caplog: pytest.LogCaptureFixture,
+    failure: str,
+) -> None:
+    # Given
+    head = entry(schema, V0)
+    if failure == "refused":
+        broker.answer.error_code = pb.TopicNotFound
+    elif failure == "disconnected":
+        broker.error = NotConnected("gone")
+    else:
+        broker.answer.schema.schema_data = b"broken"
+    # When
+    await versions.learn(head)
+    # Then
+    assert value(head) == (b"itself", b"x")
+    assert "version 0000000000000000 of the schema is not known" in caplog.text
+    # When
+    broker.error, broker.answer = None, pb.CommandGetSchemaResponse(request_id=0)
+    await versions.learn(head)
+    # Then
+    assert value(head) == (V0, b"x")
+
+
+async def test_the_version_unused_for_longest_is_forgotten(
+    versions: TopicVersions, schema: Tagged, broker: Broker
+) -> None:
+    # Given
+    numbers = [number.to_bytes(8, "big") for number in range(MAX_VERSIONS + 1)]
+    for number in numbers[:-1]:
+        await versions.learn(entry(schema, number))
+    assert versions.known(entry(schema, numbers[0]))
+    # When
+    await versions.learn(entry(schema, numbers[-1]))
+    # Then
+    assert versions.known(entry(schema, numbers[0]))
+    assert not versions.known(entry(schema, numbers[1]))
+    assert len(broker.asked) == MAX_VERSIONS + 1
+
+
+async def test_the_newest_version_is_asked_for_without_a_number(broker: Broker) -> None:
+    # When
+    await get_schema(broker, TOPIC, b"")  # type: ignore[arg-type]
+    # Then
+    assert broker.asked == [(TOPIC, b"")]
+
+
+async def test_the_brokers_refusal_is_raised(broker: Broker) -> None:
+    # Given
+    broker.answer.error_code = pb.TopicNotFound
+    broker.answer.error_message = "no such topic"
+    # When / Then
+    with pytest.raises(TopicNotFound, match="no such topic"):
+        await get_schema(broker, TOPIC, V0)  # type: ignore[arg-type]
+
+
+def test_other_schemas_need_no_versions(broker: Broker) -> None:
+    assert StringSchema().writer_schemas(broker, TOPIC) is None  # type: ignore[arg-type]

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.interceptors import (
+    ConsumerInterceptor,
+    ConsumerInterceptors,
+    ProducerInterceptor,
+    ProducerInterceptors,
+)
+from client.messages.message import EntryHead, Message
+from client.messages.message_id import MessageId
+from client.messages.outgoing import OutgoingMessage
+from client.schema import BytesSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ID = MessageId(-1, 1, 2)
+HEAD = EntryHead(pb.MessageMetadata(), pb.CommandMessage(), "t", BytesSchema())
+MESSAGE = Message(HEAD, None, b"", -1)
+OTHER = Message(HEAD, None, b"other", -1)
+MOMENTS: dict[str, tuple[Any, ...]] = {
+    "on_acknowledge": (None, ID, None),
+    "on_acknowledge_cumulative": (None, ID, None),
+    "on_negative_acks_send": (None, [ID]),
+    "on_ack_timeout_send": (None, [ID]),
+    "on_close": (),
+}
+
+
+def calling(name: str, act: Callable[..., object]) -> Any:
+    """An interceptor that does something at one moment."""
+    kind = type("One", (ProducerInterceptor, ConsumerInterceptor), {name: staticmethod(act)})
+    return kind()
+
+
+def fail(*_: object) -> None:
+    raise RuntimeError("an interceptor's own")
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_each_is_told_in_order_and_one_that_fails_is_passed_over(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    told: list[object] = []
+    acts = (lambda *_: told.append(1), fail, lambda *_: told.append(2))
+    ones = [calling(name, act) for act in acts]
+    # When
+    getattr(ConsumerInterceptors(ones), name)(*MOMENTS[name])
+    # Then
+    assert told == [1, 2]
+    assert "an interceptor failed, and is passed over" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("act", "found"), [(lambda *_: OTHER, OTHER), (lambda *_: None, MESSAGE), (fail, MESSAGE)]
+)
+def test_the_program_gets_the_message_that_an_interceptor_returns(
+    act: Callable[..., object], found: Message
+) -> None:
+    interceptors = ConsumerInterceptors([calling("before_consume", act)])
+    assert interceptors.before_consume(None, MESSAGE) is found
+
+
+def test_a_producers_interceptors_are_told_each_moment() -> None:
+    # Given
+    told: list[object] = []
+    message = OutgoingMessage(b"a", 0)
+
+    class One(ProducerInterceptor):
+        def before_send(self, producer: object, message: OutgoingMessage) -> None:
+            message.payload = b"changed"
+
+        def on_send_acknowledgement(self, *arguments: object) -> None:
+            told.append(arguments)
+
+        def on_close(self) -> None:
+            told.append("closed")
+
+    failing = [calling(name, fail) for name in ("before_send", "on_send_acknowledgement")]
+    interceptors = ProducerInterceptors([*failing, calling("on_close", fail), One()])
+    # When
+    interceptors.before_send("p", message)
+    interceptors.on_send_acknowledgement("p", message, ID, None)
+    interceptors.on_close()
+    # Then
+    assert message.payload == b"changed"
+    assert told == [("p", message, ID, None), "closed"]
+
+
+def test_what_an_interceptor_does_not_define_does_nothing() -> None:
+    # Given
+    nothing = type("Nothing", (ProducerInterceptor, ConsumerInterceptor), {})()
+    consuming, producing = ConsumerInterceptors([nothing]), ProducerInterceptors([nothing])
+    # Then
+    for name, arguments in MOMENTS.items():
+        getattr(consuming, name)(*arguments)
+    assert consuming.before_consume(None, MESSAGE) is MESSAGE
+    producing.before_send(None, OutgoingMessage(b"", 0))
+    producing.on_send_acknowledgement(None, OutgoingMessage(b"", 0), None, None)
+    producing.on_close()
+
+
+def test_without_interceptors_there_is_nothing_to_call() -> None:
+    assert not ConsumerInterceptors(())
+    assert not ProducerInterceptors(())
