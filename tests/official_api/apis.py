@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.request
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,18 @@ class Place:
         try:
             yield opened
         finally:
-            await within(opened.close())
+            with suppress(self.api.AnyError):
+                await within(opened.close())
+
+    def end(self, which: str) -> Any:
+        """Return ``earliest`` or ``latest`` as an id that can be sought.
+
+        The official asyncio client's are of a type that its own seek refuses.
+        """
+        found = getattr(self.api.MessageId, which)
+        return self.api.MessageId(
+            found.partition(), found.ledger_id(), found.entry_id(), found.batch_index()
+        )
 
     async def put(self, path: str, body: object = None) -> None:
         """Ask the REST API to make something."""
@@ -101,6 +112,11 @@ async def within(waited: Any, seconds: float = PATIENCE_SECONDS) -> Any:
 async def received(consumer: Any, count: int) -> list[Any]:
     """Receive some messages."""
     return [await within(consumer.receive()) for _ in range(count)]
+
+
+def position(found: Any) -> tuple[int, int, int]:
+    """Return where a message is, without what only one side of a topic knows of it."""
+    return found.ledger_id(), found.entry_id(), found.batch_index()
 
 
 @asynccontextmanager

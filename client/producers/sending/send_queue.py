@@ -217,7 +217,7 @@ class SendQueue:
         self._line.is_held = False
         if made.cancelled():
             return  # The loop ends.
-        if self._line.first is message:  # Otherwise it failed meanwhile.
+        if self._line.first is message and not message.result.done():
             self._made_of[message] = made.exception() or made.result()
         self._go_on()
 

@@ -267,13 +267,13 @@ TestClientMemoryHistory.settings = settings(max_examples=100, stateful_step_coun
 # -- the machine is not blind: memory with one fault each --------------------------------------
 
 
-class PromisesNothing(Prefetch):
+class HasRoomForAll(Prefetch):
     def _room(self) -> int:
-        return max(0, self._own - self.arrived_bytes)
+        return 1 << 30
 
 
-class CountsNoPromises(MemoryLimitController):
-    faulty: type[Prefetch] = PromisesNothing
+class GrantsAnything(MemoryLimitController):
+    faulty: type[Prefetch] = HasRoomForAll
 
     def __init__(self, limit: int, most: int, clock: ManualClock, producer_share: float) -> None:
         super().__init__(limit, most, clock, producer_share=producer_share)
@@ -289,7 +289,7 @@ class WaitsForRoom(Prefetch):
         self._timer = None
 
 
-class StarvesConsumers(CountsNoPromises):
+class StarvesConsumers(GrantsAnything):
     faulty = WaitsForRoom
 
 
@@ -298,7 +298,7 @@ class StarvesProducers(MemoryLimitController):
         return self._usage + self.prefetch.more_bytes <= self._limit
 
 
-@pytest.mark.parametrize("faulty", [CountsNoPromises, StarvesConsumers, StarvesProducers])
+@pytest.mark.parametrize("faulty", [GrantsAnything, StarvesConsumers, StarvesProducers])
 def test_faulty_memory_is_found_out(faulty: type[MemoryLimitController]) -> None:
     history = type("FaultyHistory", (ClientMemoryHistory,), {"kind": faulty})
     quick = settings(

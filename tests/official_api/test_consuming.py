@@ -1,0 +1,303 @@
+"""Consuming: subscriptions of all types, acknowledging, redelivery, dead letters, closing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from tests.official_api.apis import Place, new_topic, nothing_comes, received, refusal, within
+
+pytestmark = [pytest.mark.official, pytest.mark.processes]
+
+
+async def _sent(client: Any, topic: str, count: int, **options: object) -> list[Any]:
+    """Send some messages, one after the other; return their ids."""
+    producer = await client.create_producer(topic, **options)
+    ids = [await within(producer.send(b"%d" % number)) for number in range(count)]
+    await producer.close()
+    return ids
+
+
+def _data(messages: list[Any]) -> list[bytes]:
+    return [one.data() for one in messages]
+
+
+@pytest.mark.parametrize("position", ["Latest", "Earliest"])
+async def test_a_subscription_starts_where_it_was_told(place: Place, position: str) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        await _sent(client, topic, 2)
+        consumer = await client.subscribe(
+            topic, "s", initial_position=getattr(place.api.InitialPosition, position)
+        )
+        await _sent(client, topic, 1)
+        wanted = [b"0"] if position == "Latest" else [b"0", b"1", b"0"]
+        assert _data(await received(consumer, len(wanted))) == wanted
+        assert (consumer.topic(), consumer.subscription_name()) == (topic, "s")
+
+
+async def test_acknowledged_messages_do_not_come_again(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        await _sent(client, topic, 3)
+        messages = await received(consumer, 3)
+        await within(consumer.acknowledge(messages[0]))
+        await within(consumer.acknowledge(messages[1].message_id()))
+        await within(consumer.close())
+        # When
+        consumer = await client.subscribe(topic, "s")
+        # Then
+        assert _data(await received(consumer, 1)) == [b"2"]
+
+
+async def test_acknowledging_cumulatively_takes_all_before(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        await _sent(client, topic, 4)
+        messages = await received(consumer, 3)
+        await within(consumer.acknowledge_cumulative(messages[2]))
+        await within(consumer.close())
+        # When
+        consumer = await client.subscribe(topic, "s")
+        # Then
+        assert _data(await received(consumer, 1)) == [b"3"]
+
+
+async def test_shared_subscriptions_refuse_cumulative_acknowledgements(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        kind = place.api.ConsumerType.Shared
+        consumer = await client.subscribe(topic, "s", consumer_type=kind)
+        await _sent(client, topic, 1)
+        (message,) = await received(consumer, 1)
+        refused = await refusal(consumer.acknowledge_cumulative(message))
+        assert refused == "CumulativeAcknowledgementNotAllowedError"
+
+
+@pytest.mark.parametrize("batched", [True, False])
+async def test_a_negative_acknowledgement_brings_a_message_again(
+    place: Place,
+    batched: bool,  # noqa: FBT001
+) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(
+            topic,
+            "s",
+            consumer_type=place.api.ConsumerType.Shared,
+            negative_ack_redelivery_delay_ms=200,
+        )
+        await _sent(client, topic, 2, batching_enabled=batched)
+        first, second = await received(consumer, 2)
+        await within(consumer.acknowledge(second))
+        # When
+        await within(consumer.negative_acknowledge(first))
+        (again,) = await received(consumer, 1)
+        # Then
+        assert again.data() == first.data()
+        assert again.redelivery_count() == 1
+        assert again.message_id() == first.message_id()
+
+
+async def test_messages_that_were_not_acknowledged_come_again(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(
+            topic,
+            "s",
+            consumer_type=place.api.ConsumerType.Shared,
+            unacked_messages_timeout_ms=10_000,
+        )
+        await _sent(client, topic, 1)
+        await received(consumer, 1)
+        # When
+        redelivering = consumer.redeliver_unacknowledged_messages()
+        if redelivering is not None:
+            await redelivering
+        # Then
+        assert _data(await received(consumer, 1)) == [b"0"]
+
+
+async def test_messages_refused_often_become_dead_letters(place: Place) -> None:
+    topic = new_topic()
+    dead = f"{topic}-dead"
+    async with place.client() as client:
+        letters = await client.subscribe(dead, "letters")
+        consumer = await client.subscribe(
+            topic,
+            "s",
+            consumer_type=place.api.ConsumerType.Shared,
+            negative_ack_redelivery_delay_ms=100,
+            dead_letter_policy=place.api.ConsumerDeadLetterPolicy(
+                max_redeliver_count=2, dead_letter_topic=dead
+            ),
+        )
+        await _sent(client, topic, 1)
+        # When
+        for count in range(3):
+            (message,) = await received(consumer, 1)
+            assert message.redelivery_count() == count
+            await within(consumer.negative_acknowledge(message))
+        # Then
+        (letter,) = await received(letters, 1)
+        assert letter.data() == b"0"
+        assert letter.properties()["REAL_TOPIC"] == topic
+        assert "ORIGIN_MESSAGE_ID" in letter.properties()
+
+
+async def test_an_exclusive_subscription_has_one_consumer(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        # The official client closes what nobody keeps.
+        first = await client.subscribe(topic, "s", consumer_name="first")
+        assert await refusal(client.subscribe(topic, "s")) == "ConsumerBusy"
+        kind = place.api.ConsumerType.Shared
+        assert await refusal(client.subscribe(topic, "s", consumer_type=kind)) == "ConsumerBusy"
+        assert first.consumer_name() == "first"
+
+
+async def test_the_next_consumer_takes_over(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        kind = place.api.ConsumerType.Failover
+        first = await client.subscribe(topic, "s", consumer_type=kind, consumer_name="a")
+        second = await client.subscribe(topic, "s", consumer_type=kind, consumer_name="b")
+        assert (first.consumer_name(), second.consumer_name()) == ("a", "b")
+        await _sent(client, topic, 2)
+        messages = await received(first, 2)
+        await within(first.acknowledge(messages[0]))
+        # When
+        await within(first.close())
+        # Then
+        assert _data(await received(second, 1)) == [b"1"]
+
+
+@pytest.mark.parametrize("mode", ["AutoSplit", "Sticky"])
+async def test_a_key_stays_with_its_consumer(place: Place, mode: str) -> None:
+    topic = new_topic()
+    api = place.api
+    async with place.client() as client:
+        consumers = []
+        for start in (0, 32_768):
+            policy = api.ConsumerKeySharedPolicy(
+                key_shared_mode=getattr(api.KeySharedMode, mode),
+                sticky_ranges=[(start, start + 32_767)] if mode == "Sticky" else None,
+            )
+            consumers.append(
+                await client.subscribe(
+                    topic,
+                    "s",
+                    consumer_type=api.ConsumerType.KeyShared,
+                    key_shared_policy=policy,
+                )
+            )
+        producer = await client.create_producer(topic, batching_enabled=False)
+        seen: dict[str, set[int]] = defaultdict(set)
+        count = 0
+        everything = asyncio.Event()
+
+        async def consume(number: int) -> None:
+            nonlocal count
+            while True:
+                message = await consumers[number].receive()
+                await consumers[number].acknowledge(message)
+                seen[message.partition_key()].add(number)
+                count += 1
+                if count == 80:
+                    everything.set()
+
+        consuming = [asyncio.ensure_future(consume(number)) for number in range(2)]
+        # When
+        sends = [within(producer.send(b"x", partition_key=f"k{n % 20}")) for n in range(80)]
+        await asyncio.gather(*sends)
+        await within(everything.wait())
+        # Then
+        assert len(seen) == 20
+        assert all(len(numbers) == 1 for numbers in seen.values())
+        assert {number for numbers in seen.values() for number in numbers} == {0, 1}
+        for consumer in consumers:
+            await within(consumer.close())
+        await asyncio.wait(consuming, timeout=10)
+        assert all(isinstance(one.exception(), api.AnyError) for one in consuming)
+
+
+async def test_several_topics_are_one_consumer(place: Place) -> None:
+    topics = [new_topic(), new_topic()]
+    async with place.client() as client:
+        consumer = await client.subscribe(topics, "s")
+        for topic in topics:
+            await _sent(client, topic, 2)
+        messages = await received(consumer, 4)
+        assert {(one.topic_name(), one.data()) for one in messages} == {
+            (topic, data) for topic in topics for data in (b"0", b"1")
+        }
+        for message in messages:
+            await within(consumer.acknowledge(message))
+
+
+async def test_a_pattern_finds_topics(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        for letter in "ab":
+            await _sent(client, f"{topic}-{letter}", 1)
+        consumer = await client.subscribe(
+            f"{topic}-.*",
+            "s",
+            is_pattern_topic=True,
+            initial_position=place.api.InitialPosition.Earliest,
+        )
+        messages = await received(consumer, 2)
+        assert {one.topic_name() for one in messages} == {f"{topic}-a", f"{topic}-b"}
+
+
+async def test_closing_ends_a_receive(place: Place) -> None:
+    async with place.client() as client:
+        consumer = await client.subscribe(new_topic(), "s")
+        waiting = asyncio.ensure_future(consumer.receive())
+        await asyncio.sleep(0.1)
+        await within(consumer.close())
+        assert await refusal(waiting) == "AlreadyClosed"
+        assert await refusal(consumer.receive()) == "AlreadyClosed"
+        await within(consumer.close())
+
+
+async def test_closing_the_client_closes_all(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic)
+        reader = await client.create_reader(topic, place.api.MessageId.earliest)
+        await within(client.close())
+        assert await refusal(producer.send(b"x")) == "AlreadyClosed"
+        assert await refusal(consumer.receive()) == "AlreadyClosed"
+        assert await refusal(reader.read_next()) == "AlreadyClosed"
+        assert await refusal(client.create_producer(topic)) == "AlreadyClosed"
+        assert await refusal(client.subscribe(topic, "t")) == "AlreadyClosed"
+
+
+async def test_an_unsubscribed_subscription_is_gone(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        await within(consumer.unsubscribe())
+        await _sent(client, topic, 1)
+        # When
+        consumer = await client.subscribe(topic, "s")
+        # Then
+        async with nothing_comes(consumer):
+            await within(consumer.close())
+
+
+async def test_acknowledging_after_closing_is_refused(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        await _sent(client, topic, 1)
+        (message,) = await received(consumer, 1)
+        await within(consumer.close())
+        assert await refusal(consumer.acknowledge(message)) == "AlreadyClosed"

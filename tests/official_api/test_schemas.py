@@ -1,0 +1,70 @@
+"""Schemas: text, JSON and Avro records; what does not fit is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.official_api.apis import OFFICIAL, Place, new_topic, received, refusal, within
+
+pytestmark = [pytest.mark.official, pytest.mark.processes]
+
+
+async def test_text(place: Place) -> None:
+    topic = new_topic()
+    schema = place.api.schema.StringSchema()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s", schema=schema)
+        producer = await client.create_producer(topic, schema=schema)
+        await within(producer.send("größe"))
+        (message,) = await received(consumer, 1)
+        assert message.value() == "größe"
+        assert message.data() == "größe".encode()
+        assert message.schema_version()
+
+
+@pytest.mark.parametrize("kind", ["JsonSchema", "AvroSchema"])
+async def test_records(place: Place, kind: str) -> None:
+    if kind == "AvroSchema" and place.api is OFFICIAL:
+        pytest.importorskip("fastavro", reason="the official client's Avro needs it")
+    topic = new_topic()
+    schema = place.api.schema
+
+    class Address(schema.Record):  # type: ignore[misc, name-defined]
+        street = schema.String()
+
+    class Person(schema.Record):  # type: ignore[misc, name-defined]
+        name = schema.String()
+        age = schema.Integer()
+        tags = schema.Array(schema.String())
+        address = Address()
+
+    async with place.client() as client:
+        made = getattr(schema, kind)(Person)
+        consumer = await client.subscribe(topic, "s", schema=made)
+        producer = await client.create_producer(topic, schema=made)
+        person = Person(name="Ada", age=36, tags=["x", "y"], address=Address(street="High"))
+        # When
+        await within(producer.send(person))
+        (message,) = await received(consumer, 1)
+        # Then
+        found = message.value()
+        assert isinstance(found, Person)
+        assert (found.name, found.age, found.tags) == ("Ada", 36, ["x", "y"])
+        assert found.address.street == "High"
+
+
+async def test_a_schema_that_does_not_fit_is_refused(place: Place) -> None:
+    topic = new_topic()
+    schema = place.api.schema
+
+    class First(schema.Record):  # type: ignore[misc, name-defined]
+        a = schema.String()
+
+    class Second(schema.Record):  # type: ignore[misc, name-defined]
+        a = schema.Integer(required=True)
+
+    async with place.client() as client:
+        first = await client.create_producer(topic, schema=schema.JsonSchema(First))
+        refused = await refusal(client.create_producer(topic, schema=schema.JsonSchema(Second)))
+        assert refused == "IncompatibleSchema"
+        assert first.is_connected()
