@@ -49,6 +49,9 @@ BENCHES = {
     "official-messages": Bench(
         "Messages of 1 KiB, driven by official clients", "benchmarks.messages.official_clients"
     ),
+    "client": Bench(
+        "Programs that send and receive, beside the official clients", "benchmarks.client.rates"
+    ),
     "idle-consumers": Bench(
         "Memory of 10,000 consumers that wait for messages", "benchmarks.messages.idle_consumers"
     ),
