@@ -137,7 +137,7 @@ class ModelBroker:
     async def connection_by_url(self, url: str) -> ModelCnx:
         return await self.connection_of(url)
 
-    async def partitions(self, _: str) -> int:
+    async def partitions(self, _: str, *, auto_create: bool = True) -> int:
         return self.partition_count
 
     # -- the topic ----------------------------------------------------------------------------
