@@ -73,16 +73,18 @@ async def test_topics_that_come_are_found_and_those_that_go_are_left(role, famil
 
 async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
     keys = {"enableBrokerSideSubscriptionPatternEvaluation": "false"}
-    async with cluster({NS: [*full("t-a"), *topic_names(NS, 5_000)]}, broker=keys) as parts:
-        async with Client(parts.broker.service_url) as client:
-            # Given
-            consumer = await subscribed(client)
-            assert consumer.discovery.names == set(full("t-a"))
-            # When
-            await fill(parts.broker, {NS: full("t-b")})
-            # Then
-            await until(lambda: topics(consumer) == {"t-a", "t-b"})
-            assert consumer.discovery.names == set(full("t-a", "t-b"))
+    async with (
+        cluster({NS: [*full("t-a"), *topic_names(NS, 5_000)]}, broker=keys) as parts,
+        Client(parts.broker.service_url) as client,
+    ):
+        # Given
+        consumer = await subscribed(client)
+        assert consumer.discovery.names == set(full("t-a"))
+        # When
+        await fill(parts.broker, {NS: full("t-b")})
+        # Then
+        await until(lambda: topics(consumer) == {"t-a", "t-b"})
+        assert consumer.discovery.names == set(full("t-a", "t-b"))
 
 
 @pytest.mark.parametrize("family", ["polite", "java-watch"])

@@ -37,6 +37,14 @@ def test_the_whole_name_without_partition_must_match(name, matches):
     assert TopicsPattern(BASE + r"t-\d").matches(name) is matches
 
 
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [("ab*", "a"), ("ab?c", "ac"), ("ab{0}", "a"), ("ab|cd", "cd"), ("ab+", "abb"), ("a.b", "axb")],
+)
+def test_plain_beginnings_hide_nothing(expression, name):
+    assert TopicsPattern(BASE + expression).matches(BASE + name)
+
+
 def test_what_re2_has_not_is_matched_by_another_engine():
     # Given
     pattern = TopicsPattern(BASE + "(?!t-).*")
