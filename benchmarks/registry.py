@@ -46,6 +46,9 @@ BENCHES = {
         "Memory of messages that a client sends and receives", "benchmarks.limiter.client_memory"
     ),
     "messages": Bench("Messages of 1 KiB in and out", "benchmarks.messages.rates"),
+    "client": Bench(
+        "Programs that send and receive, beside the official clients", "benchmarks.client.rates"
+    ),
     "idle-consumers": Bench(
         "Memory of 10,000 consumers that wait for messages", "benchmarks.messages.idle_consumers"
     ),

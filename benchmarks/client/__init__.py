@@ -1,0 +1,1 @@
+"""Benchmarks of the client library beside the official one."""
