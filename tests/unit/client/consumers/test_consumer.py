@@ -773,3 +773,31 @@ async def test_broker_stats_are_as_old_as_the_options_allow() -> None:
     # Then
     assert stats.unacked_messages == 3
     assert kinds(broker).count(Type.CONSUMER_STATS) == 2
+
+
+async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(
+        broker,
+        consumer_type=SHARED,
+        memory_until_acknowledged=True,
+        negative_ack_redelivery_delay_ms=100,
+    )
+    await settle()
+    queued = broker.memory.current_usage
+    messages = [await consumer.receive() for _ in range(3)]
+    taken = broker.memory.current_usage
+    # When
+    await consumer.acknowledge(messages[0])
+    acknowledged = broker.memory.current_usage
+    await consumer.negative_acknowledge(messages[1])
+    broker.delivers = False
+    await after(broker, 1)
+    refused = broker.memory.current_usage
+    # Then
+    assert (queued, taken, acknowledged, refused) == (3, 3, 2, 1)
+    await consumer.close()
+    assert broker.memory.current_usage == 0
