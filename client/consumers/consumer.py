@@ -101,8 +101,11 @@ class Consumer:
             InvalidConfiguration: There is a listener.
         """
         self._check_no_listener()
-        if timeout_millis is None or self._inbox.queued:
+        if timeout_millis is None:
             return await self._next()
+        message = self._inbox.take()
+        if message is not None:
+            return self._interceptors.before_consume(self, message)
         try:
             async with deadline(self._context.clock, timeout_millis / 1_000):
                 return await self._next()

@@ -88,8 +88,11 @@ class Reader:
         """
         if self._listening is not None:
             raise InvalidConfiguration("messages go to reader_listener: nothing else gets them")
-        if timeout_millis is None or self._inbox.queued:
+        if timeout_millis is None:
             return await self._next()
+        message = self._inbox.take()
+        if message is not None:
+            return self._read(message)
         try:
             async with deadline(self._context.clock, timeout_millis / 1_000):
                 return await self._next()
@@ -100,6 +103,10 @@ class Reader:
         message = self._inbox.take()
         if message is None:
             message = await self._inbox.receive()
+        return self._read(message)
+
+    def _read(self, message: Message) -> Message:
+        """Tell the broker of a message that is read, and return it."""
         if message.batch_index + 1 >= message.entry.batch_size:  # Or in no batch.
             message_id = message.message_id()
             self._topics.topic_of(message_id).acknowledge_cumulative(message_id)

@@ -134,7 +134,7 @@ class Inbox:
         if self.ended is not None:
             raise self.ended
         self.tell_sources()
-        if self.queued:
+        if self._ready:
             return  # It came at once.
         waiters = self._waiters
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -143,7 +143,7 @@ class Inbox:
             await waiter
         except BaseException:
             del waiters[waiter]
-            if waiter.done() and not waiter.cancelled() and self.queued:
+            if waiter.done() and not waiter.cancelled() and self._ready:
                 _wake(waiters, 1)
             raise
         del waiters[waiter]
