@@ -15,7 +15,6 @@ from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
-from client.discovery.families import DEFAULT_FAMILY
 from client.discovery.pattern_consumer import open_pattern_consumer
 from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
 from client.messages.enums import (
@@ -269,7 +268,6 @@ class Client(PulsarClient):
         *,
         message_listener: Callable[[Consumer, Message], object] | None = None,
         pattern_auto_discovery_period: float = 60,
-        discovery_schedule: str = DEFAULT_FAMILY,
         negative_ack_backoff: NegativeAckBackoff | None = None,
         retry_enabled: bool = False,
         ack_group_time_ms: int = 100,
@@ -282,15 +280,14 @@ class Client(PulsarClient):
         force_topic_creation: bool = True,
         auto_update_partitions_seconds: float = 60,
         expire_incomplete_chunks_seconds: float = 60,
+        discovery_schedule: str = "polite",
         interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer:
         """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
 
         A topic has its full name or a short form; several are a list; a pattern is compiled, or
-        marked by ``is_pattern_topic``; ``discovery_schedule`` says when topics are looked for
-        (docs/topic-discovery.md): polite, java-watch, java-poll, cpp or go. The
-        subscription is created if it is not there. The other arguments are described at
-        client.consumers.options.ConsumerOptions.
+        marked by ``is_pattern_topic``. The subscription is created if it is not there. The other
+        arguments are described at client.consumers.options.ConsumerOptions.
 
         Raises:
             InvalidTopicName: A topic's name breaks the rules.
@@ -337,14 +334,14 @@ class Client(PulsarClient):
             force_topic_creation=force_topic_creation,
             auto_update_partitions_seconds=auto_update_partitions_seconds,
             expire_incomplete_chunks_seconds=expire_incomplete_chunks_seconds,
+            discovery_schedule=discovery_schedule,
             interceptors=tuple(interceptors),
         )
-        if options.is_pattern_topic:
-            return await self._kept(
-                open_pattern_consumer(
-                    self._context, _pattern(topic), subscription_name, options, discovery_schedule
-                )
+        if isinstance(topic, re.Pattern) or is_pattern_topic:
+            opening = open_pattern_consumer(
+                self._context, _pattern(topic), subscription_name, options
             )
+            return await self._kept(opening)
         names = [full_name(one) for one in topic] if isinstance(topic, list) else full_name(topic)
         return await self._kept(open_consumer(self._context, names, subscription_name, options))
 

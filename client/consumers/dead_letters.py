@@ -36,8 +36,8 @@ RECONSUME_TIMES, DELAY_TIME = "RECONSUMETIMES", "DELAY_TIME"
 
 
 def letter_topic(topic: str, subscription: str, suffix: str) -> str:
-    """Return the name of a topic's dead-letter or retry topic; all partitions have one."""
-    return f"{without_partition(topic)}-{subscription}{suffix}"
+    """Return the name of a topic's dead-letter or retry topic."""
+    return f"{topic}-{subscription}{suffix}"
 
 
 class DeadLetters:
@@ -54,6 +54,7 @@ class DeadLetters:
             raise InvalidConfiguration("dead letters need a dead_letter_policy")
         self._context = context
         self._subscription = subscription
+        self._retries = options.retry_enabled
         self._policy: ConsumerDeadLetterPolicy = options.dead_letter_policy
         self._producers: dict[str, asyncio.Task[Producer]] = {}
         self._line: deque[tuple[TopicConsumer, Entry, int, int]] = deque()
@@ -112,10 +113,14 @@ class DeadLetters:
     async def send_dead(self, message: Message) -> None:
         """Send a message to the dead-letter topic.
 
+        As with the official clients a partition has one of its own, unless there is a retry topic.
+
         Raises:
             PulsarException: It was not sent.
         """
-        origin = message.properties().get(REAL_TOPIC, message.topic_name())
+        origin = message.topic_name()
+        if self._retries:
+            origin = without_partition(message.properties().get(REAL_TOPIC, origin))
         name = self._policy.dead_letter_topic or letter_topic(
             origin, self._subscription, DEAD_LETTER_SUFFIX
         )
@@ -141,9 +146,9 @@ class DeadLetters:
         await _send(producer, message, own, delay_ms)
 
     def retry_topic(self, topic: str) -> str:
-        """Return the name of a topic's retry topic."""
+        """Return the name of a topic's retry topic; its partitions share it."""
         return self._policy.retry_letter_topic or letter_topic(
-            topic, self._subscription, RETRY_SUFFIX
+            without_partition(topic), self._subscription, RETRY_SUFFIX
         )
 
     def _properties(self, message: Message) -> dict[str, str]:

@@ -95,6 +95,8 @@ class ConsumerOptions:
         auto_update_partitions_seconds: Between two looks for new partitions; 0 for none.
         expire_incomplete_chunks_seconds: A chunked message that is incomplete for so long is given
             up; 0 for never.
+        discovery_schedule: When a pattern's topics are asked for: "polite", or as an official
+            client does: "java-watch", "java-poll", "cpp", "go".
         interceptors: See client.interceptors.
     """
 
@@ -135,6 +137,7 @@ class ConsumerOptions:
     force_topic_creation: bool = True
     auto_update_partitions_seconds: float = 60
     expire_incomplete_chunks_seconds: float = 60
+    discovery_schedule: str = "polite"
     interceptors: tuple[ConsumerInterceptor, ...] = ()
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from client.discovery.cpp import CppSchedule
 from client.discovery.go import GoSchedule
 from client.discovery.java import JavaPollSchedule, JavaWatchSchedule
 from client.discovery.polite import PoliteSchedule
+from client.exceptions import InvalidConfiguration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,6 @@ FAMILIES: dict[str, type[DiscoverySchedule]] = {
     kind.family: kind
     for kind in (PoliteSchedule, JavaWatchSchedule, JavaPollSchedule, CppSchedule, GoSchedule)
 }
-DEFAULT_FAMILY = PoliteSchedule.family
 
 
 def schedule_of(
@@ -34,11 +34,11 @@ def schedule_of(
     """Return a schedule of a family; see DiscoverySchedule for the arguments.
 
     Raises:
-        ValueError: There is no such family.
+        InvalidConfiguration: There is no such family.
     """
     kind = FAMILIES.get(family)
     if kind is None:
-        raise ValueError(
+        raise InvalidConfiguration(
             f"{family[:40]!r} is no discovery schedule: choose one of {', '.join(FAMILIES)}"
         )
     return kind(options, clock, random, perform)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import Consumer, topics_consumer
-from client.discovery.families import DEFAULT_FAMILY
 from client.discovery.kept_topics import KeptTopics
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topic_discovery import TopicDiscovery
@@ -37,8 +36,7 @@ class PatternConsumer(Consumer):
         context: The client's.
         topics: What it is subscribed to, at first nothing.
         pattern: What is looked for.
-        options: As of any consumer.
-        family: The schedule of discovery.
+        options: As of any consumer; the schedule of discovery is one of them.
     """
 
     def __init__(
@@ -47,7 +45,6 @@ class PatternConsumer(Consumer):
         topics: MultiTopicsConsumer,
         pattern: TopicsPattern,
         options: ConsumerOptions,
-        family: str = DEFAULT_FAMILY,
     ) -> None:
         super().__init__(context, topics, pattern.text)
         mode = options.regex_subscription_mode
@@ -60,7 +57,7 @@ class PatternConsumer(Consumer):
             operation_timeout_seconds=context.operation_timeout_seconds,
         )
         self.discovery = TopicDiscovery(
-            context, pattern, _MODES[mode], rules, family, self._kept.want
+            context, pattern, _MODES[mode], rules, options.discovery_schedule, self._kept.want
         )
 
     async def open(self) -> None:
@@ -82,11 +79,7 @@ class PatternConsumer(Consumer):
 
 
 async def open_pattern_consumer(
-    context: ClientContext,
-    pattern: str,
-    subscription: str,
-    options: ConsumerOptions,
-    family: str = DEFAULT_FAMILY,
+    context: ClientContext, pattern: str, subscription: str, options: ConsumerOptions
 ) -> PatternConsumer:
     """Subscribe to all topics that match a pattern.
 
@@ -95,7 +88,6 @@ async def open_pattern_consumer(
         pattern: See TopicsPattern.
         subscription: Name.
         options: Everything else.
-        family: The schedule of discovery: see client.discovery.families.
 
     Raises:
         InvalidConfiguration: It is no pattern.
@@ -112,7 +104,6 @@ async def open_pattern_consumer(
         topics_consumer(context, subscription, options),
         TopicsPattern(pattern),
         options,
-        family,
     )
     try:
         await consumer.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 import re2
@@ -9,12 +10,19 @@ import regex
 
 from client.exceptions import InvalidConfiguration
 from proto.excerpts import quoted
-from proto.names import PERSISTENT, InvalidNameError, NamespaceName, without_partition
+from proto.names import (
+    PARTITION_SEPARATOR,
+    PERSISTENT,
+    InvalidNameError,
+    NamespaceName,
+    without_partition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SCHEME = "://"
+_PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
 _NAME_SECONDS = 0.01
 """How long what RE2 cannot match may take for one name."""
@@ -62,7 +70,8 @@ class TopicsPattern:
                 " all of them"
             )
         self.text = f"{domain or PERSISTENT}{_SCHEME}{self.namespace}/{local}"
-        self._expression = _compiled(f"{self.namespace}/{local}")
+        self._beginning = f"{self.namespace}/{_beginning(local)}"
+        self._expression = _compiled(f"{re2.escape(self.namespace)}/(?:{local})")
 
     def matches(self, name: str) -> bool:
         """Tell whether a topic's full name matches.
@@ -70,7 +79,11 @@ class TopicsPattern:
         Raises:
             InvalidConfiguration: The expression takes too long.
         """
-        path = without_partition(name.partition(_SCHEME)[2])
+        path = name.partition(_SCHEME)[2]
+        if not path.startswith(self._beginning):  # ten times as quick as to match
+            return False
+        if PARTITION_SEPARATOR in path:  # few are: the look costs less than the parsing
+            path = without_partition(path)
         try:
             return self._expression.fullmatch(path) is not None
         except TimeoutError:
@@ -78,6 +91,14 @@ class TopicsPattern:
                 f"the pattern {quoted(self.text)} takes more than {_NAME_SECONDS} s for one name:"
                 " write it without look-around"
             ) from None
+
+
+def _beginning(expression: str) -> str:
+    """Return what all names that match begin with, as far as that is plain to see."""
+    found = _PLAIN.match(expression)
+    plain = found.group() if found is not None and "|" not in expression else ""
+    repeated = expression[len(plain) : len(plain) + 1] in ("*", "?", "+", "{")
+    return plain[:-1] if repeated else plain
 
 
 class _Backtracking:

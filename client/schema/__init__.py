@@ -2,17 +2,15 @@
 
 from client.schema.auto_consume_schema import AutoConsumeSchema
 from client.schema.avro_schema import AvroSchema
+from client.schema.compound_fields import Array, CustomEnum, Map
 from client.schema.fields import (
-    Array,
     Boolean,
     Bytes,
-    CustomEnum,
     Double,
     Field,
     Float,
     Integer,
     Long,
-    Map,
     Null,
     String,
 )

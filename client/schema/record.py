@@ -7,7 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from client.schema.fields import CustomEnum, Element
+from client.schema.compound_fields import CustomEnum
+from client.schema.fields import Element
 
 if TYPE_CHECKING:
     from client.schema.fields import Definition, Value

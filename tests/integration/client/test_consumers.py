@@ -27,9 +27,11 @@ SHARED = ConsumerType.Shared
 @asynccontextmanager
 async def client_of(role: str, **keys: str) -> AsyncIterator[tuple[Cluster, Client]]:
     """Run broker and proxy, and a client of one of them."""
-    async with cluster(topics={}, broker=keys) as parts:
-        async with Client(parts.part(role).service_url) as client:
-            yield parts, client
+    async with (
+        cluster(topics={}, broker=keys) as parts,
+        Client(parts.part(role).service_url) as client,
+    ):
+        yield parts, client
 
 
 async def publish(client: Client, topic: str, count: int, **options: Any) -> list[MessageId]:

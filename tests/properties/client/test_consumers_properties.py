@@ -16,7 +16,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
@@ -100,7 +100,7 @@ class History:
         """From now on everything may come again."""
         self.generation += 1
 
-    def step(self, name: str, number: int) -> None:  # noqa: C901, PLR0912 - a table of steps
+    def step(self, name: str, number: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a table of steps
         broker, consumer = self.broker, self.consumer
         if name == "publish":
             broker.publish(number % LARGEST_BATCH + 1)
@@ -210,6 +210,27 @@ async def run(
     assert history.consumer.statistics().waiting == 0
 
 
+ONE_OF_TWO_THAT_WAIT_IS_CANCELLED_WHEN_IT_IS_WOKEN = [
+    ("settle", 0),
+    ("receive", 0),
+    ("receive", 0),
+    ("turn", 0),
+    ("publish", 0),
+    ("cancel", 0),
+]
+THE_REST_OF_A_BATCH_COMES_AGAIN = [
+    ("publish", 2),
+    ("settle", 0),
+    ("receive", 0),
+    ("turn", 0),
+    ("refuse", 0),
+    ("turn", 0),
+    ("wait", 1),
+]
+
+
+@example(ONE_OF_TWO_THAT_WAIT_IS_CANCELLED_WHEN_IT_IS_WOKEN, 3, ConsumerType.Shared, False)
+@example(THE_REST_OF_A_BATCH_COMES_AGAIN, 3, ConsumerType.Shared, False)
 @given(
     steps=STEPS,
     queue_size=st.integers(1, 6),

@@ -137,7 +137,7 @@ class ModelBroker:
     async def connection_by_url(self, url: str) -> ModelCnx:
         return await self.connection_of(url)
 
-    async def partitions(self, _: str) -> int:
+    async def partitions(self, _: str, *, auto_create: bool = True) -> int:
         return self.partition_count
 
     # -- the topic ----------------------------------------------------------------------------
@@ -180,7 +180,8 @@ class ModelBroker:
 
     def send_entry(self, number: int) -> None:
         """Send an entry."""
-        assert self.cnx is not None and self.subscribed is not None
+        assert self.cnx is not None
+        assert self.subscribed is not None
         entry = self.entries[number]
         entry.sent = True
         consumer_id = self.subscribed.consumer_id

@@ -176,7 +176,7 @@ class ScriptedBroker:
 
     connection_by_url = connection_of
 
-    async def partitions(self, _: str) -> int:
+    async def partitions(self, _: str, *, auto_create: bool = True) -> int:
         """Return how many partitions there are."""
         if self.lookup_refusals:
             raise self.lookup_refusals.pop(0)

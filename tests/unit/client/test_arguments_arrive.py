@@ -20,12 +20,13 @@ from client.producers.options import ProducerOptions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-OF_PATTERNS = {"is_pattern_topic", "discovery_schedule"}
+OF_PATTERNS = {"is_pattern_topic"}
 REFUSED = {"crypto_key_reader", "encryption_key"}
 KNOWN: dict[str, object] = {
     "unacked_messages_timeout_ms": 12_345,
     "receiver_queue_policy": "pulsar",
     "batching_enabled": False,
+    "discovery_schedule": "go",
     "dead_letter_policy": ConsumerDeadLetterPolicy(3),
     "retry_enabled": True,
 }
@@ -97,7 +98,7 @@ async def test_each_argument_arrives_as_it_was_given(
             await getattr(client, method)(*needed, **given)
             # Then
             assert getattr(seen.pop(), name) == value, name
-    assert set(ours) - {"discovery_schedule"} == fields
+    assert set(ours) == fields
 
 
 @pytest.mark.parametrize(("topic", "marked"), [(re.compile("a/b/c.*"), False), ("a/b/c.*", True)])
@@ -118,8 +119,8 @@ async def test_a_pattern_is_looked_for_by_its_schedule(
         with pytest.raises(ValueError, match="a pattern of topics is a str, not list"):
             await client.subscribe(["a"], "s", is_pattern_topic=True)
     # Then
-    pattern, subscription, options, family = seen
-    assert (pattern, subscription, family) == ("a/b/c.*", "s", "cpp")
+    pattern, subscription, options = seen
+    assert (pattern, subscription, options.discovery_schedule) == ("a/b/c.*", "s", "cpp")
     assert options.is_pattern_topic
 
 

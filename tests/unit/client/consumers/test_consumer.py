@@ -118,7 +118,8 @@ async def test_a_refused_subscription_is_raised_and_leaves_nothing() -> None:
     # Then
     with pytest.raises(ConsumerBusy):
         await opened(broker)
-    assert broker.cnx is not None and not broker.cnx.attached.consumers
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
     assert broker.memory.current_usage == 0
     assert not broker.context.parts
 
@@ -132,7 +133,8 @@ async def test_a_subscription_that_is_cancelled_is_given_up_at_the_broker_too() 
     await settle()
     # Then
     assert kinds(broker) == [Type.SUBSCRIBE, Type.CLOSE_CONSUMER]
-    assert broker.cnx is not None and not broker.cnx.attached.consumers
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
 
 
 async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> None:
@@ -163,7 +165,8 @@ async def test_a_message_that_is_there_is_received_without_a_pause() -> None:
     # Then
     assert returned.value.value.data() == b"0"
     second, third = consumer.receive_nowait(), consumer.receive_nowait()
-    assert second is not None and third is not None
+    assert second is not None
+    assert third is not None
     assert (second.data(), third.data()) == (b"1", b"2")
     assert consumer.receive_nowait() is None
 
@@ -233,7 +236,7 @@ async def test_a_terminated_topic_ends_the_wait() -> None:
     consumer = await opened(broker)
     receiving = await started(consumer.receive())
     # When
-    assert broker.cnx is not None and broker.subscribed is not None
+    assert broker.cnx is not None
     (attached,) = broker.cnx.attached.consumers.values()
     attached.end_of_topic_reached()
     # Then
@@ -689,7 +692,8 @@ async def test_closing_sends_acknowledgements_and_gives_everything_back() -> Non
     assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
     with pytest.raises(AlreadyClosed):
         await consumer.receive()
-    assert broker.cnx is not None and not broker.cnx.attached.consumers
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
 
 
 async def test_a_cancelled_close_leaves_nothing_behind_either() -> None:
@@ -705,7 +709,8 @@ async def test_a_cancelled_close_leaves_nothing_behind_either() -> None:
     await settle()
     # Then
     assert broker.memory.current_usage == 0
-    assert broker.cnx is not None and not broker.cnx.attached.consumers
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
     assert kinds(broker)[-1] == Type.CLOSE_CONSUMER
 
 
@@ -768,3 +773,31 @@ async def test_broker_stats_are_as_old_as_the_options_allow() -> None:
     # Then
     assert stats.unacked_messages == 3
     assert kinds(broker).count(Type.CONSUMER_STATS) == 2
+
+
+async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(
+        broker,
+        consumer_type=SHARED,
+        memory_until_acknowledged=True,
+        negative_ack_redelivery_delay_ms=100,
+    )
+    await settle()
+    queued = broker.memory.current_usage
+    messages = [await consumer.receive() for _ in range(3)]
+    taken = broker.memory.current_usage
+    # When
+    await consumer.acknowledge(messages[0])
+    acknowledged = broker.memory.current_usage
+    await consumer.negative_acknowledge(messages[1])
+    broker.delivers = False
+    await after(broker, 1)
+    refused = broker.memory.current_usage
+    # Then
+    assert (queued, taken, acknowledged, refused) == (3, 3, 2, 1)
+    await consumer.close()
+    assert broker.memory.current_usage == 0

@@ -80,10 +80,20 @@ async def test_a_reader_begins_where_it_is_told(
 async def test_a_topic_without_messages_has_none_available() -> None:
     reader = await opened(ModelBroker())
     assert not await reader.has_message_available()
+
+
+async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
+    # Given
+    got: list[bytes] = []
+    broker = ModelBroker()
+    broker.publish(2)
+    # When
+    reader = await opened(broker, reader_listener=lambda _, message: got.append(message.data()))
+    # Then
+    assert got == [b"0", b"1"]
     with pytest.raises(InvalidConfiguration, match="reader_listener"):
-        listening = await opened(ModelBroker(), reader_listener=lambda *_: None)
-        await listening.read_next()
-    await listening.close()
+        await reader.read_next()
+    await reader.close()
 
 
 async def test_a_reader_that_loses_its_connection_goes_on_behind_what_was_read() -> None:

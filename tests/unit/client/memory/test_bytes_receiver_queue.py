@@ -132,6 +132,21 @@ async def test_while_an_answer_counts_a_queue_that_was_filled_grows_without_anot
     assert consumer.queue.current_size >= 256
 
 
+async def test_a_queue_that_was_not_filled_since_does_not_grow_without_another_answer() -> None:
+    # Given
+    consumer = Client().subscribe()
+    consumer.publish(1, 10)
+    consumer.receive()
+    await settle()
+    assert consumer.queue.current_size == 2
+    # When
+    consumer.deliver_all()
+    assert consumer.receive()
+    consumer.receive()
+    # Then
+    assert consumer.queue.current_size == 2
+
+
 async def test_an_answer_that_fails_is_no_answer() -> None:
     # Given
     client = Client()
@@ -385,7 +400,9 @@ async def test_a_question_ends_with_its_consumer() -> None:
     consumer.receive()
     # When
     consumer.close()
-    await client.queues.close()
+    await settle()
     # Then
+    assert consumer.questions == 0
     assert consumer.queue.current_size == 1
+    await client.queues.close()
     assert consumer.granted == [1]

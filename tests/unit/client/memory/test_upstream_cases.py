@@ -106,6 +106,7 @@ def test_a_queue_doubles_when_it_was_full_and_ran_empty() -> None:
     # Given
     consumer = subscribed(new_memory(), max_size=3)
     queue = upstream_queue(consumer)
+    assert not consumer.receive()
     assert queue.current_size == 1
     consumer.publish(100, 10)
     assert consumer.deliver_all() == 1

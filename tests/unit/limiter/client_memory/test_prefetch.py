@@ -126,6 +126,12 @@ def test_turns_come_at_once_while_there_is_room() -> None:
     assert pool.memory.prefetch.room() == 0
 
 
+def test_half_of_what_is_free_may_be_promised_to_one() -> None:
+    pool = Pool(400, 1, producer_share=0.25)
+    pool.memory.reserve_nowait(200)
+    assert pool.memory.prefetch.room() == 100
+
+
 def test_memory_that_producers_use_is_no_room() -> None:
     pool = Pool(400, 2)
     pool.memory.reserve_nowait(300)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
 from client.consumers.acknowledging import due_times
 from client.consumers.acknowledging.due_times import DueTimes, Place
 from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Times:

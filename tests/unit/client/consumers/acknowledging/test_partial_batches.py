@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
 from client.consumers.acknowledging import partial_batches
 from client.consumers.acknowledging.partial_batches import PartialBatch, PartialBatches
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_bits_are_those_of_java() -> None:

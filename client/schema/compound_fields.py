@@ -1,0 +1,183 @@
+"""The types of fields that are made of others: enums, arrays, maps."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from client.schema.fields import Element, Field, class_names
+
+if TYPE_CHECKING:
+    from client.schema.fields import Definition, Value
+
+
+class CustomEnum(Field):
+    """A member of an enum; its name, or its value, becomes the member.
+
+    Args:
+        enum_type: The enum.
+        default: As a field's; so are the others.
+        required: See there.
+        required_default: See there.
+    """
+
+    def __init__(
+        self,
+        enum_type: type[Enum],
+        default: Value = None,
+        required: bool = False,
+        required_default: bool = False,
+    ) -> None:
+        found: object = enum_type
+        if not (isinstance(found, type) and issubclass(found, Enum)):
+            raise TypeError(f"CustomEnum takes an Enum, not {enum_type!r:.80}")
+        self.enum_type = enum_type
+        super().__init__(default, required, required_default)
+
+    def type(self) -> str:
+        """Return "enum"."""
+        return "enum"
+
+    def python_type(self) -> Value:
+        """Return the enum."""
+        return self.enum_type
+
+    def validate_type(self, name: str, val: Value) -> Value:
+        """Return a member, or None.
+
+        Raises:
+            TypeError: The enum has no such member.
+        """
+        if val is None or isinstance(val, self.enum_type):
+            return val
+        if isinstance(val, str) and val in self.enum_type.__members__:
+            return self.enum_type[val]
+        try:
+            return self.enum_type(val)
+        except ValueError:
+            known = ", ".join(self.enum_type.__members__)
+            raise TypeError(
+                f"{name} is one of {self.enum_type.__name__} ({known:.80}), not {val!r:.80}"
+            ) from None
+
+    def _converted(self, val: Value) -> Value:
+        """Return the member of a name or value."""
+        return self.validate_type(self.enum_type.__name__, val)
+
+    def schema_info(self, defined_names: set[str]) -> Definition:
+        """Return the enum with the names of its members."""
+        name = self.enum_type.__name__
+        if name in defined_names:
+            return name
+        defined_names.add(name)
+        return {"type": "enum", "name": name, "symbols": [one.name for one in self.enum_type]}
+
+
+class Array(Field):
+    """A list.
+
+    Args:
+        array_type: The type of its items.
+        default: As a field's; so are the others.
+        required: See there.
+        required_default: See there.
+    """
+
+    def __init__(
+        self,
+        array_type: Element | type[Element],
+        default: Value = None,
+        required: bool = False,
+        required_default: bool = False,
+    ) -> None:
+        self.array_type = Element.of(array_type, "an Array's type")
+        super().__init__(default, required, required_default)
+
+    def type(self) -> str:
+        """Return "array"."""
+        return "array"
+
+    def python_type(self) -> Value:
+        """Return list."""
+        return list
+
+    def validate_type(self, name: str, val: Value) -> Value:
+        """Return a list, or None.
+
+        Raises:
+            TypeError: It is no list, or has an item of another type.
+        """
+        if val is None:
+            return None
+        super().validate_type(name, val)
+        kind = self.array_type.python_type()
+        for item in val:
+            if not isinstance(item, kind):
+                raise TypeError(f"{name} has items that are {class_names(kind)}, not {item!r:.80}")
+        return val
+
+    def _converted(self, val: Value) -> Value:
+        """Return the list with every item converted."""
+        if not isinstance(val, list):
+            return val
+        return [self.array_type._converted(item) for item in val]
+
+    def schema_info(self, defined_names: set[str]) -> Definition:
+        """Return the array with the definition of its items."""
+        return {"type": "array", "items": self.array_type.schema_info(defined_names)}
+
+
+class Map(Field):
+    """A dict whose keys are text.
+
+    Args:
+        value_type: The type of its values.
+        default: As a field's; so are the others.
+        required: See there.
+        required_default: See there.
+    """
+
+    def __init__(
+        self,
+        value_type: Element | type[Element],
+        default: Value = None,
+        required: bool = False,
+        required_default: bool = False,
+    ) -> None:
+        self.value_type = Element.of(value_type, "a Map's type")
+        super().__init__(default, required, required_default)
+
+    def type(self) -> str:
+        """Return "map"."""
+        return "map"
+
+    def python_type(self) -> Value:
+        """Return dict."""
+        return dict
+
+    def validate_type(self, name: str, val: Value) -> Value:
+        """Return a dict, or None.
+
+        Raises:
+            TypeError: It is no dict, or has a key or value of another type.
+        """
+        if val is None:
+            return None
+        super().validate_type(name, val)
+        kind = self.value_type.python_type()
+        for key, item in val.items():
+            if not isinstance(key, str):
+                raise TypeError(f"{name} has keys that are str, not {key!r:.80}")
+            if not isinstance(item, kind):
+                raise TypeError(f"{name} has values that are {class_names(kind)}, not {item!r:.80}")
+        return val
+
+    def _converted(self, val: Value) -> Value:
+        """Return the dict with every value converted."""
+        if not isinstance(val, dict):
+            return val
+        return {key: self.value_type._converted(item) for key, item in val.items()}
+
+    def schema_info(self, defined_names: set[str]) -> Definition:
+        """Return the map with the definition of its values."""
+        return {"type": "map", "values": self.value_type.schema_info(defined_names)}

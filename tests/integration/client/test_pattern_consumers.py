@@ -1,0 +1,190 @@
+"""Consumers of patterns: topics come and go, directly and through a proxy, and under limits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.stores.changes import TopicChanges
+from client.client import Client
+from client.discovery.families import FAMILIES
+from client.discovery.pattern_consumer import PatternConsumer
+from client.discovery.polite import PoliteSchedule
+from client.exceptions import InvalidConfiguration
+from client.messages.enums import ConsumerType
+from limiter.memory.dual_limiter import LimitType
+from proto.names import NamespaceName
+from tests.support.processes.cluster import cluster, fill, topic_names, until
+
+if TYPE_CHECKING:
+    from tests.support.processes.cluster import Cluster
+
+NS = "public/default"
+BASE = f"persistent://{NS}/"
+PATTERN = f"{BASE}t-.*"
+PERIOD = 1
+SHARED = ConsumerType.Shared
+
+
+def full(*names: str) -> list[str]:
+    return [BASE + name for name in names]
+
+
+def topics(consumer: PatternConsumer) -> set[str]:
+    return {name.removeprefix(BASE) for name in consumer._topics.topics}
+
+
+async def remove(parts: Cluster, *names: str) -> None:
+    gone = TopicChanges([], [name.encode() for name in full(*names)])
+    await parts.broker.store.apply(NamespaceName.parse(NS), gone)
+
+
+async def subscribed(client: Client, pattern: str = PATTERN, **options) -> PatternConsumer:
+    options = {"pattern_auto_discovery_period": PERIOD, **options}
+    consumer = await client.subscribe(re.compile(pattern), "s", **options)
+    assert isinstance(consumer, PatternConsumer)
+    return consumer
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_topics_that_come_are_found_and_those_that_go_are_left(role, family) -> None:
+    async with (
+        cluster({NS: full("t-a", "t-b", "other")}) as parts,
+        Client(parts.part(role).service_url) as client,
+    ):
+        # Given
+        consumer = await subscribed(client, discovery_schedule=family)
+        assert topics(consumer) == {"t-a", "t-b"}
+        # When
+        await fill(parts.broker, {NS: full("t-c", "u")})
+        await remove(parts, "t-a")
+        # Then
+        await until(lambda: topics(consumer) == {"t-b", "t-c"})
+        producer = await client.create_producer(BASE + "t-c")
+        await producer.send(b"found")
+        assert (await consumer.receive(20_000)).data() == b"found"
+
+
+async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
+    keys = {"enableBrokerSideSubscriptionPatternEvaluation": "false"}
+    async with (
+        cluster({NS: [*full("t-a"), *topic_names(NS, 5_000)]}, broker=keys) as parts,
+        Client(parts.broker.service_url) as client,
+    ):
+        # Given
+        consumer = await subscribed(client)
+        assert consumer.discovery.names == set(full("t-a"))
+        # When
+        await fill(parts.broker, {NS: full("t-b")})
+        # Then
+        await until(lambda: topics(consumer) == {"t-a", "t-b"})
+        assert consumer.discovery.names == set(full("t-a", "t-b"))
+
+
+@pytest.mark.parametrize("family", ["polite", "java-watch"])
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_what_changed_while_connections_were_lost_is_found(role, family) -> None:
+    async with (
+        cluster({NS: full("t-a", "t-b")}) as parts,
+        Client(parts.part(role).service_url) as client,
+    ):
+        # Given
+        consumer = await subscribed(client, discovery_schedule=family)
+        # When
+        for cnx in list(parts.part(role).connections):
+            cnx.abort()
+        await fill(parts.broker, {NS: full("t-c")})
+        await remove(parts, "t-a")
+        # Then
+        await until(lambda: topics(consumer) == {"t-b", "t-c"})
+
+
+async def test_partitions_are_one_topic() -> None:
+    async with cluster() as parts:
+        name = f"{BASE}t-p"
+        partitions = [f"{name}-partition-{index}" for index in range(3)]
+        added = [one.encode() for one in partitions]
+        changes = TopicChanges(added, partitioned={name: 3})
+        await parts.broker.store.apply(NamespaceName.parse(NS), changes)
+        async with Client(parts.broker.service_url) as client:
+            # When
+            consumer = await subscribed(client)
+            # Then
+            assert set(consumer._topics.topics) == set(partitions)
+
+
+async def test_no_topic_may_match_yet() -> None:
+    async with cluster() as parts, Client(parts.broker.service_url) as client:
+        # Given
+        consumer = await subscribed(client)
+        # When
+        await fill(parts.broker, {NS: full("t-a")})
+        # Then
+        await until(lambda: topics(consumer) == {"t-a"})
+
+
+async def test_a_topic_that_is_gone_is_not_made_again() -> None:
+    async with cluster({NS: full("t-a")}) as parts, Client(parts.broker.service_url) as client:
+        # Given
+        consumer = await subscribed(client)
+        # When
+        await remove(parts, "t-a")
+        await until(lambda: not topics(consumer))
+        # Then
+        listed = await client.topics_of_namespace(NS)
+        assert listed.topics == ()
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_all_are_subscribed_where_most_are_refused_at_first(role, monkeypatch) -> None:
+    # Given a server that holds memory for one listing, and lets one more wait
+    names = [*full("t-a"), *topic_names(NS, 200)]
+    size = sum(len(name) + 32 for name in names)
+    refused = []
+    list_failed = PoliteSchedule.list_failed
+
+    def counted(schedule, failure):
+        refused.append(failure)
+        list_failed(schedule, failure)
+
+    monkeypatch.setattr(PoliteSchedule, "list_failed", counted)
+    limits = {"heap_max_bytes": 2 * size, "heap_queue_size": 1, "heap_timeout_seconds": 5.0}
+    async with AsyncExitStack() as stack:
+        parts = await stack.enter_async_context(cluster({NS: names}, **{f"{role}_limits": limits}))
+        limiter = parts.part(role).limiter
+        held = await limiter.acquire(LimitType.HEAP_MEMORY, 2 * size)
+        clients = [Client(parts.part(role).service_url) for _ in range(20)]
+        for client in clients:
+            stack.push_async_callback(client.close)
+        # When all come at once
+        opening = [
+            asyncio.create_task(subscribed(client, consumer_type=SHARED)) for client in clients
+        ]
+        await until(lambda: len(refused) >= len(clients) - 1)
+        assert not any(one.done() for one in opening)
+        limiter.release(held)
+        # Then
+        consumers = await asyncio.gather(*opening)
+        assert all(topics(consumer) == {"t-a"} for consumer in consumers)
+        assert set(refused) == {pb.TooManyRequests}
+
+
+@pytest.mark.parametrize(
+    ("topic", "options", "sentence"),
+    [
+        ("persistent://public/default/t-(", {}, "is no regular expression"),
+        ("persistent://.*/default/t", {}, "names no namespace"),
+        (PATTERN, {"discovery_schedule": "rude"}, "is no discovery schedule"),
+        (PATTERN, {"retry_enabled": True}, "retry"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(topic, options, sentence) -> None:
+    async with cluster() as parts, Client(parts.broker.service_url) as client:
+        with pytest.raises(InvalidConfiguration, match=sentence):
+            await client.subscribe(topic, "s", is_pattern_topic=True, **options)

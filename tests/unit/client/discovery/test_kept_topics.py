@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from client.discovery.kept_topics import AT_ONCE, KeptTopics
+from client.exceptions import ConsumerBusy, TopicNotFound
+from limiter.backoff import Backoff
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+
+
+class Consumer:
+    """A consumer that does as it is told, or fails."""
+
+    def __init__(self):
+        self.topics = set()
+        self.errors = {}
+        self.attempts = []
+        self.at_once = self.most_at_once = 0
+
+    async def add_topic(self, name):
+        self.attempts.append(name)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await settle()
+        self.at_once -= 1
+        if name in self.errors:
+            raise self.errors[name]
+        self.topics.add(name)
+
+    async def remove_topic(self, name):
+        self.topics.discard(name)
+
+
+@pytest.fixture
+def consumer():
+    return Consumer()
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def kept(consumer, clock):
+    return KeptTopics(consumer, clock, Backoff(1.0, 8.0, lambda: 0.0))
+
+
+async def all_settled():
+    for _ in range(5):
+        await settle()
+
+
+async def test_topics_are_added_and_left(kept, consumer):
+    # Given
+    await kept.open({"a", "b"})
+    # When
+    kept.want({"b", "c"})
+    await all_settled()
+    # Then
+    assert consumer.topics == kept.topics == {"b", "c"}
+
+
+async def test_a_first_topic_that_fails_fails_the_opening(kept, consumer):
+    consumer.errors["a"] = ConsumerBusy("a")
+    with pytest.raises(ConsumerBusy):
+        await kept.open({"a", "b"})
+
+
+async def test_a_first_topic_that_is_gone_does_not(kept, consumer):
+    # Given
+    consumer.errors["a"] = TopicNotFound("a")
+    # When
+    await kept.open({"a", "b"})
+    kept.want({"b"})
+    await all_settled()
+    # Then
+    assert consumer.topics == {"b"}
+    await kept.close()
+
+
+async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, clock):
+    # Given
+    await kept.open(set())
+    consumer.errors["a"] = ConsumerBusy("a")
+    # When
+    kept.want({"a"})
+    for _ in range(8):
+        await all_settled()
+        clock.advance(1.0)
+    # Then after 1, 2 and 4 seconds
+    assert len(consumer.attempts) == 4
+    del consumer.errors["a"]
+    clock.advance(8.0)
+    await all_settled()
+    assert consumer.topics == {"a"}
+
+
+async def test_only_so_many_are_subscribed_to_at_a_time(kept, consumer):
+    await kept.open({str(number) for number in range(3 * AT_ONCE)})
+    assert consumer.most_at_once == AT_ONCE
+    assert len(consumer.topics) == 3 * AT_ONCE
+
+
+async def test_closed_it_changes_nothing_any_more(kept, consumer, clock):
+    # Given
+    await kept.open(set())
+    kept.want({"a"})
+    # When
+    await kept.close()
+    kept.want({"b"})
+    await all_settled()
+    # Then
+    assert consumer.topics == set()

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from client.discovery.topics_pattern import TopicsPattern, topics_of
+from client.exceptions import InvalidConfiguration
+
+BASE = "persistent://public/default/"
+
+
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [
+        ("t-.*", BASE + "t-.*"),
+        ("red/blue/t-.*", "persistent://red/blue/t-.*"),
+        (BASE + "t-.*", BASE + "t-.*"),
+        ("^" + BASE + "t-.*$", BASE + "t-.*$"),
+        ("non-persistent://public/default/[a/b]+", "non-persistent://public/default/[a/b]+"),
+    ],
+)
+def test_patterns_are_asked_for_in_their_long_form(text, long):
+    assert TopicsPattern(text).text == long
+
+
+@pytest.mark.parametrize(
+    ("name", "matches"),
+    [
+        (BASE + "t-1", True),
+        (BASE + "t-1-partition-3", True),
+        ("non-persistent://public/default/t-1", True),
+        (BASE + "at-1", False),
+        (BASE + "t-12", False),
+        ("persistent://public/other/t-1", False),
+    ],
+)
+def test_the_whole_name_without_partition_must_match(name, matches):
+    assert TopicsPattern(BASE + r"t-\d").matches(name) is matches
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [("ab*", "a"), ("ab?c", "ac"), ("ab{0}", "a"), ("ab|cd", "cd"), ("ab+", "abb"), ("a.b", "axb")],
+)
+def test_plain_beginnings_hide_nothing(expression, name):
+    assert TopicsPattern(BASE + expression).matches(BASE + name)
+
+
+def test_what_re2_has_not_is_matched_by_another_engine():
+    # Given
+    pattern = TopicsPattern(BASE + "(?!t-).*")
+    # When, then
+    assert pattern.matches(BASE + "u-1")
+    assert not pattern.matches(BASE + "t-1")
+
+
+def test_a_pattern_that_takes_too_long_is_refused():
+    # Given
+    pattern = TopicsPattern(BASE + r"(?=a)(a+)+\1b")
+    # When, then
+    with pytest.raises(InvalidConfiguration, match="takes more than"):
+        pattern.matches(BASE + "a" * 4_000)
+
+
+@pytest.mark.parametrize("text", ["a/b", "a b/c/d", "a//d", "persistent://x", "red/blue/", "t-("])
+def test_what_is_no_pattern_is_refused(text):
+    with pytest.raises(InvalidConfiguration):
+        TopicsPattern(text) if text != "a/b" else TopicsPattern("persistent://a/b")
+
+
+def test_partitions_are_one_topic():
+    assert topics_of([BASE + "t-partition-0", BASE + "t-partition-1", BASE + "u"]) == {
+        BASE + "t",
+        BASE + "u",
+    }
