@@ -34,6 +34,7 @@ from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
 from client.service_info import ServiceInfo
 from client.shared_questions import SharedQuestions
+from client.statistics.statistics import ClientStatistics, client_statistics
 from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
@@ -431,6 +432,10 @@ class Client(PulsarClient):
     def get_service_info(self) -> ServiceInfo:
         """Return where the cluster is reached, and how."""
         return self._service_info
+
+    def statistics(self) -> ClientStatistics:
+        """Return the figures of this moment: memory, producers, consumers, and who waits."""
+        return client_statistics(self._context.parts, self.memory)
 
     async def lookup(self, topic: str) -> LookupResult:
         """As PulsarClient's; asked once for all who ask at the time."""

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pulsar
 import pulsar.asyncio
@@ -25,6 +25,8 @@ from benchmarks.client.rates import BATCHED, BLOCKING, FIXED, OURS, RECEIVE, SCA
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+Either: TypeAlias = Any
+"""What has the same methods in both packages, and no type in common."""
 PAYLOAD = b"x" * 1_024
 OUTSTANDING = 1_000
 BATCHES: Mapping[str, object] = {
@@ -39,7 +41,7 @@ PRODUCING: Mapping[str, Mapping[str, object]] = {
 QUEUE_SIZE = 1_000
 
 
-async def sent(producer: Any, seconds: float) -> tuple[int, float]:
+async def sent(producer: Either, seconds: float) -> tuple[int, float]:
     """Send for some seconds from as many tasks as sends may be outstanding."""
     start = time.perf_counter()
     end = start + seconds
@@ -55,7 +57,7 @@ async def sent(producer: Any, seconds: float) -> tuple[int, float]:
     return count, time.perf_counter() - start
 
 
-async def drained(consumer: Any, count: int) -> float:
+async def drained(consumer: Either, count: int) -> float:
     """Receive and acknowledge so many; return how many a second."""
     start = time.perf_counter()
     for _ in range(count):
@@ -63,7 +65,9 @@ async def drained(consumer: Any, count: int) -> float:
     return count / (time.perf_counter() - start)
 
 
-async def received(opened: Any, names: Any, topic: str, count: int, **options: object) -> float:
+async def received(
+    opened: Either, names: Either, topic: str, count: int, **options: object
+) -> float:
     """Subscribe to a topic's messages and drain it."""
     consumer = await opened.subscribe(
         topic,
@@ -78,7 +82,7 @@ async def received(opened: Any, names: Any, topic: str, count: int, **options: o
         await consumer.close()
 
 
-async def asynchronous(opened: Any, names: Any, seconds: float) -> dict[str, float]:
+async def asynchronous(opened: Either, names: Either, seconds: float) -> dict[str, float]:
     """Measure all tasks of a client that has the asyncio API."""
     found: dict[str, float] = {}
     topics = {}
@@ -145,7 +149,7 @@ def blocking(url: str, seconds: float) -> dict[str, float]:
     return found
 
 
-def _sent_by_callback(producer: Any, seconds: float) -> tuple[int, float]:
+def _sent_by_callback(producer: Either, seconds: float) -> tuple[int, float]:
     answered = 0
     sent_count = 0
     all_answered = threading.Event()

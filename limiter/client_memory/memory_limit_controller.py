@@ -98,6 +98,8 @@ class MemoryLimitController:
         self._reservations = 0
         self._rejected = 0
         self._timeouts = 0
+        self._waits = 0
+        self._wait_seconds = 0.0
         self._waiters: OrderedDict[MemoryWaiter, None] = OrderedDict()
         self._triggers = MemoryTriggers(limit_bytes, self._clock, lambda: self._usage)
         # Without a share not even a producer that holds nothing is served above the limit.
@@ -142,11 +144,14 @@ class MemoryLimitController:
             promised_bytes=prefetch.entry_bytes + prefetch.more_bytes,
             high_water_bytes=self._high_water,
             waiters=len(self._waiters),
+            oldest_waiter_seconds=self._oldest_waiter_seconds(),
             max_waiters=self._max_waiters,
             consumers_waiting=prefetch.waiting,
             reservations=self._reservations,
             rejected_total=self._rejected,
             timeouts_total=self._timeouts,
+            waits_total=self._waits,
+            wait_seconds_total=self._wait_seconds,
             triggers_fired_total=self._triggers.fired_total,
             triggers_failed_total=self._triggers.failed_total,
             turns_passed_on_total=prefetch.passed_on_total,
@@ -365,7 +370,7 @@ class MemoryLimitController:
             self._high_water = max(self._high_water, usage)
             # Answered before anything else is told: what a callback releases serves the next.
             waiter.settle(Reservation(waiter.size, self._change), None)
-            self._observe(ReserveOutcome.RESERVED, self._clock.now() - waiter.enqueued_at)
+            self._observe(ReserveOutcome.RESERVED, self._waited(waiter))
             self._triggers.usage_rose(usage - waiter.size, usage)
 
     def _time_out(self, waiter: MemoryWaiter) -> None:
@@ -379,7 +384,19 @@ class MemoryLimitController:
     ) -> None:
         """Answer a request that was taken out of the queue."""
         waiter.settle(None, error)
-        self._observe(outcome, self._clock.now() - waiter.enqueued_at)
+        self._observe(outcome, self._waited(waiter))
+
+    def _waited(self, waiter: MemoryWaiter) -> float:
+        """Count a wait that has ended, and return how long it was."""
+        seconds = self._clock.now() - waiter.enqueued_at
+        self._waits += 1
+        self._wait_seconds += seconds
+        return seconds
+
+    def _oldest_waiter_seconds(self) -> float:
+        for waiter in self._waiters:
+            return self._clock.now() - waiter.enqueued_at
+        return 0.0
 
     def _observe(self, outcome: ReserveOutcome, waited_seconds: float) -> None:
         if self._observer is not None:

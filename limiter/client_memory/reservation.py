@@ -40,11 +40,14 @@ class MemoryLimitStatistics:
         promised_bytes: What consumers were promised, and has not arrived.
         high_water_bytes: The largest usage there ever was.
         waiters: Requests that wait now.
+        oldest_waiter_seconds: How long the first of them has waited.
         max_waiters: How many may.
         consumers_waiting: Consumers that hold no permits and wait for a turn.
         reservations: Reservations that were not released yet.
         rejected_total: Requests refused because the memory was used up (BUFFER_FULL, QUEUE_FULL).
         timeouts_total: Requests that were not granted in time.
+        waits_total: Requests that waited, however it ended.
+        wait_seconds_total: The sum of their waits.
         triggers_fired_total: Runs of threshold callbacks.
         triggers_failed_total: Those of them that raised.
         turns_passed_on_total: Turns of consumers that passed on since nothing came.
@@ -56,11 +59,14 @@ class MemoryLimitStatistics:
     promised_bytes: int
     high_water_bytes: int
     waiters: int
+    oldest_waiter_seconds: float
     max_waiters: int
     consumers_waiting: int
     reservations: int
     rejected_total: int
     timeouts_total: int
+    waits_total: int
+    wait_seconds_total: float
     triggers_fired_total: int
     triggers_failed_total: int
     turns_passed_on_total: int

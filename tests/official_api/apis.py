@@ -138,7 +138,9 @@ async def nothing_comes(consumer: Any) -> AsyncIterator[None]:
 
 async def refusal(awaited: Any) -> str:
     """Return the name of the error by which something fails, whichever import it is of."""
-    with pytest.raises((pulsar.asyncio.PulsarException, pulsar.PulsarException, client.PulsarException)) as caught:
+    with pytest.raises(
+        (pulsar.asyncio.PulsarException, pulsar.PulsarException, client.PulsarException)
+    ) as caught:
         await within(awaited)
     error: Any = caught.value
     return str(error.error().name) if hasattr(error, "error") else type(error).__name__

@@ -82,7 +82,7 @@ async def test_shared_subscriptions_refuse_cumulative_acknowledgements(place: Pl
 @pytest.mark.parametrize("batched", [True, False])
 async def test_a_negative_acknowledgement_brings_a_message_again(
     place: Place,
-    batched: bool,  # noqa: FBT001
+    batched: bool,
 ) -> None:
     topic = new_topic()
     async with place.client() as client:

@@ -42,9 +42,9 @@ async def _read(reader: Any) -> list[bytes]:
 )
 async def test_a_reader_starts_where_it_was_told(
     place: Place,
-    batched: bool,  # noqa: FBT001
+    batched: bool,
     start: str,
-    inclusive: bool,  # noqa: FBT001
+    inclusive: bool,
     wanted: list[bytes],
 ) -> None:
     topic = new_topic()
@@ -74,7 +74,7 @@ async def test_a_reader_of_an_empty_topic_has_nothing(place: Place) -> None:
 
 
 @pytest.mark.parametrize("batched", [True, False])
-async def test_a_consumer_seeks_a_message(place: Place, batched: bool) -> None:  # noqa: FBT001
+async def test_a_consumer_seeks_a_message(place: Place, batched: bool) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -108,7 +108,7 @@ async def test_a_consumer_seeks_a_time(place: Place) -> None:
 
 
 @pytest.mark.parametrize("batched", [True, False])
-async def test_a_reader_seeks(place: Place, batched: bool) -> None:  # noqa: FBT001
+async def test_a_reader_seeks(place: Place, batched: bool) -> None:
     topic = new_topic()
     async with place.client() as client:
         ids = await _sent(client, topic, 4, batched=batched)

@@ -8,7 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from tests.official_api.apis import Place, new_topic, nothing_comes, position, received, refusal, within
+from tests.official_api.apis import (
+    Place,
+    new_topic,
+    nothing_comes,
+    position,
+    received,
+    refusal,
+    within,
+)
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 
@@ -16,7 +24,7 @@ LARGE = bytes(range(256)) * 40_000
 
 
 @pytest.mark.parametrize("batched", [True, False])
-async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:  # noqa: FBT001
+async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
@@ -37,7 +45,7 @@ async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:  #
 async def test_compressed_messages_are_read_again(
     place: Place,
     compression: str,
-    batched: bool,  # noqa: FBT001
+    batched: bool,
 ) -> None:
     topic = new_topic()
     async with place.client() as client:
@@ -128,9 +136,7 @@ async def test_a_message_without_anything_has_empty_fields(place: Place) -> None
 async def test_a_delayed_message_comes_later(place: Place, by: str) -> None:
     topic = new_topic()
     async with place.client() as client:
-        consumer = await client.subscribe(
-            topic, "s", consumer_type=place.api.ConsumerType.Shared
-        )
+        consumer = await client.subscribe(topic, "s", consumer_type=place.api.ConsumerType.Shared)
         producer = await client.create_producer(topic)
         start = time.time()
         when = timedelta(seconds=1.5) if by == "deliver_after" else int(start * 1000) + 1_500
@@ -233,9 +239,7 @@ async def test_sends_beyond_the_queue_fail(place: Place) -> None:
 
 async def test_flush_sends_what_waits(place: Place) -> None:
     async with place.client() as client:
-        producer = await client.create_producer(
-            new_topic(), batching_max_publish_delay_ms=10_000
-        )
+        producer = await client.create_producer(new_topic(), batching_max_publish_delay_ms=10_000)
         send = asyncio.ensure_future(producer.send(b"x"))
         await asyncio.sleep(0)
         await within(producer.flush(), 5)

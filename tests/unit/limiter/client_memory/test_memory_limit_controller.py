@@ -512,6 +512,7 @@ def test_statistics_are_a_snapshot() -> None:
     assert isinstance(waiter.error, MemoryReserveTimeoutError)
     small.release()
     pool.memory.request(1)
+    pool.clock.advance(2.0)
     # When
     figures = pool.memory.statistics()
     pool.memory.close()
@@ -523,11 +524,14 @@ def test_statistics_are_a_snapshot() -> None:
         promised_bytes=0,
         high_water_bytes=150,
         waiters=1,
+        oldest_waiter_seconds=2.0,
         max_waiters=5,
         consumers_waiting=0,
         reservations=1,
         rejected_total=1,
         timeouts_total=1,
+        waits_total=1,
+        wait_seconds_total=1.0,
         triggers_fired_total=1,
         triggers_failed_total=0,
         turns_passed_on_total=0,

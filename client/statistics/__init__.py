@@ -1,0 +1,1 @@
+"""Figures of a client: as values, for Prometheus and for OpenTelemetry."""

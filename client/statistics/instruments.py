@@ -1,0 +1,166 @@
+"""The table of instruments that measure a client, for all metrics libraries.
+
+Plain data: Prometheus (``client/statistics/metrics.py``) and OpenTelemetry
+(``client/statistics/otel.py``) make their instruments of it, so the two cannot disagree. To add an
+instrument, add a row: it names the attribute that it is read from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from client.statistics.statistics import ClientStatistics
+
+Attributes: TypeAlias = dict[str, str]
+PREFIX = "floodgate.client"
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """One row of the table.
+
+    Attributes:
+        name: OpenTelemetry's name, without the prefix.
+        attribute: Where it is read: an attribute of the statistics of the row's group.
+        unit: OpenTelemetry's unit; bytes and seconds are in Prometheus' name as well.
+        description: One sentence without a stop.
+        counts: Whether it only grows.
+    """
+
+    name: str
+    attribute: str
+    unit: str
+    description: str
+    counts: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """OpenTelemetry's name."""
+        return f"{PREFIX}.{self.name}"
+
+    @property
+    def prometheus_name(self) -> str:
+        """Prometheus' name, without the ``_total`` of a counter."""
+        unit = {"By": "_bytes", "s": "_seconds"}.get(self.unit, "")
+        return self.full_name.replace(".", "_") + unit
+
+
+def _rows(
+    group: str, *rows: tuple[str, str, str, str], counts: bool = False
+) -> tuple[Instrument, ...]:
+    return tuple(
+        Instrument(f"{group}.{name}", attribute, unit, text, counts)
+        for name, attribute, unit, text in rows
+    )
+
+
+MEMORY_INSTRUMENTS = (
+    *_rows(
+        "memory",
+        ("limit", "limit_bytes", "By", "The memory that messages may take"),
+        ("usage", "usage_bytes", "By", "The memory that messages take"),
+        ("high_water", "high_water_bytes", "By", "The most memory that messages ever took"),
+        ("waiters", "waiters", "1", "Sends that wait for memory"),
+        ("oldest_waiter", "oldest_waiter_seconds", "s", "The wait of who waits longest"),
+        ("prefetched", "prefetched_bytes", "By", "The memory of messages fetched ahead"),
+        ("promised", "promised_bytes", "By", "The memory of messages that consumers asked for"),
+        ("consumers_waiting", "consumers_waiting", "1", "Consumers that wait for their turn"),
+        ("reservations", "reservations", "1", "Reservations that were not released yet"),
+    ),
+    *_rows(
+        "memory",
+        ("waits", "waits_total", "1", "Requests for memory that waited and ended"),
+        ("wait_time", "wait_seconds_total", "s", "The time that they waited"),
+        ("rejections", "rejected_total", "1", "Requests refused for want of memory"),
+        ("timeouts", "timeouts_total", "1", "Requests that had no memory in time"),
+        counts=True,
+    ),
+)
+PRODUCER_INSTRUMENTS = (
+    *_rows(
+        "producer",
+        ("connected", "is_connected", "1", "Whether the producer is attached"),
+        ("pending_messages", "pending_messages", "1", "Messages without a receipt"),
+        ("pending", "pending_bytes", "By", "The memory of messages without a receipt"),
+        ("waiting_sends", "waiting_sends", "1", "Sends that wait for a place or memory"),
+    ),
+    *_rows(
+        "producer",
+        ("messages_sent", "messages_sent_total", "1", "Messages that the broker answered for"),
+        ("sent", "bytes_sent_total", "By", "Payloads of those messages"),
+        ("send_failures", "send_failures_total", "1", "Messages that failed"),
+        ("send_timeouts", "send_timeouts_total", "1", "Messages without a receipt in time"),
+        ("queue_full", "queue_full_total", "1", "Sends refused for want of a place"),
+        ("memory_full", "memory_full_total", "1", "Sends refused for want of memory"),
+        ("reconnections", "reconnections_total", "1", "Times it was attached again"),
+        counts=True,
+    ),
+)
+CONSUMER_INSTRUMENTS = (
+    *_rows(
+        "consumer",
+        ("connected", "connected", "1", "Whether the consumer is attached"),
+        ("messages_queued", "messages_queued", "1", "Messages that were not taken yet"),
+        ("queued", "bytes_queued", "By", "The memory of messages that were not taken yet"),
+        ("queue_size", "queue_size", "1", "Messages that may be queued or under way"),
+        ("permits", "permits_outstanding", "1", "Messages that the broker may send"),
+        ("unacknowledged", "unacknowledged", "1", "Entries that the ack timeout runs for"),
+    ),
+    *_rows(
+        "consumer",
+        ("messages_received", "messages_received", "1", "Messages that the program got"),
+        ("received", "bytes_received", "By", "Payloads of those messages"),
+        ("queue_growths", "queue_growths", "1", "Times the queue became larger"),
+        ("queue_shrinks", "queue_shrinks", "1", "Times the queue became smaller"),
+        ("redelivery_requests", "redelivery_requests", "1", "Times something was asked for again"),
+        ("broken_entries", "broken_entries", "1", "Entries that could not be read"),
+        ("reconnections", "reconnections", "1", "Times it was attached again"),
+        counts=True,
+    ),
+)
+ALL_INSTRUMENTS = (*MEMORY_INSTRUMENTS, *PRODUCER_INSTRUMENTS, *CONSUMER_INSTRUMENTS)
+"""Memory has no attributes; producers and consumers have their names and topics."""
+
+
+def values(
+    instrument: Instrument, statistics: ClientStatistics
+) -> Iterator[tuple[Attributes, float]]:
+    """Return what an instrument shows, each with its attributes.
+
+    Producers of one name and topic, and consumers of one name, subscription and topic, are added
+    up: a metrics library has one place for both.
+    """
+    sums: dict[tuple[tuple[str, str], ...], float] = {}
+    for attributes, source in _sources(instrument, statistics):
+        key = tuple(attributes.items())
+        sums[key] = sums.get(key, 0) + float(getattr(source, instrument.attribute))
+    for key, value in sums.items():
+        yield dict(key), value
+
+
+def _sources(
+    instrument: Instrument, statistics: ClientStatistics
+) -> Iterator[tuple[Attributes, object]]:
+    if instrument in MEMORY_INSTRUMENTS:
+        yield {}, statistics.memory
+    elif instrument in PRODUCER_INSTRUMENTS:
+        for producer in statistics.producers:
+            yield {"topic": producer.topic, "producer": producer.producer_name}, producer
+    else:
+        for consumer in statistics.consumers:
+            for topic in consumer.topics:
+                names = {"subscription": consumer.subscription, "consumer": consumer.consumer_name}
+                yield {"topic": topic.topic, **names}, topic
+
+
+def attribute_names(instrument: Instrument) -> tuple[str, ...]:
+    """Return the attributes that the values of an instrument have."""
+    if instrument in MEMORY_INSTRUMENTS:
+        return ()
+    if instrument in PRODUCER_INSTRUMENTS:
+        return ("topic", "producer")
+    return ("topic", "subscription", "consumer")

@@ -1,0 +1,195 @@
+"""The figures of a client, as values, for Prometheus and for OpenTelemetry."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricsData
+from prometheus_client import CollectorRegistry, generate_latest
+
+from client.consumers.statistics import ConsumerStatistics, TopicConsumerStatistics
+from client.producers.statistics import ProducerStatistics
+from client.statistics.instruments import ALL_INSTRUMENTS, attribute_names
+from client.statistics.metrics import ClientMetrics
+from client.statistics.otel import create_instruments
+from client.statistics.statistics import ClientStatistics, StatisticsReader, client_statistics
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from client.context import Part
+
+TOPIC = TopicConsumerStatistics(
+    topic="t",
+    connected=False,
+    messages_received=7,
+    bytes_received=70,
+    messages_queued=3,
+    bytes_queued=30,
+    queue_size=12,
+    queue_growths=4,
+    queue_shrinks=1,
+    permits_outstanding=9,
+    acknowledgements_pending=0,
+    unacknowledged=0,
+    negatively_acknowledged=0,
+    redelivery_requests=0,
+    incomplete_messages=0,
+    broken_entries=0,
+    reconnections=2,
+)
+PRODUCER = ProducerStatistics(
+    "t", "p", is_connected=True, pending_messages=5, waiting_sends=2, messages_sent_total=11
+)
+CONSUMER = ConsumerStatistics("s", "c", (TOPIC,), waiting=1, dead_letters=0)
+
+
+class OnePart:
+    """A producer or consumer that says what it was given."""
+
+    def __init__(self, figures: object) -> None:
+        self._figures = figures
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
+    def statistics(self) -> object:
+        """Return its figures."""
+        return self._figures
+
+
+class OneClient:
+    """A client of a producer and a consumer, whose limit is used up and has a waiter."""
+
+    def __init__(self) -> None:
+        clock = ManualClock()
+        self.memory = MemoryLimitController(100, clock=clock)
+        self.held = self.memory.force_reserve(150)
+        self.memory.request(10)
+        clock.advance(3.0)
+        self.parts: list[Part] = [OnePart(PRODUCER), OnePart(CONSUMER)]
+
+    def statistics(self) -> ClientStatistics:
+        """Return its figures."""
+        return client_statistics(self.parts, self.memory)
+
+
+def test_a_client_has_the_figures_of_its_parts() -> None:
+    # When
+    found = OneClient().statistics()
+    # Then
+    assert (found.producers, found.consumers) == ((PRODUCER,), (CONSUMER,))
+    assert (found.memory.usage_bytes, found.memory.oldest_waiter_seconds) == (150, 3.0)
+
+
+def test_who_waits_for_what_is_said() -> None:
+    # When
+    said = [str(one) for one in OneClient().statistics().waiting()]
+    # Then
+    assert said == [
+        "producer 'p' of t waits for a place in its queue, or memory (2)",
+        "producer 'p' of t waits for receipts (5)",
+        "consumer 'c' of 's' waits for messages (1)",
+        "consumer 'c' of 's' on t waits for a connection (1)",
+    ]
+
+
+def test_nobody_waits_in_a_client_at_rest() -> None:
+    client = OneClient()
+    client.parts = [OnePart(ProducerStatistics("t", is_connected=True))]
+    assert list(client.statistics().waiting()) == []
+
+
+async def test_prometheus_shows_all_of_them() -> None:
+    # Given
+    client = OneClient()
+    registry = CollectorRegistry()
+    registry.register(ClientMetrics(client))
+    # When
+    text = generate_latest(registry).decode()
+    # Then
+    consumer = '{consumer="c",subscription="s",topic="t"}'
+    for line in (
+        "floodgate_client_memory_limit_bytes 100.0",
+        "floodgate_client_memory_usage_bytes 150.0",
+        "floodgate_client_memory_oldest_waiter_seconds 3.0",
+        "floodgate_client_memory_rejections_total 0.0",
+        'floodgate_client_producer_messages_sent_total{producer="p",topic="t"} 11.0',
+        f"floodgate_client_consumer_queue_size{consumer} 12.0",
+        f"floodgate_client_consumer_queue_growths_total{consumer} 4.0",
+    ):
+        assert line in text.splitlines()
+
+
+async def test_consumers_of_one_name_are_added_up() -> None:
+    client = OneClient()
+    client.parts.append(OnePart(CONSUMER))
+    registry = CollectorRegistry()
+    registry.register(ClientMetrics(client))
+    names = {"consumer": "c", "subscription": "s", "topic": "t"}
+    assert registry.get_sample_value("floodgate_client_consumer_queue_size", names) == 24
+
+
+async def test_opentelemetry_shows_the_same() -> None:
+    # Given
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    create_instruments(provider.get_meter("test"), OneClient())
+    # When
+    data = reader.get_metrics_data()
+    # Then
+    assert isinstance(data, MetricsData)
+    metrics = data.resource_metrics[0].scope_metrics[0].metrics
+    assert {one.name for one in metrics} == {one.full_name for one in ALL_INSTRUMENTS}
+    found = {
+        one.name: [(point.value, point.attributes) for point in one.data.data_points]  # type: ignore[union-attr]
+        for one in metrics
+    }
+    assert found["floodgate.client.memory.usage"] == [(150, {})]
+    assert found["floodgate.client.producer.waiting_sends"] == [
+        (2, {"topic": "t", "producer": "p"})
+    ]
+    provider.shutdown()
+
+
+async def test_another_thread_reads_in_the_loop() -> None:
+    # Given
+    client = OneClient()
+    reader = StatisticsReader(client)
+    # When
+    found = await asyncio.to_thread(reader.read)
+    # Then
+    assert replace(found, memory=client.memory.statistics()) == client.statistics()
+
+
+async def test_what_fails_in_the_loop_fails_in_the_thread() -> None:
+    client = OneClient()
+    del client.parts
+    with pytest.raises(AttributeError):
+        await asyncio.to_thread(StatisticsReader(client).read)
+
+
+def test_a_loop_that_has_ended_is_said() -> None:
+    async def made() -> StatisticsReader:
+        return StatisticsReader(OneClient())
+
+    def ended() -> StatisticsReader:
+        return asyncio.run(made())
+
+    async def elsewhere() -> None:
+        reader = await asyncio.to_thread(ended)
+        with pytest.raises(TimeoutError, match="the client's loop has ended"):
+            reader.read()
+
+    asyncio.run(elsewhere())
+
+
+def test_every_instrument_has_a_name_and_an_attribute_of_its_own() -> None:
+    assert len({one.prometheus_name for one in ALL_INSTRUMENTS}) == len(ALL_INSTRUMENTS)
+    figures = {0: OneClient().statistics().memory, 2: PRODUCER, 3: TOPIC}
+    for one in ALL_INSTRUMENTS:
+        assert hasattr(figures[len(attribute_names(one))], one.attribute)
