@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tests.support.discovery.scripts import Script
 
 START_SECONDS = 30.0
+AT_ONCE = 3
 
 
 async def record(command: Sequence[str], script: Script, folder: Path) -> list[dict[str, Any]]:
@@ -60,33 +62,28 @@ async def _said(broker: ScriptedBroker, output: asyncio.StreamReader) -> None:
         broker.note("program", says=line.decode().strip())
 
 
-async def main(family: str, out: Path, command: Sequence[str], names: Sequence[str]) -> None:
-    """Record all scripts of a family, a few at a time."""
-    places = asyncio.Semaphore(3)
-    recordings: dict[str, list[dict[str, Any]]] = {}
+async def main(
+    family: str, logs: Path, command: Sequence[str], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return what is seen of a client in the scripts that say something about it."""
+    places = asyncio.Semaphore(AT_ONCE)
 
-    async def one(name: str) -> None:
+    async def one(name: str) -> list[dict[str, Any]]:
         async with places:
-            folder = out.parent / "logs" / name.replace(" ", "-")
+            folder = logs / name.replace(" ", "-")
             folder.mkdir(parents=True, exist_ok=True)
-            try:
-                recordings[name] = await record(command, SCRIPTS[name], folder)
-            except TimeoutError:
-                recordings[name] = [{"error": "no listing"}]
+            seen = await record(command, SCRIPTS[name], folder)
+            return [{"script": name, **line} for line in seen]
 
     wanted = [
-        n
-        for n, s in SCRIPTS.items()
-        if (not names or n in names) and (not s.families or family in s.families)
+        name
+        for name, script in SCRIPTS.items()
+        if name in (names or SCRIPTS) and family in (script.families or {family})
     ]
-    await asyncio.gather(*map(one, wanted))
-    lines = []
-    for name in wanted:
-        for seen in recordings[name]:
-            lines.append(json.dumps({"script": name, **seen}))
-    out.write_text("\n".join(lines) + "\n")
+    return list(chain.from_iterable(await asyncio.gather(*map(one, wanted))))
 
 
 if __name__ == "__main__":
-    family, out, cmd = sys.argv[1:4]
-    asyncio.run(main(family, Path(out), cmd.split(), sys.argv[4:]))
+    client, out, program = sys.argv[1], Path(sys.argv[2]), sys.argv[3].split()
+    found = asyncio.run(main(client, out.parent / "logs", program, sys.argv[4:]))
+    out.write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")

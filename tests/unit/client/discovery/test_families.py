@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from client.discovery.families import schedule_of
+from client.discovery.schedule import DiscoveryOptions
+from client.exceptions import InvalidConfiguration
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.discovery.replay import Replay, recorded
 from tests.support.discovery.scripts import SCRIPTS
 
@@ -21,3 +25,8 @@ def test_requests_are_those_of_the_official_client(family, name):
 @pytest.mark.parametrize("name", [name for name in JAVA if not SCRIPTS[name].watchers])
 def test_a_watching_schedule_polls_where_nothing_can_be_watched(name):
     Replay("java-watch", name, JAVA[name]).run()
+
+
+def test_a_family_that_is_not_there_is_refused():
+    with pytest.raises(InvalidConfiguration, match="choose one of polite, java-watch"):
+        schedule_of("rude", DiscoveryOptions("t"), ManualClock(), lambda _: None)
