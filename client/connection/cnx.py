@@ -408,7 +408,6 @@ _ANSWERS: dict[pb.BaseCommand.Type.ValueType, str] = {
     pb.BaseCommand.PARTITIONED_METADATA_RESPONSE: "partitionMetadataResponse",
     pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: "getTopicsOfNamespaceResponse",
     pb.BaseCommand.GET_SCHEMA_RESPONSE: "getSchemaResponse",
-    pb.BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE: "getOrCreateSchemaResponse",
     pb.BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE: "getLastMessageIdResponse",
     pb.BaseCommand.CONSUMER_STATS_RESPONSE: "consumerStatsResponse",
     pb.BaseCommand.ACK_RESPONSE: "ackResponse",

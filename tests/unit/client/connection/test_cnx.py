@@ -338,7 +338,6 @@ async def test_each_command_of_a_server_is_taken_or_closes() -> None:
         Type.PARTITIONED_METADATA_RESPONSE,
         Type.GET_TOPICS_OF_NAMESPACE_RESPONSE,
         Type.GET_SCHEMA_RESPONSE,
-        Type.GET_OR_CREATE_SCHEMA_RESPONSE,
         Type.GET_LAST_MESSAGE_ID_RESPONSE,
         Type.CONSUMER_STATS_RESPONSE,
         Type.ACK_RESPONSE,
