@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from client import Client, ConsumerType, InitialPosition
+from limiter.clock import LoopClock, deadline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -121,7 +122,7 @@ async def consume(url: str, policy: str) -> dict[str, Any]:
             )
             working.append(asyncio.create_task(work(consumer)))
         try:
-            async with asyncio.timeout(120):
+            async with deadline(LoopClock(), 120.0):
                 await done.wait()
         except TimeoutError:
             pass  # Said by what is left.
