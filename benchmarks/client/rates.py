@@ -26,7 +26,7 @@ SENDS = (BATCHED, SINGLE)
 ROUNDS = 5
 GOALS = {BATCHED: 2.0, RECEIVE: 0.7, SINGLE: 1.0}
 SCALED_GOAL = 0.9
-_SETTINGS = {
+SETTINGS = {
     "brokerServicePort": "0",
     "webServicePort": "0",
     "bindAddress": "127.0.0.1",
@@ -48,7 +48,7 @@ def run(options: BenchOptions) -> BenchResult:
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
         for number in range(min(options.rounds, ROUNDS)):
             # Started anew in each round: nobody carries what an earlier round stored.
-            launch = ServerLaunch("broker", _SETTINGS, Path(folder) / f"{number}.log")
+            launch = ServerLaunch("broker", SETTINGS, Path(folder) / f"{number}.log")
             with running_server(launch) as server:
                 rounds.append(_measured(server.service_url, options, number))
     return conclude(rounds)
