@@ -19,11 +19,15 @@ def check_subscribe(asked: pb.CommandSubscribe) -> None:
     """Refuse what no topic takes.
 
     Raises:
-        RequestError: The subscription has no name, or reads a compacted view that its type cannot.
+        RequestError: The subscription has no name, or reads a compacted view that its type cannot,
+            or that its topic has not.
     """
     # A non-persistent topic takes it (recorded).
-    if not asked.subscription and not asked.topic.startswith("non-persistent://"):
+    if not asked.subscription and not _nothing_is_kept(asked):
         raise RequestError(pb.ProducerBusy, "Empty subscription name")
+    if asked.read_compacted and _nothing_is_kept(asked):
+        text = "readCompacted only valid on persistent topics"
+        raise RequestError(pb.NotAllowedError, text)
     if asked.read_compacted and asked.subType not in _ONE_ACTIVE:
         text = "readCompacted only allowed on failover or exclusive subscriptions"
         raise RequestError(pb.NotAllowedError, text)
@@ -46,9 +50,16 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
 
 
 def _epoch(asked: pb.CommandSubscribe) -> int:
-    """Return the epoch of a consumer that is alone; others have none (recorded)."""
+    """Return the epoch of a consumer that is alone; others have none (recorded).
+
+    Neither has one of a topic that keeps nothing (recorded).
+    """
     alone = asked.subType in _ONE_ACTIVE and asked.HasField("consumer_epoch")
-    return asked.consumer_epoch if alone else -1
+    return asked.consumer_epoch if alone and not _nothing_is_kept(asked) else -1
+
+
+def _nothing_is_kept(asked: pb.CommandSubscribe) -> bool:
+    return asked.topic.startswith("non-persistent://")
 
 
 async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) -> None:

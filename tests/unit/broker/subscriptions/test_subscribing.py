@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.subscriptions.subscribing import check_subscribe, displace_dead
+from broker.subscriptions.subscribing import check_subscribe, displace_dead, options_of
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, kept_topic
 
@@ -69,3 +69,18 @@ def test_only_a_persistent_topic_wants_a_name_of_a_subscription() -> None:
     check_subscribe(pb.CommandSubscribe(topic="non-persistent://t/n/x"))
     with pytest.raises(RequestError):
         check_subscribe(pb.CommandSubscribe(topic="persistent://t/n/x"))
+
+
+@pytest.mark.parametrize(("domain", "epoch"), [("persistent", 3), ("non-persistent", -1)])
+def test_a_consumer_has_an_epoch_where_its_topic_keeps_messages(domain: str, epoch: int) -> None:
+    asked = pb.CommandSubscribe(topic=f"{domain}://t/n/x", subType=EXCLUSIVE, consumer_epoch=3)
+    assert options_of(asked).epoch == epoch
+
+
+def test_a_topic_that_keeps_nothing_has_no_compacted_view() -> None:
+    asked = pb.CommandSubscribe(
+        topic="non-persistent://t/n/x", subscription="s", subType=EXCLUSIVE, read_compacted=True
+    )
+    with pytest.raises(RequestError, match="only valid on persistent topics") as refused:
+        check_subscribe(asked)
+    assert refused.value.server_error == pb.NotAllowedError
