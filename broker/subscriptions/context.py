@@ -36,6 +36,8 @@ class SubscriptionRules:
             (isDelayedDeliveryDeliverAtTimeStrict).
         closes_who_rolls_back: Who subscribes with a rollback to a subscription that is there, and
             not durable, is closed with those that have it.
+        acks_end_behind_the_end: Of one command's acknowledgements those behind one that is beyond
+            the last entry are forgotten, though their consumer is rid of them.
     """
 
     failover_delay_seconds: float = 1.0
@@ -45,6 +47,7 @@ class SubscriptionRules:
     look_ahead: int = 20_000
     strict_delivery_time: bool = False
     closes_who_rolls_back: bool = False
+    acks_end_behind_the_end: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> SubscriptionRules:
@@ -56,7 +59,8 @@ class SubscriptionRules:
             config.look_ahead_per_consumer,
             config.look_ahead,
             config.strict_delivery_time,
-            config.profile is Profile.PULSAR,
+            closes_who_rolls_back=config.profile is Profile.PULSAR,
+            acks_end_behind_the_end=config.profile is Profile.PULSAR,
         )
 
 

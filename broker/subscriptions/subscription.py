@@ -213,20 +213,24 @@ class Subscription:
 
     def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
         """Acknowledge entries, or messages of batches, one by one."""
-        dispatcher, cursor = self.dispatcher, self.cursor
+        dispatcher, cursor, rules = self.dispatcher, self.cursor, self._owner.rules
         assert dispatcher is not None
         ledger_before = cursor.mark_delete.ledger_id
-        by_index = self._owner.rules.acks_of_batch_indexes
+        by_index, ended = rules.acks_of_batch_indexes, False
         consumer.last_acked_at = self.topic.clock.wall_ms()
         for one in ids:
             position = from_wire(one.ledgerId, one.entryId)
+            if rules.acks_end_behind_the_end and position > self.topic.ledger.last_confirmed:
+                ended = True
             ack_set = one.ack_set
             if ack_set and not by_index:
                 continue
             if position not in consumer.pending and not cursor.holds(position):
                 dispatcher.acknowledged(consumer, position, 0, done=True)
                 continue
-            if ack_set:
+            if ended:
+                newly, done = 0, True
+            elif ack_set:
                 newly, done = self._acknowledge_part(position, ack_set)
             else:
                 if not cursor.is_acknowledged(position):

@@ -318,3 +318,15 @@ async def test_shadow_topics_are_refused_with_a_sentence(
         assert reason in answer.text
         assert (await rest.ask("GET", f"{TOPICS}/t/shadowTopics")).text == ""
         await rest.done("DELETE", f"{TOPICS}/t/shadowTopics")
+
+
+async def test_a_topic_that_keeps_nothing_is_not_there_once_it_is_unloaded() -> None:
+    async with broker() as (parts, rest):
+        # Given
+        topic = TopicName.parse("non-persistent://public/default/t")
+        await parts.broker.messaging.loaded_topics.get(topic)
+        path = "/admin/v2/non-persistent/public/default/t/unload"
+        # When
+        statuses = [(await rest.ask("PUT", path)).status for _ in range(2)]
+        # Then
+        assert statuses == [204, 404]

@@ -19,7 +19,7 @@ from broker.admin.resources.messages.subjects import (
     subscriptions_of,
 )
 from broker.messages.position import EARLIEST
-from broker.topics.rules import partition_name
+from broker.topics.rules import not_found, partition_name
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class LifecycleAdmin:
         names = await self._topics.names(request)
         await check_owner_of_all(self._context, names)
         for name in names:
-            await self._topics.loaded.unload(name)
+            was_loaded = await self._topics.loaded.unload(name)
+            if not was_loaded and not name.persistent and name == topic_name(request):
+                raise not_found(name)  # It is nowhere but in memory (recorded).
         return done()
 
     async def trim(self, request: web.Request) -> web.Response:

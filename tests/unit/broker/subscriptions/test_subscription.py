@@ -1,13 +1,18 @@
-"""A subscription whose consumers a SEEK closes, and one whose topic closes."""
+"""What is acknowledged; consumers that a SEEK closes; a topic that closes."""
 
 from __future__ import annotations
 
+import pytest
+
 import proto.PulsarApi_pb2 as pb
+from broker.messages.position import Position
+from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.subscriptions import RETURN_SECONDS, SAVE_SECONDS
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
 
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
+SHARED = pb.CommandSubscribe.Shared
 
 
 async def test_a_reader_that_seeks_twice_finds_its_cursor_after_the_second() -> None:
@@ -70,3 +75,22 @@ async def test_subscriptions_of_a_closed_topic_touch_its_ledger_no_more() -> Non
     topic.clock.advance(SAVE_SECONDS)
     # Then
     assert topic.ledger.cursors["s"] is kept
+
+
+@pytest.mark.parametrize(("ends", "backlog"), [(False, 1), (True, 2)])
+async def test_an_id_beyond_the_end_ends_the_acknowledgements_of_its_command_in_profile_pulsar(
+    ends: bool, backlog: int
+) -> None:
+    # Given
+    topic = await kept_topic()
+    there = topic.subscriptions(SubscriptionRules(acks_end_behind_the_end=ends))
+    subscription = there.create("s", earliest=True)
+    positions = topic.publish(3)
+    consumer, _ = consume(subscription, SHARED, 10)
+    await settle()
+    # When
+    beyond = Position(positions[0].ledger_id + 1_000, 0)
+    subscription.acknowledge(consumer, ids(positions[0], beyond, positions[1]))
+    # Then
+    assert subscription.cursor.backlog == backlog
+    assert consumer.unacked == 1
