@@ -57,5 +57,5 @@ class ClientContext:
 
     @property
     def clock(self) -> Clock:
-        """Where time comes from."""
+        """The source of time."""
         return self.cluster.clock

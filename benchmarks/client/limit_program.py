@@ -30,7 +30,7 @@ LIMIT_BYTES = 64 << 20
 TOPICS, CONSUMERS_A_TOPIC = 100, 10
 MESSAGES_A_TOPIC, MESSAGE_BYTES = 50, 100 << 10
 WORK_SECONDS = 0.1
-"""How long an application takes for a message: meanwhile others are fetched ahead."""
+"""Seconds that an application takes for a message: meanwhile others are fetched ahead."""
 PRODUCERS, SENDS, LARGE_BYTES = 10, 20, 1 << 20
 LARGE = b"x" * LARGE_BYTES
 """One for all sends: what the process takes is then the client's."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Either: TypeAlias = Any
-"""What has the same methods in both packages, and no type in common."""
+"""A thing with the same methods in both packages, and no type in common."""
 PAYLOAD = b"x" * 1_024
 OUTSTANDING = 1_000
 BATCHES: Mapping[str, object] = {

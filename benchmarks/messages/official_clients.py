@@ -26,7 +26,7 @@ BATCHES = {SINGLE: 1, BATCHED: 100}
 MOST_ROUNDS = 3
 """A round takes more than a minute."""
 GOALS_OF_REAL = {(BATCHED, MEMORY): 1.0, (BATCHED, LOG): 0.5}
-"""What part of a real broker's rate, to the same client."""
+"""The part of a real broker's rate, to the same client, that is the goal."""
 _RATES = Path(__file__).resolve().parents[2] / "tests" / "official" / "python" / "rates.py"
 _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 Found = dict[str, dict[str, dict[str, float]]]

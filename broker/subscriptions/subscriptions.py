@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SAVE_SECONDS = 1.0
 """Cursors that have changed are saved so often (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
 RETURN_SECONDS = 30.0
-"""How long the cursor of a subscription that is not durable is kept after a SEEK."""
+"""Seconds for which the cursor of a subscription that is not durable is kept after a SEEK."""
 MOST_LEFT = 1_000
 """Such cursors of a topic; of more the oldest is forgotten."""
 _TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."

@@ -1,4 +1,4 @@
-"""What a program may choose about a consumer or reader."""
+"""The options of a consumer or reader."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _MOST_DOUBLINGS = 63
 
 @dataclass(frozen=True, slots=True)
 class ConsumerDeadLetterPolicy:
-    """How often a message is sent again before it goes to the dead-letter topic.
+    """A limit on how often a message is sent again before it goes to the dead-letter topic.
 
     Args:
         max_redeliver_count: Redeliveries, at least 1; the one after goes to the dead-letter topic.
@@ -43,7 +43,7 @@ class ConsumerDeadLetterPolicy:
 
 
 class ConsumerKeySharedPolicy:
-    """How the keys are divided among the consumers of a Key_Shared subscription.
+    """A division of the keys among the consumers of a Key_Shared subscription.
 
     Args:
         key_shared_mode: By the broker (AutoSplit), or by the consumers (Sticky).
@@ -78,12 +78,12 @@ class ConsumerKeySharedPolicy:
 
     @property
     def key_shared_mode(self) -> KeySharedMode:
-        """Who divides the keys."""
+        """The side that divides the keys."""
         return self._mode
 
     @property
     def allow_out_of_order_delivery(self) -> bool:
-        """Whether a key may go on at a new consumer at once."""
+        """True if a key may go on at a new consumer at once."""
         return self._out_of_order
 
     @property
@@ -94,7 +94,7 @@ class ConsumerKeySharedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerBatchReceivePolicy:
-    """When ``batch_receive`` has enough: whichever is reached first.
+    """Bounds of what ``batch_receive`` returns: whichever is reached first ends it.
 
     Args:
         max_num_message: Messages; 0 or less for no limit.

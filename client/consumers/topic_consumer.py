@@ -238,17 +238,17 @@ class TopicConsumer:
 
     @property
     def has_taken(self) -> bool:
-        """Whether a message was taken since it began, or was sought."""
+        """True if a message was taken since it began, or was sought."""
         return self._last_taken is not None
 
     @property
     def is_attached(self) -> bool:
-        """Whether a connection serves it."""
+        """True if a connection serves it."""
         return self._cnx is not None
 
     @property
     def reconnections(self) -> int:
-        """How often it was attached again."""
+        """Times that it was attached again."""
         return self._handler.reconnections
 
     def connection_lost(self) -> None:

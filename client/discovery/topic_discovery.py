@@ -50,7 +50,7 @@ _FAILURES: tuple[tuple[type[PulsarException], Failure], ...] = (
     (InvalidConfiguration, pb.InvalidTopicName),
     (TooManyLookupRequestException, pb.TooManyRequests),
 )
-"""What a schedule is told of errors that no server told."""
+"""The code that a schedule is told of errors that no server told."""
 
 
 class TopicDiscovery:

@@ -25,7 +25,7 @@ _SCHEME = "://"
 _PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
 _NAME_SECONDS = 0.01
-"""How long what RE2 cannot match may take for one name."""
+"""The time, in seconds, that a name may take which RE2 cannot match."""
 
 
 class _Expression(Protocol):

@@ -31,7 +31,7 @@ class ReceiverQueue(Protocol):
     """
 
     growths: int
-    """How often it became larger."""
+    """Times that it became larger."""
     shrinks: int
     """And smaller."""
 

@@ -26,7 +26,7 @@ SHRINK_AGAIN_SECONDS = 1.0
 
 
 class ReceiverQueuePolicy(Enum):
-    """How large a consumer's receiver queue is."""
+    """A policy of the size of a consumer's receiver queue."""
 
     BYTES = "bytes"
     PULSAR = "pulsar"
@@ -35,7 +35,7 @@ class ReceiverQueuePolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """What a consumer's receiver queues are to be like.
+    """The options of a consumer's receiver queues.
 
     Attributes:
         policy: How their size is decided.
@@ -51,7 +51,7 @@ class QueueOptions:
 
     @property
     def min_size(self) -> int:
-        """Where the queue of one topic starts: 1, or what ``batch_receive`` needs.
+        """The first size of one topic's queue: 1, or what ``batch_receive`` needs.
 
         While a batch is gathered, half of the permits less one may be held back.
         """

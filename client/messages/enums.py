@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class CompressionType(Enum):
-    """How payloads are compressed."""
+    """A compression of payloads."""
 
     NONE = 0
     LZ4 = 1
@@ -16,14 +16,14 @@ class CompressionType(Enum):
 
 
 class InitialPosition(Enum):
-    """Where a new subscription begins: behind the last message, or at the first."""
+    """The place where a new subscription begins: behind the last message, or at the first."""
 
     Latest = 0
     Earliest = 1
 
 
 class ConsumerType(Enum):
-    """How the consumers of a subscription share its messages."""
+    """A way in which the consumers of a subscription share its messages."""
 
     Exclusive = 0
     Shared = 1
@@ -32,7 +32,7 @@ class ConsumerType(Enum):
 
 
 class BatchingType(Enum):
-    """What stands in one batch: messages as they come, or those of one key."""
+    """The content of one batch: messages as they come, or those of one key."""
 
     Default = 0
     KeyBased = 1
@@ -47,7 +47,7 @@ class PartitionsRoutingMode(Enum):
 
 
 class HashingScheme(Enum):
-    """How a key's partition is found. Producers of a topic should agree, in whatever language."""
+    """A hash that gives a key its partition; the producers of a topic should agree on it."""
 
     Murmur3_32Hash = 0
     BoostHash = 1
@@ -55,7 +55,7 @@ class HashingScheme(Enum):
 
 
 class ProducerAccessMode(Enum):
-    """Whether a topic may have other producers beside this one."""
+    """The claim of a producer to a topic: shared with others, or its own."""
 
     Shared = 0
     Exclusive = 1
@@ -72,14 +72,14 @@ class RegexSubscriptionMode(Enum):
 
 
 class KeySharedMode(Enum):
-    """Who divides the keys among Key_Shared consumers: the broker, or the consumers themselves."""
+    """The side that divides keys among Key_Shared consumers: the broker, or they themselves."""
 
     AutoSplit = 0
     Sticky = 1
 
 
 class ConsumerCryptoFailureAction(Enum):
-    """What to do with a message that cannot be decrypted."""
+    """The fate of a message that cannot be decrypted."""
 
     FAIL = 0
     DISCARD = 1

@@ -73,7 +73,7 @@ class OutgoingMessage:
 
     @property
     def fits_batch(self) -> bool:
-        """Whether it may be sent in a batch."""
+        """True if it may be sent in a batch."""
         return self.deliver_at is None and not self.replication_clusters
 
 

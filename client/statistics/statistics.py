@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from limiter.client_memory.reservation import MemoryLimitStatistics
 
 ANSWER_SECONDS = 5.0
-"""How long another thread waits for the client's loop."""
+"""The time, in seconds, that another thread waits for the client's loop."""
 
 
 @dataclass(frozen=True, slots=True)

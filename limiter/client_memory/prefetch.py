@@ -117,7 +117,7 @@ class Prefetch:
 
     @property
     def turns(self) -> int:
-        """How many have a turn that has not passed on."""
+        """Consumers that have a turn which has not passed on."""
         return len(self._holders)
 
     def room(self) -> int:

@@ -157,7 +157,7 @@ class RunSummary:
         return max((peak for peak in peaks if peak is not None), default=None)
 
     def paused_at_bytes(self, process: str) -> int | None:
-        """What silent clients may leave unread in a process that pauses each at its high mark.
+        """Bytes that silent clients may leave unread in a process with pauses at its high mark.
 
         None where there are none, or the process does not pause, or does not say.
         """

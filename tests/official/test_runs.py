@@ -1,4 +1,4 @@
-"""How a run of a client tells of a client that ends without a word."""
+"""A run of a client tells of a client that ends without a word."""
 
 from __future__ import annotations
 

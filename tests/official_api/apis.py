@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 20.0
 QUIET_SECONDS = 0.5
-"""How long nothing has to come before it counts as nothing."""
+"""Seconds in which nothing has to come before it counts as nothing."""
 OFFICIAL = SimpleNamespace(
     **{**vars(pulsar), "Client": pulsar.asyncio.Client, "schema": pulsar.schema},
     AnyError=(pulsar.asyncio.PulsarException, pulsar.PulsarException),

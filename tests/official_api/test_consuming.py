@@ -260,7 +260,7 @@ async def test_closing_ends_a_receive(place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(new_topic(), "s")
         waiting = asyncio.ensure_future(consumer.receive())
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0)
         await within(consumer.close())
         assert await refusal(waiting) == "AlreadyClosed"
         assert await refusal(consumer.receive()) == "AlreadyClosed"

@@ -31,7 +31,7 @@ class AckLink(Protocol):
 
     @property
     def is_attached(self) -> bool:
-        """Whether there is a connection that they can be sent on."""
+        """True if there is a connection that they can be sent on."""
 
     def send_ack(self, ack: pb.CommandAck) -> None:
         """Send without an answer."""

@@ -50,7 +50,7 @@ class Redelivery:
 
     @property
     def watches(self) -> bool:
-        """Whether there is an ack timeout."""
+        """True if there is an ack timeout."""
         return self._timeout_seconds > 0
 
     @property

@@ -28,7 +28,7 @@ class Source(Protocol):
 
     @property
     def more_may_come(self) -> bool:
-        """Whether the broker may send a message now."""
+        """True if the broker may send a message now."""
 
 
 class Inbox:
@@ -58,7 +58,7 @@ class Inbox:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a message."""
+        """Callers that wait for a message."""
         return len(self._waiters) + len(self._batch_waiters)
 
     def add(self, source: Source) -> None:

@@ -26,7 +26,7 @@ class Position:
 
     @property
     def in_topic(self) -> bool:
-        """Whether it names a message, and not one of the topic's ends."""
+        """True if it names a message, and not one of the topic's ends."""
         return self.message_id not in (MessageId.earliest, MessageId.latest)
 
     @property

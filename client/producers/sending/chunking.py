@@ -28,7 +28,7 @@ class Chunks:
 
     @property
     def left(self) -> int:
-        """How many are to be sent still."""
+        """Chunks that are to be sent still."""
         return self.message.chunk_count - self.sent
 
     def part_answered(self) -> bool:

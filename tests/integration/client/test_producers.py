@@ -135,7 +135,8 @@ async def test_exclusive_access_passes_from_one_to_the_next(role: str) -> None:
         leaving = asyncio.create_task(
             client.create_producer(TOPIC, access_mode=ProducerAccessMode.WaitForExclusive)
         )
-        await asyncio.sleep(0.05)
+        cnx = await client.connection_of(TOPIC)
+        await until(lambda: len(cnx.exclusive_turns) == 2)
         leaving.cancel()
         await asyncio.wait([leaving])
         assert not waiting.done()

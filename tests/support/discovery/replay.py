@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "discovery"
 LATE_SECONDS = 0.2
-"""How far apart a schedule and a client on a busy machine may be."""
+"""Seconds that a schedule and a client on a busy machine may be apart."""
 LATE_BEHIND_DOWNTIME_SECONDS = 2.0
 """The client's delays while nothing can be reached are random, and so is what is left of them."""
 _STEP_SECONDS = 0.005

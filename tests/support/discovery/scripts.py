@@ -1,4 +1,4 @@
-"""What a scripted broker does to a consumer of a pattern, and for how long."""
+"""Scripts of what a broker does to a consumer of a pattern, and for how long."""
 
 from __future__ import annotations
 

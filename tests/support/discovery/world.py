@@ -57,7 +57,7 @@ class World:
 
     @property
     def listings(self) -> list[float]:
-        """When topics were asked for."""
+        """The moments at which topics were asked for."""
         return [at for at, action in self.asked if isinstance(action, ListTopics)]
 
     def connect(self, *, watches: bool = True, reconciles: bool = False) -> None:

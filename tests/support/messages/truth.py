@@ -25,7 +25,7 @@ Message = tuple[int, int]
 
 
 class State(Enum):
-    """What became of a message that is not owed."""
+    """The fate of a message that is not owed."""
 
     ASKED = "its acknowledgement was sent"
     GONE = "its acknowledgement was answered"
@@ -50,7 +50,7 @@ class Fate:
 
 @dataclass
 class Wrong:
-    """What should not be, as sentences."""
+    """Faults that were found, as sentences."""
 
     missing: list[str] = field(default_factory=list)
     came_back: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Wrong:
 
 
 class Truth:
-    """What is known of one topic with one subscription.
+    """All that is known of one topic with one subscription.
 
     An epoch ends when all consumers have left: what comes in the next one is what was left. In an
     epoch nothing is said of an acknowledged message that comes again: it may have been under way.

@@ -32,7 +32,7 @@ STEPS = {
     "seek": 0.4,
     "unload": 0.2,
 }
-"""What a history is made of, and how often."""
+"""The steps of a history, and how often each comes."""
 ENDING = {"ack": 10, "part": 5, "cumulative": 1, "give_back": 4}
 """The steps when nothing is published any more."""
 

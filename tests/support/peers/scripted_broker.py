@@ -126,7 +126,7 @@ class ScriptedCnx:
 
 @dataclass
 class ScriptedBroker:
-    """What the broker does with the next PRODUCER, and the client of it.
+    """The broker's answer to the next PRODUCER, and what the client makes of it.
 
     Attributes:
         refusals: The answers to the next PRODUCERs; None accepts.
