@@ -138,9 +138,9 @@ class PulsarClient:
         Raises:
             ConnectError: It cannot be reached.
         """
-        (address,), tls = parse_service_url(found.broker_service_url)
+        (address, *_), tls = parse_service_url(found.broker_service_url)
         if found.proxy_through_service_url:
-            return await self.connect(target=":".join(map(str, address)))
+            return await self.connect(target=_target(address))
         return await self._pool.get(address, tls=tls)
 
     async def connection_by_url(self, url: str) -> ClientCnx:
@@ -188,13 +188,27 @@ class PulsarClient:
             response = await lookup_once(
                 cnx, topic, authoritative=authoritative, listener_name=self._listener_name
             )
-            tls = self._service.tls
-            url = response.brokerServiceUrlTls if tls else response.brokerServiceUrl
-            found = LookupResult(url, response.proxy_through_service_url)
+            found = self._found(topic, response)
             if response.response == pb.CommandLookupTopicResponse.Connect:
                 return found
             cnx, authoritative = await self.connection_to(found), response.authoritative
         raise ConnectError(f"the lookup of {topic} was redirected more than {MAX_REDIRECTS} times")
+
+    def _found(self, topic: str, response: pb.CommandLookupTopicResponse) -> LookupResult:
+        """Return the place that a lookup names, by TLS for a client that speaks TLS.
+
+        To a proxy that is but the broker's name: the proxy knows how to speak to it.
+        """
+        proxied = response.proxy_through_service_url
+        url = response.brokerServiceUrlTls if self._service.tls else response.brokerServiceUrl
+        if not url and proxied:
+            url = response.brokerServiceUrl
+        if not url:
+            kind = "address for TLS" if self._service.tls else "address"
+            raise ConnectError(
+                f"the broker of {topic} names no {kind}: correct the addresses it advertises"
+            )
+        return LookupResult(url, proxied)
 
     async def topics_of_namespace(
         self,
@@ -243,6 +257,12 @@ def topics_request(
     for key, value in (properties or {}).items():
         request.properties.add(key=key, value=value)
     return request
+
+
+def _target(address: tuple[str, int]) -> str:
+    """Return how a broker is named to a proxy."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def lookup_once(

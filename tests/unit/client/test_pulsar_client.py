@@ -145,3 +145,68 @@ async def test_the_block_closes_the_client() -> None:
             cnx = await client.connect()
         # Then
         await cnx.wait_closed()
+
+
+def connect_to(**fields: object) -> pb.CommandLookupTopicResponse:
+    connect = pb.CommandLookupTopicResponse.Connect
+    return pb.CommandLookupTopicResponse(request_id=0, response=connect, **fields)
+
+
+@pytest.mark.parametrize(
+    ("url", "answer", "found"),
+    [
+        ("pulsar://h", {"brokerServiceUrl": "pulsar://b:1"}, "pulsar://b:1"),
+        (
+            "pulsar+ssl://h",
+            {"brokerServiceUrl": "pulsar://b:1", "brokerServiceUrlTls": "pulsar+ssl://b:2"},
+            "pulsar+ssl://b:2",
+        ),
+        (
+            "pulsar+ssl://h",
+            {"brokerServiceUrl": "pulsar://b:1", "proxy_through_service_url": True},
+            "pulsar://b:1",
+        ),
+    ],
+)
+async def test_a_lookup_names_the_address_that_the_client_can_speak_to(
+    url: str, answer: dict[str, object], found: str
+) -> None:
+    assert PulsarClient(url)._found("t", connect_to(**answer)).broker_service_url == found
+
+
+@pytest.mark.parametrize(
+    ("url", "said"), [("pulsar://h", "no address:"), ("pulsar+ssl://h", "no address for TLS:")]
+)
+async def test_a_lookup_that_names_no_address_is_a_sentence(url: str, said: str) -> None:
+    answer = (
+        connect_to(brokerServiceUrl="")
+        if "ssl" not in url
+        else connect_to(brokerServiceUrl="pulsar://b:1")
+    )
+    with pytest.raises(ConnectError, match=f"the broker of t names {said}"):
+        PulsarClient(url)._found("t", answer)
+
+
+@pytest.mark.parametrize(
+    ("url", "proxied", "expected"),
+    [
+        ("pulsar://b:1,c:2", False, (("b", 1), None)),
+        ("pulsar://b:1", True, (("h", 6650), "b:1")),
+        ("pulsar://[::1]:1", True, (("h", 6650), "[::1]:1")),
+    ],
+)
+async def test_a_broker_is_connected_to_or_named_to_the_proxy(
+    url: str, proxied: bool, expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    client = PulsarClient("pulsar://h")
+    asked = []
+
+    async def get(address: object, *, tls: bool, target: str | None = None) -> None:
+        asked.append((address, target))
+
+    monkeypatch.setattr(client._pool, "get", get)
+    # When
+    await client.connection_to(LookupResult(url, proxied))
+    # Then
+    assert asked == [expected]
