@@ -28,7 +28,7 @@ from tests.support.processes.commands import TYPES, complete_command
 
 Kind = pb.BaseCommand
 PING, PONG = (encode_command(complete_command(kind)) for kind in (Kind.PING, Kind.PONG))
-LOOKUP, ACK = (encode_command(complete_command(kind)) for kind in (Kind.LOOKUP, Kind.ACK))
+LOOKUP, SEND = (encode_command(complete_command(kind)) for kind in (Kind.LOOKUP, Kind.SEND))
 ANSWER = bytes(2_000)
 BOTH = pytest.mark.parametrize("as_shipped", [False, True], ids=["floodgate", "pulsar"])
 
@@ -309,7 +309,7 @@ async def test_as_shipped_a_proxy_has_the_cooldown_of_one_client() -> None:
 
 
 @pytest.mark.parametrize(("as_shipped", "taken"), [(False, 100), (True, 6)])
-async def test_acknowledgements_are_counted_in_the_cooldown_only_as_shipped(
+async def test_what_is_published_is_counted_in_the_cooldown_only_as_shipped(
     as_shipped: bool, taken: int
 ) -> None:
     # Given
@@ -318,7 +318,7 @@ async def test_acknowledgements_are_counted_in_the_cooldown_only_as_shipped(
     served.takes()
     await settle()
     # When
-    served.peer.peer_sends(ACK * 100)
+    served.peer.peer_sends(SEND * 100)
     # Then
     assert len(served.cnx.commands) == taken
 
