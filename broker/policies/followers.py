@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = 50
 """Topics that follow in one turn."""
@@ -38,7 +41,7 @@ class PolicyFollowers:
     def follow(self, topics: Sequence[Follower]) -> None:
         """Have topics follow their policies: the first at once, the others in the next turns."""
         for topic in topics[:AT_ONCE]:
-            topic.policies_changed()
+            _follow_one(topic)
         self._waiting.update(dict.fromkeys(topics[AT_ONCE:]))
         if self._waiting and self._following is None:
             self._following = asyncio.get_running_loop().create_task(self._follow_waiting())
@@ -48,6 +51,15 @@ class PolicyFollowers:
             await asyncio.sleep(0)
             for topic in list(islice(self._waiting, AT_ONCE)):
                 del self._waiting[topic]
-                if not topic.closing:
-                    topic.policies_changed()
+                _follow_one(topic)
         self._following = None
+
+
+def _follow_one(topic: Follower) -> None:
+    """Have a topic follow; one that cannot, as its store has failed, holds up no other."""
+    if topic.closing:
+        return
+    try:
+        topic.policies_changed()
+    except Exception:
+        logger.exception("a topic does not follow its policies")

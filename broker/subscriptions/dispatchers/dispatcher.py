@@ -133,6 +133,11 @@ class Dispatcher(ABC):
         rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
         own = RateLimiter(rate, topic.clock)
         self._rates = [one for one in (own, self._context.topic_rate) if one.limited]
+        if self._rate_timer is not None:  # It waits for the rate of before.
+            self._rate_timer.cancel()
+            self._rate_timer = None
+        if self.consumers:
+            self.wake()
 
     def _allowed(self, entries: int) -> int:
         """Return how many entries may be read now; wake up later if there are none."""

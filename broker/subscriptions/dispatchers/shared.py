@@ -222,8 +222,6 @@ class SharedDispatcher(Dispatcher):
         for consumer in self.consumers:
             consumer.blocked = 0 < policies.max_unacked_per_consumer <= consumer.unacked
         self.blocked = 0 < policies.max_unacked_per_subscription <= self.unacked
-        if self.consumers:
-            self.wake()
 
     # -- what consumers have and did not acknowledge ------------------------------------------
 
@@ -364,6 +362,8 @@ class SharedDispatcher(Dispatcher):
         mark = self._cursor.mark_delete
         self.replay.discard_through(mark)
         self.delayed.discard_through(mark)
+        if not self.consumers:
+            return  # Nobody has anything, and nobody would take it off the list.
         if self._ledger.count(before, mark) <= LEAVING_A_TURN:
             # Named at once: their ledgers may be dropped next.
             passed = list(self._between(before, mark))

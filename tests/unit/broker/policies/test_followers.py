@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+import pytest
+
 from broker.policies.followers import AT_ONCE, PolicyFollowers
 from tests.support.clocks.settle import settle
 
@@ -55,3 +57,24 @@ async def test_one_that_is_closed_meanwhile_follows_nothing() -> None:
     await settle()
     # Then
     assert [topic.changes for topic in topics[-2:]] == [1, 0]
+
+
+class FailedTopic(Topic):
+    def policies_changed(self) -> None:
+        super().policies_changed()
+        raise OSError("no room")
+
+
+async def test_one_that_fails_holds_up_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    # Given: one fails at once, one in a later turn
+    followers = PolicyFollowers()
+    topics = [Topic() for _ in range(3 * AT_ONCE)]
+    topics[0], topics[AT_ONCE] = FailedTopic(), FailedTopic()
+    # When
+    followers.follow(topics)
+    await settle()
+    followers.follow(topics)
+    await settle()
+    # Then
+    assert [topic.changes for topic in topics] == [2] * len(topics)
+    assert caplog.text.count("does not follow its policies") == 4
