@@ -64,11 +64,15 @@ class Attached:
     """All that a connection serves, by the ids that the client gave them.
 
     What comes for an id that is not here is dropped: it was on its way when its owner left.
+
+    Args:
+        tls: Whether the connection speaks TLS, and so who is sent elsewhere does there.
     """
 
-    __slots__ = ("consumers", "producers", "watches")
+    __slots__ = ("_tls", "consumers", "producers", "watches")
 
-    def __init__(self) -> None:
+    def __init__(self, *, tls: bool = False) -> None:
+        self._tls = tls
         self.producers: dict[int, AttachedProducer] = {}
         self.consumers: dict[int, AttachedConsumer] = {}
         self.watches: dict[int, AttachedWatch] = {}
@@ -98,12 +102,17 @@ class Attached:
     def _close_producer(self, command: pb.BaseCommand) -> None:
         close = command.close_producer
         if (producer := self.producers.pop(close.producer_id, None)) is not None:
-            producer.closed_by_broker(close.assignedBrokerServiceUrl or None)
+            producer.closed_by_broker(self._assigned(close))
 
     def _close_consumer(self, command: pb.BaseCommand) -> None:
         close = command.close_consumer
         if (consumer := self.consumers.pop(close.consumer_id, None)) is not None:
-            consumer.closed_by_broker(close.assignedBrokerServiceUrl or None)
+            consumer.closed_by_broker(self._assigned(close))
+
+    def _assigned(self, close: pb.CommandCloseProducer | pb.CommandCloseConsumer) -> str | None:
+        if self._tls:
+            return close.assignedBrokerServiceUrlTls or None
+        return close.assignedBrokerServiceUrl or None
 
     def _active_changed(self, command: pb.BaseCommand) -> None:
         change = command.active_consumer_change

@@ -85,7 +85,7 @@ class ClientCnx(Connection):
         drains = self._options.drain_oversized
         super().__init__(LARGEST_MESSAGE_BYTES if drains else DEFAULT_MAX_MESSAGE_BYTES, tls=tls)
         self._target = target
-        self.attached = Attached()
+        self.attached = Attached(tls=tls is not None)
         self.turn_writer = TurnWriter(self.enqueue)
         self.exclusive_turns: dict[int, asyncio.Future[pb.CommandProducerSuccess]] = {}
         self._frame_limit_bytes = DEFAULT_MAX_MESSAGE_BYTES + FRAME_PADDING_BYTES

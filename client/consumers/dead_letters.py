@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from client.exceptions import InvalidConfiguration, PulsarException
 from client.messages.errors import BrokenEntryError
@@ -40,6 +40,27 @@ def letter_topic(topic: str, subscription: str, suffix: str) -> str:
     return f"{topic}-{subscription}{suffix}"
 
 
+class _Letter(NamedTuple):
+    """An entry that is to be sent to the dead-letter topic.
+
+    Attributes:
+        topic: Where it came.
+        entry, messages, size_bytes: What came.
+        losses: Of the topic's connections, when it came: a loss counts all as gone at once.
+    """
+
+    topic: TopicConsumer
+    entry: Entry
+    messages: int
+    size_bytes: int
+    losses: int
+
+    def freed(self) -> None:
+        """Count that it is held no more, if it still counts."""
+        if self.losses == self.topic.losses:
+            self.topic.count_freed(self.messages, self.size_bytes)
+
+
 class DeadLetters:
     """The producers of a consumer's dead-letter and retry topics, opened when they are needed.
 
@@ -57,14 +78,9 @@ class DeadLetters:
         self._retries = options.retry_enabled
         self._policy: ConsumerDeadLetterPolicy = options.dead_letter_policy
         self._producers: dict[str, asyncio.Task[Producer]] = {}
-        self._line: deque[tuple[TopicConsumer, Entry, int, int]] = deque()
+        self._line: deque[_Letter] = deque()
         self._task: asyncio.Task[None] | None = None
         self.sent = 0
-
-    @property
-    def most_redeliveries(self) -> int:
-        """Redeliveries after which a message goes to the dead-letter topic."""
-        return self._policy.max_redeliver_count
 
     @property
     def waiting(self) -> int:
@@ -78,7 +94,7 @@ class DeadLetters:
         """
         if entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False
-        self._line.append((topic, entry, messages, size_bytes))
+        self._line.append(_Letter(topic, entry, messages, size_bytes, topic.losses))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
         return True
@@ -86,12 +102,12 @@ class DeadLetters:
     async def _work(self) -> None:
         try:
             while self._line:
-                topic, entry, messages, size_bytes = self._line[0]
+                letter = self._line[0]
                 try:
-                    await self._send_entry(topic, entry)
+                    await self._send_entry(letter.topic, letter.entry)
                 finally:
                     self._line.popleft()
-                    topic.count_freed(messages, size_bytes)
+                    letter.freed()
         finally:
             self._task = None
 
@@ -182,8 +198,8 @@ class DeadLetters:
             self._task.cancel()
             await asyncio.wait([self._task])
         line, self._line = self._line, deque()
-        for topic, _, messages, size_bytes in line:
-            topic.count_freed(messages, size_bytes)
+        for letter in line:
+            letter.freed()
         openings, self._producers = self._producers, {}
         for opening in openings.values():
             opening.cancel()

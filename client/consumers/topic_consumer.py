@@ -105,6 +105,7 @@ class TopicConsumer:
         taken_id: The place of the message that was taken last.
         is_active: Whether a Failover subscription sends to it; None until it says.
         end_of_topic: Whether the topic was terminated, and all of it was received.
+        losses: Of its connections, its own end among them: what came by one is gone with it.
         sought_time: Whether it stands where it stands because a time was sought.
         error: Why it failed.
     """
@@ -136,6 +137,7 @@ class TopicConsumer:
         self._cnx: ClientCnx | None = None
         self._attached = asyncio.Event()
         self._seeking = False
+        self.losses = 0
         self._outstanding = 0
         self._clock = context.clock
         self.requests = TopicRequests(
@@ -267,6 +269,7 @@ class TopicConsumer:
     def _forget_connection(self) -> None:
         """Drop what came by a connection: everything comes again by the next."""
         self._cnx = None
+        self.losses += 1
         self._attached.clear()
         self._outstanding = 0
         self.queue.detached()
@@ -475,7 +478,10 @@ class TopicConsumer:
             ack.request_id = request_id
             return pb.BaseCommand(type=pb.BaseCommand.ACK, ack=ack)
 
-        answer = (await self.connected().request(build)).ackResponse
+        if self._cnx is None:
+            raise NotConnected(f"{self.topic} is not connected now")
+        # Also for one that is closing: it sends what waits.
+        answer = (await self._cnx.request(build)).ackResponse
         if answer.HasField("error"):
             raise server_response_error(answer.error, answer.message)
 

@@ -198,6 +198,11 @@ class SendLine:
 
     def begin_with(self, messages: Sequence[PendingMessage]) -> None:
         """Let messages that have their places and memory stand before all others, and go on."""
+        if self._request is not None:
+            # It is for the first of before, who asks again in its turn: these hold what it waits
+            # for, and an answer would be taken for one of them.
+            request, self._request = self._request, None
+            self._memory.abandon(request)
         for message in messages:
             message.placed = True
         self._line = dict.fromkeys((*messages, *self._line))

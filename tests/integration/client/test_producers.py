@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from broker.stores.changes import TopicChanges
 from client.client import Client
 from client.exceptions import ProducerBusy, ProducerFenced
 from client.messages.enums import (
@@ -18,6 +19,7 @@ from client.messages.enums import (
     ProducerAccessMode,
 )
 from client.messages.key_hash import boost_hash
+from proto.names import NamespaceName
 from tests.support.processes.cluster import cluster, until
 
 if TYPE_CHECKING:
@@ -185,3 +187,27 @@ async def test_many_sends_stay_within_the_limit(role: str) -> None:
         assert limit < figures.high_water_bytes <= limit + 2 * size
         assert (figures.usage_bytes, figures.waiters, figures.rejected_total) == (0, 0, 0)
         assert len(await everything(client, 2_000)) == 2_000
+
+
+@ROLES
+async def test_sends_before_a_lazy_producer_is_attached_do_not_block_those_that_wait_for_memory(
+    role: str,
+) -> None:
+    # Given: memory for two of four messages
+    async with (
+        cluster() as parts,
+        Client(
+            parts.part(role).service_url, memory_limit_bytes=1_500, producer_share=0.0
+        ) as client,
+    ):
+        namespace = NamespaceName.parse("public/default")
+        await parts.broker.store.apply(namespace, TopicChanges((), (), {TOPIC: 1}))
+        producer = await client.create_producer(
+            TOPIC, lazy_start_partitioned_producers=True, block_if_queue_full=True
+        )
+        # When
+        ids = await asyncio.gather(*[producer.send(bytes(1_000)) for _ in range(4)])
+        # Then
+        assert len(set(ids)) == 4
+        await client.close()
+        assert client.memory.statistics().reservations == 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-
-import pytest
+from typing import TYPE_CHECKING
 
 from broker.policies.followers import AT_ONCE, PolicyFollowers
 from tests.support.clocks.settle import settle
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Topic:

@@ -117,3 +117,21 @@ def test_answers_of_requests_are_not_taken() -> None:
     # Then
     success = pb.BaseCommand(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=1))
     assert not parts.receive(success, FRAME)
+
+
+@pytest.mark.parametrize(("tls", "url"), [(False, "pulsar://b:1"), (True, "pulsar+ssl://b:2")])
+def test_who_is_sent_elsewhere_goes_on_as_the_connection_speaks(tls: bool, url: str) -> None:
+    # Given
+    told = Told()
+    parts = Attached(tls=tls)
+    parts.producers[1] = told  # type: ignore[assignment]
+    close = pb.CommandCloseProducer(
+        producer_id=1,
+        request_id=0,
+        assignedBrokerServiceUrl="pulsar://b:1",
+        assignedBrokerServiceUrlTls="pulsar+ssl://b:2",
+    )
+    # When
+    parts.receive(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=close), FRAME)
+    # Then
+    assert told.calls == [("closed_by_broker", url)]

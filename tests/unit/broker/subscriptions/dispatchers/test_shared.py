@@ -551,3 +551,39 @@ async def skipped(skips: list[int], redelivered: set[int]) -> None:
         await settle()
     held = {*first.pending, *second.pending}
     assert held == {position for position in positions if position > mark}
+
+
+@pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
+async def test_a_rate_that_is_lifted_holds_up_nothing_more(
+    kind: pb.CommandSubscribe.SubType.ValueType,
+) -> None:
+    # Given: the next message may go in a quarter of an hour
+    topic = await kept_topic(replace(DEFAULTS, subscription_dispatch_rate=Rate(1, -1, 1_000)))
+    there = topic.subscriptions()
+    subscription = there.create("s")
+    topic.publish(5)
+    _, cnx = consume(subscription, kind, 100)
+    await settle()
+    before = len(cnx.entries)
+    # When
+    topic.policies = DEFAULTS
+    there.policies_changed()
+    await settle()
+    # Then
+    assert before < 5
+    assert len(cnx.entries) == 5
+
+
+async def test_skips_of_a_subscription_without_consumers_leave_no_list() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s", earliest=True)
+    consumer, _ = consume(subscription, SHARED, 1)
+    await settle()
+    subscription.remove_consumer(consumer)
+    topic.publish(10)
+    # When
+    for _ in range(5):
+        subscription.skip(1)
+    # Then
+    assert not subscription.dispatcher._leaving
