@@ -8,7 +8,8 @@ from collections import deque
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from client.exceptions import InvalidConfiguration, PulsarException
+from client.consumers.all_of import all_of, ended
+from client.exceptions import AlreadyClosed, InvalidConfiguration, PulsarException
 from client.messages.errors import BrokenEntryError
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
@@ -55,10 +56,15 @@ class _Letter(NamedTuple):
     size_bytes: int
     losses: int
 
+    @property
+    def is_here(self) -> bool:
+        """False if its connection was lost: it comes again by the next."""
+        return self.losses == self.topic.incoming.losses
+
     def freed(self) -> None:
         """Count that it is held no more, if it still counts."""
-        if self.losses == self.topic.losses:
-            self.topic.count_freed(self.messages, self.size_bytes)
+        if self.is_here:
+            self.topic.incoming.count_freed(self.messages, self.size_bytes)
 
 
 class DeadLetters:
@@ -80,6 +86,7 @@ class DeadLetters:
         self._producers: dict[str, asyncio.Task[Producer]] = {}
         self._line: deque[_Letter] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
         self.sent = 0
 
     @property
@@ -94,7 +101,7 @@ class DeadLetters:
         """
         if entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False
-        self._line.append(_Letter(topic, entry, messages, size_bytes, topic.losses))
+        self._line.append(_Letter(topic, entry, messages, size_bytes, topic.incoming.losses))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
         return True
@@ -104,7 +111,8 @@ class DeadLetters:
             while self._line:
                 letter = self._line[0]
                 try:
-                    await self._send_entry(letter.topic, letter.entry)
+                    if letter.is_here:
+                        await self._send_entry(letter.topic, letter.entry)
                 finally:
                     self._line.popleft()
                     letter.freed()
@@ -112,19 +120,20 @@ class DeadLetters:
             self._task = None
 
     async def _send_entry(self, topic: TopicConsumer, entry: Entry) -> None:
-        head = entry.head
+        place = entry.head.ledger_id, entry.head.entry_id
         try:
             while entry.left:
-                for message in topic.wanted(head, entry.take()):
+                for message in topic.incoming.read(entry):
                     await self.send_dead(message)
-                    topic.settle(message.message_id())
+                    if topic.link.ended is None:  # Else it comes again.
+                        topic.handed_out.acknowledge(message.message_id())
         except BrokenEntryError as error:
-            topic.acknowledge_broken((head.ledger_id, head.entry_id), error)
+            topic.incoming.broken(place, error)
         except PulsarException as error:
             logger.warning(
                 "%s: a dead letter was not sent, and is tried again: %s", topic.topic, error
             )
-            topic.redelivery.refuse((head.ledger_id, head.entry_id), head.redelivery_count)
+            topic.handed_out.redelivery.refuse(place, entry.head.redelivery_count)
 
     async def send_dead(self, message: Message) -> None:
         """Send a message to the dead-letter topic.
@@ -152,7 +161,8 @@ class DeadLetters:
         Raises:
             PulsarException: It was not sent.
         """
-        times = int(message.properties().get(RECONSUME_TIMES, "0")) + 1
+        told = message.properties().get(RECONSUME_TIMES, "")
+        times = int(told) + 1 if told.isdecimal() else 1
         if times > self._policy.max_redeliver_count:
             await self.send_dead(message)
             return
@@ -180,7 +190,14 @@ class DeadLetters:
         } | message.properties()
 
     async def _producer(self, topic: str, subscription: str | None) -> Producer:
-        """Return the producer of a topic; who needs it first opens it for all."""
+        """Return the producer of a topic; who needs it first opens it for all.
+
+        Raises:
+            AlreadyClosed: The consumer is, or was meanwhile, closed.
+            PulsarException: It was not opened.
+        """
+        if self._closed:
+            raise _closed()
         opening = self._producers.get(topic)
         if opening is None or (opening.done() and opening.exception() is not None):
             options = ProducerOptions(
@@ -190,22 +207,33 @@ class DeadLetters:
                 open_producer(self._context, topic, options)
             )
             self._producers[topic] = opening
-        return await asyncio.shield(opening)
+        await asyncio.wait([opening])
+        if opening.cancelled():
+            raise _closed()
+        return opening.result()
 
     async def close(self) -> None:
         """Send nothing more: what waits comes again to the subscription."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-        line, self._line = self._line, deque()
-        for letter in line:
-            letter.freed()
-        openings, self._producers = self._producers, {}
-        for opening in openings.values():
-            opening.cancel()
-            await asyncio.wait([opening])
-            if not opening.cancelled() and opening.exception() is None:
-                await opening.result().close()
+        self._closed = True
+        parts = [ended(self._task), *(_close(opening) for opening in self._producers.values())]
+        try:
+            await all_of(parts)
+        finally:
+            line, self._line = self._line, deque()
+            for letter in line:
+                letter.freed()
+
+
+def _closed() -> AlreadyClosed:
+    return AlreadyClosed("the consumer was closed: the message was not sent on, and comes again")
+
+
+async def _close(opening: asyncio.Task[Producer]) -> None:
+    try:
+        await ended(opening)
+    finally:
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            await opening.result().close()
 
 
 async def _send(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from client.consumers.all_of import all_of, ended
 from client.consumers.receiving.inbox import Inbox
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
@@ -21,7 +22,7 @@ from client.messages.message_id import MessageId
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from client.consumers.dead_letters import DeadLetters
     from client.consumers.options import ConsumerOptions
@@ -124,9 +125,10 @@ class MultiTopicsConsumer:
             raise
         self._partitions[name] = count
         self.topics.update(zip(names, added, strict=True))
+        self.end_changed()
         if self._paused:
             for topic in added:
-                topic.queue.pause()
+                topic.incoming.queue.pause()
 
     def _check_wanted(self, name: str) -> None:
         if self.closed or name not in self._partitions:
@@ -203,19 +205,18 @@ class MultiTopicsConsumer:
         if self.on_redelivering is not None:
             self.on_redelivering(ids, timed_out)
 
-    def end_of_topic_changed(self) -> None:
-        """See Owner."""
+    def end_changed(self) -> None:
+        """See Owner: when nothing more can come, nobody waits for it."""
         if self.closed:
             return
-        if all(topic.end_of_topic for topic in self.topics.values()):
-            self.inbox.end(TopicTerminated("the end of the topic was reached: nothing will come"))
-        else:
-            self.inbox.end(None)
-
-    def failed(self, topic: TopicConsumer, error: PulsarException) -> None:
-        """See Owner; the others go on."""
-        if not self.closed and all(one.error is not None for one in self.topics.values()):
-            self.inbox.end(error)
+        topics = self.topics.values()
+        reason: PulsarException | None = None
+        if topics and all(topic.end_of_topic or topic.link.ended for topic in topics):
+            reason = next((topic.link.ended for topic in topics if topic.link.ended), None)
+            reason = reason or TopicTerminated(
+                "the end of the topic was reached: nothing will come"
+            )
+        self.inbox.end(reason)
 
     # -- all of them --------------------------------------------------------------------------
 
@@ -223,13 +224,13 @@ class MultiTopicsConsumer:
         """Let nothing more come but what was granted already."""
         self._paused = True
         for topic in self.topics.values():
-            topic.queue.pause()
+            topic.incoming.queue.pause()
 
     def resume(self) -> None:
         """Let messages come again."""
         self._paused = False
         for topic in self.topics.values():
-            topic.queue.resume()
+            topic.incoming.queue.resume()
 
     async def seek(self, target: MessageId | int, *, inclusive: bool) -> None:
         """Set one topic to a message, or all to a time or to one of their ends.
@@ -265,40 +266,10 @@ class MultiTopicsConsumer:
         self.inbox.end(AlreadyClosed("the consumer was closed"))
         growing, self._growing = self._growing, None
         self._partitions.clear()
+        parts = [ended(growing), *(topic.close() for topic in self.topics.values())]
+        if self.letters is not None:
+            parts.append(self.letters.close())
         try:
-            if growing is not None:
-                growing.cancel()
-                await asyncio.wait([growing])
-            if self.letters is not None:
-                await self.letters.close()
+            await all_of(parts)
         finally:
-            try:
-                await all_of(topic.close() for topic in self.topics.values())
-            finally:
-                self._queues.close()
-
-
-async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do several things at once; each comes to its end, and the first error is raised.
-
-    Cancelled, it cancels all of them, and waits for their ends.
-    """
-    coroutines = list(parts)
-    if len(coroutines) == 1:
-        await coroutines[0]
-        return
-    loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(one) for one in coroutines]
-    if not tasks:
-        return
-    try:
-        await asyncio.wait(tasks)
-    except asyncio.CancelledError:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise
-    errors = [task.exception() for task in tasks if not task.cancelled()]
-    for error in errors:
-        if error is not None:
-            raise error
+            self._queues.close()

@@ -754,11 +754,11 @@ async def test_more_is_pending_as_the_broker_says(kind: ConsumerType) -> None:
     await settle()
     (topic,) = consumer._topics.topics.values()
     # When
-    before = await topic.more_is_pending()
+    before = await topic.incoming.more_is_pending()
     broker.publish()
     broker.permits = 0
     # Then
-    assert (before, await topic.more_is_pending()) == (False, True)
+    assert (before, await topic.incoming.more_is_pending()) == (False, True)
 
 
 async def test_broker_stats_are_as_old_as_the_options_allow() -> None:

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from client.consumers.all_of import all_of
 from client.consumers.consumer import Consumer, topics_consumer
-from client.consumers.multi_topics_consumer import all_of
 from client.consumers.options import ConsumerOptions
 from client.exceptions import AlreadyClosed, ConnectError
 from tests.support.clocks.settle import settle, started
