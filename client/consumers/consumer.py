@@ -321,7 +321,8 @@ async def open_consumer(
     names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
     if not names:
         raise InvalidConfiguration("there is no topic to subscribe to: name one at least")
-    consumers = topics_consumer(context, subscription, options)
+    single = len(names) == 1 and not options.retry_enabled
+    consumers = topics_consumer(context, subscription, options, single=single)
     letters = consumers.letters
     added = list(names)
     if letters is not None and options.retry_enabled:
@@ -335,11 +336,12 @@ async def open_consumer(
 
 
 def topics_consumer(
-    context: ClientContext, subscription: str, options: ConsumerOptions
+    context: ClientContext, subscription: str, options: ConsumerOptions, *, single: bool = False
 ) -> MultiTopicsConsumer:
-    """Return the consumer of a subscription, without a topic yet."""
+    """Return the consumer of a subscription, without a topic yet; see MultiTopicsConsumer."""
     letters = None
     if options.dead_letter_policy is not None:
         letters = DeadLetters(context, subscription, options)
     name = options.consumer_name or secrets.token_hex(5)
-    return MultiTopicsConsumer(context, Subscription(subscription, name), options, letters=letters)
+    kept = Subscription(subscription, name)
+    return MultiTopicsConsumer(context, kept, options, letters=letters, single=single)

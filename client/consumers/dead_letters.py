@@ -9,7 +9,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from client.consumers.all_of import all_of, ended
-from client.exceptions import AlreadyClosed, InvalidConfiguration, PulsarException
+from client.exceptions import (
+    AlreadyClosed,
+    InvalidConfiguration,
+    ProducerFenced,
+    PulsarException,
+    TopicTerminated,
+)
 from client.messages.errors import BrokenEntryError
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
@@ -149,8 +155,8 @@ class DeadLetters:
         name = self._policy.dead_letter_topic or letter_topic(
             origin, self._subscription, DEAD_LETTER_SUFFIX
         )
-        producer = await self._producer(name, self._policy.initial_subscription_name)
-        await _send(producer, message, self._properties(message))
+        subscription = self._policy.initial_subscription_name
+        await self._send(name, subscription, message, self._properties(message))
         self.sent += 1
 
     async def send_later(
@@ -168,8 +174,7 @@ class DeadLetters:
             return
         own = self._properties(message) | dict(properties or {})
         own[RECONSUME_TIMES], own[DELAY_TIME] = str(times), str(delay_ms)
-        producer = await self._producer(self.retry_topic(own[REAL_TOPIC]), None)
-        await _send(producer, message, own, delay_ms)
+        await self._send(self.retry_topic(own[REAL_TOPIC]), None, message, own, delay_ms)
 
     def retry_topic(self, topic: str) -> str:
         """Return the name of a topic's retry topic; its partitions share it."""
@@ -189,13 +194,37 @@ class DeadLetters:
             REAL_SUBSCRIPTION: self._subscription,
         } | message.properties()
 
-    async def _producer(self, topic: str, subscription: str | None) -> Producer:
-        """Return the producer of a topic; who needs it first opens it for all.
+    async def _send(
+        self,
+        topic: str,
+        subscription: str | None,
+        message: Message,
+        properties: dict[str, str],
+        delay_ms: int = 0,
+    ) -> None:
+        opening = self._opening(topic, subscription)
+        await asyncio.wait([opening])
+        if opening.cancelled():
+            raise _closed()
+        producer = opening.result()
+        event_time = message.event_timestamp()
+        try:
+            await producer.send(
+                message.data(),
+                properties=properties,
+                partition_key=message.partition_key() or None,
+                ordering_key=message.ordering_key() or None,
+                event_timestamp=event_time or None,
+                deliver_after=timedelta(milliseconds=delay_ms) if delay_ms else None,
+            )
+        except (AlreadyClosed, ProducerFenced, TopicTerminated):
+            if self._producers.get(topic) is opening:  # It has ended: the next has another.
+                del self._producers[topic]
+                await producer.close()
+            raise
 
-        Raises:
-            AlreadyClosed: The consumer is, or was meanwhile, closed.
-            PulsarException: It was not opened.
-        """
+    def _opening(self, topic: str, subscription: str | None) -> asyncio.Task[Producer]:
+        """Return the producer of a topic; who needs it first opens it for all."""
         if self._closed:
             raise _closed()
         opening = self._producers.get(topic)
@@ -207,10 +236,7 @@ class DeadLetters:
                 open_producer(self._context, topic, options)
             )
             self._producers[topic] = opening
-        await asyncio.wait([opening])
-        if opening.cancelled():
-            raise _closed()
-        return opening.result()
+        return opening
 
     async def close(self) -> None:
         """Send nothing more: what waits comes again to the subscription."""
@@ -234,17 +260,3 @@ async def _close(opening: asyncio.Task[Producer]) -> None:
     finally:
         if opening.done() and not opening.cancelled() and opening.exception() is None:
             await opening.result().close()
-
-
-async def _send(
-    producer: Producer, message: Message, properties: dict[str, str], delay_ms: int = 0
-) -> None:
-    event_time = message.event_timestamp()
-    await producer.send(
-        message.data(),
-        properties=properties,
-        partition_key=message.partition_key() or None,
-        ordering_key=message.ordering_key() or None,
-        event_timestamp=event_time or None,
-        deliver_after=timedelta(milliseconds=delay_ms) if delay_ms else None,
-    )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from client.consumers.receiving.position import Position
     from client.consumers.subscribing import Subscription
     from client.context import ClientContext
+    from client.memory.receiver_queue import TopicsQueue
     from client.messages.entry import Entry
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class MultiTopicsConsumer:
         options: Everything else.
         start: Where a subscription that is not durable begins.
         letters: What becomes of messages that are redelivered too often.
+        single: Whether there will be one topic only; it may have partitions.
 
     Attributes:
         inbox: Where messages are waited for.
@@ -59,6 +61,8 @@ class MultiTopicsConsumer:
         options: ConsumerOptions,
         start: Position | None = None,
         letters: DeadLetters | None = None,
+        *,
+        single: bool = False,
     ) -> None:
         self._context = context
         self.subscription = subscription
@@ -72,14 +76,8 @@ class MultiTopicsConsumer:
         self._paused = False
         self.closed = False
         self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
-        policy = options.batch_receive_policy
-        self._queues = topics_queue_for(
-            context.receiver_queues,
-            policy=ReceiverQueuePolicy(options.receiver_queue_policy),
-            max_size=options.receiver_queue_size,
-            batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
-            until_acknowledged=options.memory_until_acknowledged,
-        )
+        self._single = single
+        self._queues: TopicsQueue | None = None
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -116,10 +114,10 @@ class MultiTopicsConsumer:
                 " to a time"
             )
         names = [f"{name}-partition-{index}" for index in range(known, count)] or [name]
-        added = [self._topic_consumer(one, max(1, count)) for one in names]
+        added = [self._topic_consumer(one, count) for one in names]
         try:
             await all_of(topic.open() for topic in added)
-            self._check_wanted(name)
+            self._check_wanted(name, known)
         except BaseException:
             await all_of(topic.close() for topic in added)
             raise
@@ -130,14 +128,27 @@ class MultiTopicsConsumer:
             for topic in added:
                 topic.incoming.queue.pause()
 
-    def _check_wanted(self, name: str) -> None:
-        if self.closed or name not in self._partitions:
+    def _check_wanted(self, name: str, known: int) -> None:
+        if self.closed or self._partitions.get(name) != known:
             raise AlreadyClosed(f"the consumer of {name} was closed")
+
+    def _open_queues(self, *, single: bool) -> TopicsQueue:
+        options, policy = self.options, self.options.batch_receive_policy
+        return topics_queue_for(
+            self._context.receiver_queues,
+            policy=ReceiverQueuePolicy(options.receiver_queue_policy),
+            max_size=options.receiver_queue_size,
+            batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
+            until_acknowledged=options.memory_until_acknowledged,
+            single=single,
+        )
 
     def _topic_consumer(self, name: str, partitions: int) -> TopicConsumer:
         options = self.options
-        share = options.max_total_receiver_queue_size_across_partitions // partitions
-        size = min(options.receiver_queue_size, max(1, share))
+        if self._queues is None:
+            self._queues = self._open_queues(single=self._single and not partitions)
+        share = options.max_total_receiver_queue_size_across_partitions
+        size = min(options.receiver_queue_size, max(1, share // max(1, partitions)))
         return TopicConsumer(
             self._context,
             name,
@@ -157,12 +168,12 @@ class MultiTopicsConsumer:
                 if known:
                     try:
                         await self._grow(name, known)
-                    except PulsarException as error:
+                    except Exception as error:  # noqa: BLE001 - the next look may find them
                         logger.info("%s: its partitions were not looked up: %s", name, error)
 
     async def _grow(self, name: str, known: int) -> None:
         count = await self._context.cluster.partitions(name)
-        if count > known and name in self._partitions:
+        if count > known and self._partitions.get(name) == known:
             await self._add_partitions(name, known, count)
 
     async def remove_topic(self, name: str) -> None:
@@ -272,4 +283,5 @@ class MultiTopicsConsumer:
         try:
             await all_of(parts)
         finally:
-            self._queues.close()
+            if self._queues is not None:
+                self._queues.close()

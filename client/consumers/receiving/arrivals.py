@@ -107,9 +107,9 @@ class Arrivals:
         try:
             entry = read_entry(message, frame, self._source)
         except BrokenEntryError as error:
-            self._consumer.count_arrived(1, 0)
+            self._consumer.count_arrived(error.messages, 0)
             self._consumer.broken(_place(message), error)
-            self._consumer.count_freed(1, 0)
+            self._consumer.count_freed(error.messages, 0)
             return
         messages = _messages(entry, message)
         if dropped:

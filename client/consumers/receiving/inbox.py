@@ -159,6 +159,10 @@ class Inbox:
         number = policy.max_num_message if policy.max_num_message > 0 else most
         number = max(1, min(number, most))
         seconds = policy.timeout_ms / 1_000 if policy.timeout_ms > 0 else None
+        if self._enough(number, policy) and (
+            batch := self._take_batch(number, policy.max_num_bytes)
+        ):
+            return batch
         try:
             async with deadline(self._clock, seconds):
                 while True:
