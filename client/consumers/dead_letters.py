@@ -105,7 +105,7 @@ class DeadLetters:
 
         Its permits are free, and its bytes, when it was sent; so the line is bounded as the queue.
         """
-        if entry.head.redelivery_count <= self._policy.max_redeliver_count:
+        if self._closed or entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False
         self._line.append(_Letter(topic, entry, messages, size_bytes, topic.incoming.losses))
         if self._task is None:
