@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -110,8 +110,15 @@ class ReceiverQueues:
             return self._by_bytes_queue(options, questions, consumer, options.max_size)
         return self._fixed(options, consumer, options.max_size)
 
-    def open_topics(self, options: QueueOptions) -> TopicsQueue:
-        """Return the queues of a consumer of several topics; ``close`` is the caller's duty."""
+    def open_topics(self, options: QueueOptions, *, single: bool = False) -> TopicsQueue:
+        """Return the queues of a consumer of several topics; ``close`` is the caller's duty.
+
+        With ``single`` there will be one topic, whose queue is that of ``open``.
+        """
+        if single:
+            return EachTopicsQueue(
+                lambda consumer, size: self.open(consumer, replace(options, max_size=size))
+            )
         if options.max_size and options.policy is ReceiverQueuePolicy.PULSAR:
             make = partial(self._emptied, options)
             number = options.batch_receive_messages
@@ -210,7 +217,11 @@ def topics_queue_for(
     max_size: int,
     batch_receive_messages: int = 0,
     until_acknowledged: bool = False,
+    single: bool = False,
 ) -> TopicsQueue:
-    """Return the queues of a consumer of several topics; arguments as for one."""
+    """Return the queues of a consumer of several topics; arguments as for one.
+
+    With ``single`` there will be one topic.
+    """
     options = QueueOptions(policy, max_size, batch_receive_messages, until_acknowledged)
-    return queues.open_topics(options)
+    return queues.open_topics(options, single=single)

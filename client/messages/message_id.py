@@ -8,6 +8,9 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 
+Place = tuple[int, int]
+"""A ledger and an entry in it: what a broker counts."""
+
 _LARGEST = 2**63 - 1
 _UNSIGNED = 2**64
 
@@ -79,8 +82,8 @@ class MessageId:
         return self._partition
 
     @property
-    def entry(self) -> tuple[int, int]:
-        """The ledger and entry: what a broker counts."""
+    def entry(self) -> Place:
+        """The ledger and entry."""
         return self._ledger_id, self._entry_id
 
     def to_proto(self) -> pb.MessageIdData:

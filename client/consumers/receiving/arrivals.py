@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import proto.PulsarApi_pb2 as pb
-    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
     from client.messages.message import Message
-    from client.messages.message_id import MessageId
+    from client.messages.message_id import MessageId, Place
     from client.pulsar_client import PulsarClient
     from proto.frames import Frame
 
@@ -37,8 +36,8 @@ class Arriving(Protocol):
     def count_freed(self, messages: int, size_bytes: int) -> None:
         """Count what is not held any more, and was in no queue."""
 
-    def acknowledge_broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Tell the broker that an entry cannot be read."""
+    def broken(self, place: Place, error: BrokenEntryError) -> None:
+        """Learn that an entry cannot be read."""
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
         """Acknowledge chunks that become no message, or have them sent again."""
@@ -108,9 +107,9 @@ class Arrivals:
         try:
             entry = read_entry(message, frame, self._source)
         except BrokenEntryError as error:
-            self._consumer.count_arrived(1, 0)
-            self._consumer.acknowledge_broken(_place(message), error)
-            self._consumer.count_freed(1, 0)
+            self._consumer.count_arrived(error.messages, 0)
+            self._consumer.broken(_place(message), error)
+            self._consumer.count_freed(error.messages, 0)
             return
         messages = _messages(entry, message)
         if dropped:
@@ -130,7 +129,7 @@ class Arrivals:
         try:
             whole = self._assembly.add(entry)
         except BrokenEntryError as error:
-            self._consumer.acknowledge_broken(_place(message), error)
+            self._consumer.broken(_place(message), error)
             whole = None
         if whole is None:
             self._consumer.count_freed(1, 0)

@@ -186,7 +186,7 @@ async def test_a_version_that_is_gone_costs_a_line_and_not_the_message(
         f"{topic}-2", "s", schema=schema, initial_position=InitialPosition.Earliest
     )
     other = await client.create_producer(f"{topic}-2", schema=schema)
-    source = consumer._topics.topics[f"{topic}-2"].arrivals._versions
+    source = consumer._topics.topics[f"{topic}-2"].incoming.arrivals._versions
     assert source is not None
     source._topic = f"{topic}-3"  # type: ignore[attr-defined] - as if it was deleted meanwhile
     # When

@@ -303,7 +303,7 @@ class ModelBroker:
                 type=Type.CONSUMER_STATS_RESPONSE,
                 consumerStatsResponse=pb.CommandConsumerStatsResponse(
                     request_id=0,
-                    availablePermits=self.permits,
+                    availablePermits=max(0, self.permits),
                     msgBacklog=len(self.left),
                     unackedMessages=3,
                 ),

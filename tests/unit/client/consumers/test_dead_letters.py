@@ -11,6 +11,7 @@ class Topic:
     """Counts what is freed."""
 
     def __init__(self) -> None:
+        self.incoming = self
         self.losses = 0
         self.freed: list[tuple[int, int]] = []
 

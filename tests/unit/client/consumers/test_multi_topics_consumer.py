@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
+from client.consumers.all_of import all_of
 from client.consumers.consumer import Consumer, topics_consumer
-from client.consumers.multi_topics_consumer import all_of
 from client.consumers.options import ConsumerOptions
 from client.exceptions import AlreadyClosed, ConnectError
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
+from tests.support.peers.model_consumers import after, opened
 
 
 async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> None:
@@ -89,3 +90,15 @@ async def test_all_come_to_their_end_before_an_error_is_raised() -> None:
     with pytest.raises(ConnectError):
         await all_of([fails(), takes_longer()])
     assert ended == ["longer"]
+
+
+async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> None:
+    # Given
+    broker = ModelBroker(partition_count=2)
+    consumer = await opened(broker, auto_update_partitions_seconds=60)
+    # When
+    broker.partition_count = 3
+    await after(broker, 60)
+    # Then
+    topics = [one.topic for one in consumer.statistics().topics]
+    assert topics == [f"{TOPIC}-partition-{index}" for index in range(3)]

@@ -91,7 +91,7 @@ async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
     reader = await opened(broker, reader_listener=lambda _, message: got.append(message.data()))
     # Then
     assert got == [b"0", b"1"]
-    with pytest.raises(InvalidConfiguration, match="reader_listener"):
+    with pytest.raises(InvalidConfiguration, match="the listener"):
         await reader.read_next()
     await reader.close()
 
