@@ -136,11 +136,13 @@ class MultiTopicsConsumer:
         options = self.options
         share = options.max_total_receiver_queue_size_across_partitions // partitions
         size = min(options.receiver_queue_size, max(1, share))
+        if size < options.receiver_queue_size:
+            options = replace(options, receiver_queue_size=size)
         return TopicConsumer(
             self._context,
             name,
             self.subscription,
-            replace(options, receiver_queue_size=size),
+            options,
             self.inbox,
             self,
             self._queues,

@@ -71,7 +71,7 @@ class Received:
     def __init__(self, consumer: Receiving) -> None:
         self._consumer = consumer
         self._entries: deque[_Queued] = deque()
-        self._messages: deque[Message] = deque()
+        self._messages: list[Message] = []  # The next one is the last.
         self.queued = 0
         self.queued_bytes = 0
 
@@ -87,7 +87,7 @@ class Received:
             if not self._entries:
                 return None
             self._read_first()
-        message = self._messages.popleft()
+        message = self._messages.pop()
         first = self._entries[0]
         if self._messages or first.entry.left:
             messages, size_bytes = 1, min(message.size_bytes, first.size_bytes)
@@ -108,7 +108,7 @@ class Received:
             self._consumer.broken(first.entry.head, error)
             self._drop_first()
             return
-        self._messages.extend(self._consumer.wanted(first.entry.head, found))
+        self._messages = self._consumer.wanted(first.entry.head, found)[::-1]
         if not self._messages and not first.entry.left:
             self._drop_first()
 
