@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 TOPICS = 10_000
 PROCESSES = 2
-FILES_EACH = 3
-"""Of a client in the proxy: to it for listings, and through it to the broker."""
+PROXY_FILES_EACH = 3
+"""A client's connection for listings, the one to its broker, and what is behind that."""
 MOST_SECONDS = 240.0
 PUBLISHED_AT_ONCE = 100
 COLD, RESTART, BROKER_RESTART = "cold", "restart", "broker restart"
@@ -170,7 +170,7 @@ class _Run:
         self.figures: dict[str, Any] = {"storm": asdict(storm)}
         topics = out / "topics.txt"
         topics.write_text("".join(f"{name}\n" for name in topic_names()), encoding="utf-8")
-        raise_open_file_limit(FILES_EACH * storm.clients + 1_000)
+        raise_open_file_limit((PROXY_FILES_EACH if storm.proxied else 1) * storm.clients + 1_000)
         demo = next(run for run in RUNS if run.name == "floodgate")
         keys = {"metadataStoreUrl": "memory:local", "exposeTopicLevelMetricsInPrometheus": "false"}
         settings = ClusterSettings(out, run_settings(demo), keys, [topics])
