@@ -17,12 +17,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import sys
 import time
 from collections import Counter
 from contextlib import suppress
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import uvloop
 
@@ -78,13 +80,15 @@ class Wire:
             wire.connections.append(time.monotonic())
             wire._connected(cnx)
 
-        async def watch(watch: TopicListWatch, *arguments: Any) -> pb.CommandWatchTopicListSuccess:
+        async def open_watch(
+            watch: TopicListWatch, *arguments: Any
+        ) -> pb.CommandWatchTopicListSuccess:
             wire.watches += 1
             return await wire._watch(watch, *arguments)
 
-        ClientCnx.topics_raw = topics_raw  # type: ignore[method-assign]
-        ClientCnx.connected = connected  # type: ignore[method-assign]
-        TopicListWatch.open = watch  # type: ignore[method-assign]
+        patch.object(ClientCnx, "topics_raw", topics_raw).start()
+        patch.object(ClientCnx, "connected", connected).start()
+        patch.object(TopicListWatch, "open", open_watch).start()
 
 
 class Clients:
@@ -154,7 +158,7 @@ class Clients:
         at = []
 
         async def one(consumer: PatternConsumer) -> None:
-            topics = set()
+            topics: set[str] = set()
             while len(topics) < TOPICS_EACH:
                 message = await consumer.receive()
                 await consumer.acknowledge(message)
@@ -190,7 +194,7 @@ class Clients:
 
 def resident_bytes_here() -> int:
     """Return what of this process is resident."""
-    return resident_bytes("self")
+    return resident_bytes(os.getpid())
 
 
 def size_of(client: Client) -> tuple[int, int, int]:
