@@ -149,11 +149,13 @@ class MultiTopicsConsumer:
             self._queues = self._open_queues(single=self._single and not partitions)
         share = options.max_total_receiver_queue_size_across_partitions
         size = min(options.receiver_queue_size, max(1, share // max(1, partitions)))
+        if size < options.receiver_queue_size:
+            options = replace(options, receiver_queue_size=size)
         return TopicConsumer(
             self._context,
             name,
             self.subscription,
-            replace(options, receiver_queue_size=size),
+            options,
             self.inbox,
             self,
             self._queues,

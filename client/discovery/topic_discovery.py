@@ -20,6 +20,7 @@ from client.discovery.matching_names import MatchingNames
 from client.discovery.topic_list_watch import TopicListWatch
 from client.discovery.topics_pattern import topics_of
 from client.exceptions import (
+    AlreadyClosed,
     ConnectError,
     InvalidConfiguration,
     NotConnected,
@@ -103,6 +104,7 @@ class TopicDiscovery:
         """Ask for the topics, as long as the schedule tries, and return them.
 
         Raises:
+            AlreadyClosed: It, or the client, was closed meanwhile.
             PulsarException: The error of the last attempt.
         """
         self.schedule.start()
@@ -117,6 +119,7 @@ class TopicDiscovery:
         self.schedule.close()
         self._watch.close()
         self._unlink()
+        self._fail(AlreadyClosed("the consumer was closed"))
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
@@ -133,8 +136,13 @@ class TopicDiscovery:
             self._start(self._look_up(action))
         elif isinstance(action, CloseWatch):
             self._watch.close()
-        elif not self._found.done():
-            self._found.set_exception(self._error or NotConnected("topics were not listed"))
+        else:
+            self._fail(self._error or NotConnected("topics were not listed"))
+
+    def _fail(self, error: PulsarException) -> None:
+        if not self._found.done():
+            self._found.set_exception(error)
+            self._found.exception()  # Nobody may wait for it.
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -156,6 +164,9 @@ class TopicDiscovery:
             found = MatchingNames(await cnx.topics_raw(request), self._pattern)
             for _ in found.read():
                 await asyncio.sleep(0)
+        except AlreadyClosed as error:
+            self._fail(error)
+            return
         except (PulsarException, RemoteProtocolError) as error:
             self.schedule.list_failed(self._failure(error))
             return

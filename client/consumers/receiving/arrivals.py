@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -83,7 +82,7 @@ class Arrivals:
             expiry_seconds=options.expire_incomplete_chunks_seconds,
         )
         self._chunk_bytes = 0
-        self._line: deque[tuple[Entry, int, int]] = deque()
+        self._line: list[tuple[Entry, int, int]] = []
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -172,7 +171,7 @@ class Arrivals:
                     await self._uncompress_in_thread(entry)
                 if self._versions is not None:
                     await self._versions.learn(entry.head)
-                line.popleft()
+                del line[0]
                 self._consumer.entry_arrived(entry, messages, size_bytes)
         finally:
             if self._line is line:
@@ -184,7 +183,7 @@ class Arrivals:
 
     def clear(self) -> None:
         """Drop everything that is not in the queue: it comes again."""
-        line, self._line = self._line, deque()
+        line, self._line = self._line, []
         if self._task is not None:
             self._task.cancel()
             self._task = None

@@ -75,7 +75,7 @@ class Received:
     def __init__(self, consumer: Receiving) -> None:
         self._consumer = consumer
         self._entries: deque[_Queued] = deque()
-        self._messages: deque[Message] = deque()
+        self._messages: list[Message] = []  # The next one is the last.
         self.queued = 0
         self.queued_bytes = 0
 
@@ -91,7 +91,7 @@ class Received:
             if not self._entries:
                 return None
             self._read_first()
-        message = self._messages.popleft()
+        message = self._messages.pop()
         first = self._entries[0]
         if self._messages or first.entry.left:
             messages, size_bytes = 1, min(message.size_bytes, first.size_bytes)
@@ -107,7 +107,7 @@ class Received:
     def _read_first(self) -> None:
         first = self._entries[0]
         try:
-            self._messages.extend(self._consumer.read(first.entry))
+            self._messages = self._consumer.read(first.entry)[::-1]
         except BrokenEntryError as error:
             self._consumer.broken(first.place, error)
             self._drop_first()
