@@ -52,6 +52,7 @@ CLIENT_MEMORY = ScenarioKind(
         got="got a message",
         describe=_describe,
     ),
+    report="loadgen.report.client_memory.section:CLIENT_MEMORY_ADDITION",
     files=(SERIES_NAME,),
     write=write_series,
     summarize=client_memory_document,

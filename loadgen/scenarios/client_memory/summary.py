@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.errors import ExitCode, LoadgenError
-from loadgen.results.summary import CheckResult
+from loadgen.results.checks import CheckResult
 from loadgen.scenarios.client_memory.scenario import POLICIES, PRODUCING
 from loadgen.units import format_bytes, plural
 
