@@ -399,7 +399,8 @@ async def open_consumer(
     names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
     if not names:
         raise InvalidConfiguration("there is no topic to subscribe to: name one at least")
-    consumers = topics_consumer(context, subscription, options)
+    alone = len(names) == 1 and not options.retry_enabled
+    consumers = topics_consumer(context, subscription, options, alone=alone)
     letters = consumers.letters
     added = list(names)
     if letters is not None and options.retry_enabled:
@@ -413,11 +414,12 @@ async def open_consumer(
 
 
 def topics_consumer(
-    context: ClientContext, subscription: str, options: ConsumerOptions
+    context: ClientContext, subscription: str, options: ConsumerOptions, *, alone: bool = False
 ) -> MultiTopicsConsumer:
-    """Return the consumer of a subscription, without a topic yet."""
+    """Return the consumer of a subscription, without a topic yet; of one topic if ``alone``."""
     letters = None
     if options.dead_letter_policy is not None:
         letters = DeadLetters(context, subscription, options)
     name = options.consumer_name or secrets.token_hex(5)
-    return MultiTopicsConsumer(context, Subscription(subscription, name), options, letters=letters)
+    subscribed = Subscription(subscription, name)
+    return MultiTopicsConsumer(context, subscribed, options, letters=letters, alone=alone)

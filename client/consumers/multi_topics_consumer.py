@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from client.consumers.receiving.position import Position
     from client.consumers.subscribing import Subscription
     from client.context import ClientContext
+    from client.memory.receiver_queue import TopicsQueue
     from client.messages.entry import Entry
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class MultiTopicsConsumer:
         options: Everything else.
         start: Where a subscription that is not durable begins.
         letters: What becomes of messages that are redelivered too often.
+        alone: There will be one topic, or its partitions.
 
     Attributes:
         inbox: Where messages are waited for.
@@ -58,6 +60,8 @@ class MultiTopicsConsumer:
         options: ConsumerOptions,
         start: Position | None = None,
         letters: DeadLetters | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
         self._context = context
         self.subscription = subscription
@@ -71,13 +75,18 @@ class MultiTopicsConsumer:
         self._paused = False
         self.closed = False
         self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
-        policy = options.batch_receive_policy
-        self._queues = topics_queue_for(
-            context.receiver_queues,
+        self._alone = alone
+        self._queues = self._new_queues(alone=False)
+
+    def _new_queues(self, *, alone: bool) -> TopicsQueue:
+        options, policy = self.options, self.options.batch_receive_policy
+        return topics_queue_for(
+            self._context.receiver_queues,
             policy=ReceiverQueuePolicy(options.receiver_queue_policy),
             max_size=options.receiver_queue_size,
             batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
             until_acknowledged=options.memory_until_acknowledged,
+            alone=alone,
         )
 
     # -- topics -------------------------------------------------------------------------------
@@ -114,6 +123,9 @@ class MultiTopicsConsumer:
                 f"{name} has {count} partitions: begin at MessageId.earliest or latest, and seek"
                 " to a time"
             )
+        if self._alone and not count:
+            self._queues.close()
+            self._queues = self._new_queues(alone=True)
         names = [f"{name}-partition-{index}" for index in range(known, count)] or [name]
         added = [self._topic_consumer(one, max(1, count)) for one in names]
         try:

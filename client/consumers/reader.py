@@ -235,6 +235,7 @@ async def open_reader(
             crypto_failure_action=options.crypto_failure_action,
         ),
         Position(start_message_id, options.start_message_id_inclusive),
+        alone=True,
     )
     try:
         await topics.add_topic(topic)

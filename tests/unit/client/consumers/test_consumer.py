@@ -64,6 +64,21 @@ async def after(broker: ModelBroker, seconds: float) -> None:
 # -- attaching ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("partitions", "granted"), [(0, [1]), (1, [1, 1])])
+async def test_upstream_has_a_common_queue_beside_those_of_partitions_alone(
+    partitions: int, granted: list[int]
+) -> None:
+    # Given
+    broker = ModelBroker(partition_count=partitions)
+    broker.publish(1)
+    # When
+    await opened(broker, receiver_queue_policy="pulsar")
+    await settle()
+    # Then: what is handed over to the common queue makes room for another.
+    flows = [one.flow for one in broker.commands if one.type == pb.BaseCommand.FLOW]
+    assert [flow.messagePermits for flow in flows] == granted
+
+
 async def test_subscribe_says_everything_the_options_say() -> None:
     # Given
     broker = ModelBroker()
