@@ -143,6 +143,7 @@ def _draw_producing(axes: Any, figures: ClientMemoryFigures, part: Columns, them
     delivered = axes.twinx()
     dress(delivered, theme)
     delivered.plot(at, part["messages"], color=theme.runs[2], linewidth=1.6)
+    delivered.margins(x=0)
     delivered.set_ylim(0, _HEADROOM * max(1, figures.messages_sent))
     delivered.set_ylabel("delivered", color=theme.runs[2], fontsize=9)
     title(axes, f"Producers: {plural(figures.messages_sent, 'message')}", theme)
