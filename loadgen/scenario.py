@@ -63,7 +63,8 @@ class Scenario(BaseModel):
 
     kind: str
     service_url: str = Field(
-        description="Binary address of the broker or proxy: pulsar://host:port."
+        description="Binary address of the broker or proxy: pulsar://host:port. Without it "
+        "client-memory starts a broker; the others need it."
     )
     # Client i asks for number i modulo their count.
     namespaces: tuple[NamespaceExpectation, ...] = Field(

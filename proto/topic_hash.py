@@ -11,10 +11,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import google_crc32c
-import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import numpy as np
 
 # Java compares UTF-16 code units: characters above U+FFFF are surrogates (D800..DFFF) there and
 # sort before U+E000..U+FFFF, while UTF-8 sorts them last. The lead bytes EE and EF (U+E000..U+FFFF)
@@ -124,6 +125,9 @@ def _shift_table(place: int, value: int) -> array[int]:
     lowest = value & -value
     if abs(value) != lowest:
         first, then = _shift_table(place, lowest), _shift_table(place, value - lowest)
+        # Clients never come here, and would pay 10 MB for it.
+        import numpy as np
+
         return array("I", _through(np.array(then), np.array(first)).tobytes())
     # Powers of x come round again: that is how a shift is taken back.
     operator = _shift_operator((value << (8 * place)) % _PERIOD)
@@ -139,7 +143,8 @@ def _shift_table(place: int, value: int) -> array[int]:
 
 def _through(table: np.ndarray, crcs: np.ndarray) -> np.ndarray:
     parts = (crcs & 255, crcs >> 8 & 255 | 256, crcs >> 16 & 255 | 512, crcs >> 24 | 768)
-    sent: np.ndarray = np.bitwise_xor.reduce([table[part] for part in parts])
+    first, second, third, fourth = (table[part] for part in parts)
+    sent: np.ndarray = first ^ second ^ third ^ fourth
     return sent
 
 

@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.constrain import Constrain
-from rich.table import Table
-from rich.text import Text
 
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
@@ -19,11 +16,12 @@ from loadgen.demo.step_display import StepDisplay
 from loadgen.demo.topics import OwnTopics, parse_topics, read_own_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
+from loadgen.report.client_memory.pictures import draw_client_memory_pictures
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
 from loadgen.report.sentences import late_start_sentence
 from loadgen.report.stuck.pictures import draw_stuck_pictures
 from loadgen.report.stuck.silent_pictures import draw_silent_pictures
-from loadgen.report.tables import TERMINAL_COLUMNS, summary_console, summary_tables
+from loadgen.report.tables import check_grid, summary_console, summary_tables
 from loadgen.results.reading import load_run
 from loadgen.servers.processes import termination_interrupts
 from loadgen.units import parse_read_rate
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from loadgen.demo.result import DemoResult
-    from loadgen.results.summary import CheckResult
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
@@ -146,7 +143,8 @@ def picture(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN_DIR...]",
-            help="Runs of produce-beside-silent: beside-silent.png is drawn of these, and no demo.",
+            help="Runs of produce-beside-silent, or one of client-memory: beside-silent.png, or "
+            "client-memory.png, is drawn of these, and no demo.",
             show_default=False,
         ),
     ] = None,
@@ -161,10 +159,15 @@ def picture(
       loadgen picture --demo out/demo --out docs/images
 
       loadgen picture out/runs/beside-pulsar out/runs/beside-floodgate
+
+      loadgen picture out/runs/client-memory
     """
     console = summary_console()
-    if runs:
-        paths = draw_silent_pictures([load_run(each) for each in runs], out)
+    named = [load_run(each) for each in runs or ()]
+    if len(named) == 1 and named[0].summary.client_memory is not None:
+        paths = draw_client_memory_pictures(named[0], out)
+    elif named:
+        paths = draw_silent_pictures(named, out)
     else:
         paths = _draw_demo(demo_directory, out)
     for path in paths:
@@ -184,7 +187,7 @@ def show(console: Console, result: DemoResult) -> None:
     for part in (result.summaries, result.stuck):
         for table in summary_tables(list(part.values())):
             console.print(table)
-    console.print(Constrain(_verdicts(result.checks), TERMINAL_COLUMNS))
+    console.print(check_grid(result.checks))
     for summary in (*result.summaries.values(), *result.stuck.values()):
         if summary.generator_limited:
             console.print(
@@ -200,15 +203,6 @@ def show(console: Console, result: DemoResult) -> None:
         highlight=False,
         soft_wrap=True,
     )
-
-
-def _verdicts(checks: Sequence[CheckResult]) -> Table:
-    """Return the checks as a grid: a mark and a sentence in each row."""
-    grid = Table.grid(padding=(0, 1))
-    for check in checks:
-        mark = Text("✓", "green") if check.passed else Text("✗", "bold red")
-        grid.add_row(mark, Text(check.sentence))
-    return grid
 
 
 def _wanted_topics(

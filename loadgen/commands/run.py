@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loadgen.commands.own_broker import broker_for
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import scenario_of, scenario_parameters
 from loadgen.executors.processes import ExecutorKind
@@ -83,7 +84,8 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
 _EXIT_CODES = """\
 Exit code 0: measured, whether answered or refused; 97: an answer was wrong;
 98: this machine started the clients too late; 99: a broker that pauses clients
-who do not read let silent ones go on; 130: interrupted.
+who do not read let silent ones go on, or a client's memory limit did not hold;
+130: interrupted.
 """
 
 
@@ -103,13 +105,18 @@ def run(
 ) -> None:
     """Drive clients against a broker or proxy, and check every answer."""
     scenario = scenario_of(given)
-    require_own_cluster(scenario.service_url, confirmed=yes_this_is_my_cluster)
+    if scenario.service_url:
+        require_own_cluster(scenario.service_url, confirmed=yes_this_is_my_cluster)
     options = run_options(scenario, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
     with_spark = options.executor == ExecutorKind.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
     display = progress_display(scenario.connections, sys.stderr, first=first, as_json=as_json)
-    with termination_interrupts(), display as on_progress:
-        result = execute(scenario, replace(options, on_progress=on_progress))
+    with (
+        termination_interrupts(),
+        broker_for(scenario, options) as (reached, watched),
+        display as on_progress,
+    ):
+        result = execute(reached, replace(watched, on_progress=on_progress))
     show(result, as_json=as_json)
     fail_if_invalid(result, scenario, allow_empty=allow_empty)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.sentences import late_start_sentence
-from loadgen.report.tables import summary_console, summary_tables
+from loadgen.report.tables import check_grid, summary_console, summary_tables
 from loadgen.results.summary import parse_summary
 from loadgen.scenarios.registry import kind_of
 from loadgen.units import plural
@@ -38,6 +38,8 @@ def show(result: RunResult, *, as_json: bool) -> None:
         console.print(table)
     if summary.silent is not None:
         console.print(summary.silent.verdict, markup=False, highlight=False)
+    if summary.client_memory is not None:
+        console.print(check_grid(summary.client_memory.checks))
     if warning is not None:
         console.print(f"! {warning}", style="yellow", markup=False, highlight=False)
     console.print(f"Everything about this run is in {result.directory}", highlight=False)

@@ -63,8 +63,6 @@ def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:
         show_default=_default(field) or False,
         rich_help_panel=panel,
     )
-    if field == "service_url":
-        return _keyword(field, Annotated[str, option], inspect.Parameter.empty)
     kind: Any = info.annotation
     if field.endswith(_NAMES):
         kind = list[str]
@@ -109,7 +107,11 @@ def scenario_of(given: Mapping[str, Any]) -> Scenario:
         for field in kind.model.model_fields
         if field != "kind"
     }
-    parameters["namespaces"] = expected_namespaces(corpus, given["namespaces"] or [])
+    fields = SCENARIOS[given["scenario"]].model.model_fields
+    if given["service_url"] is None and fields["service_url"].is_required():
+        raise UsageError("--service-url is missing: name a broker or proxy, pulsar://host:port")
+    if corpus or given["namespaces"] or fields["namespaces"].is_required():
+        parameters["namespaces"] = expected_namespaces(corpus, given["namespaces"] or [])
     return make_scenario(given["scenario"], **parameters)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from loadgen.errors import ExitCode
 from loadgen.report.figures import against_limit
 from loadgen.report.stuck.figures import nobody_answered
-from loadgen.results.summary import CheckResult, RunSummary
+from loadgen.results.checks import CheckResult
+from loadgen.results.summary import RunSummary
 from loadgen.units import MB_BYTES, format_bytes, format_count, format_seconds, plural
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loadgen.demo.step_display import StepDisplay
     from loadgen.demo.topics import DemoTopics, OwnTopics
     from loadgen.errors import ExitCode
-    from loadgen.results.summary import CheckResult
+    from loadgen.results.checks import CheckResult
 
 
 @dataclass(frozen=True)

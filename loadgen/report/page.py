@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from loadgen.report.charts import Panel
     from loadgen.report.panels import Row
-    from loadgen.results.summary import CheckResult, Run
+    from loadgen.results.checks import CheckResult
+    from loadgen.results.summary import Run
 
 LARGEST_REPORT_BYTES = 2_000_000
 # A scenario lists hundreds of namespaces; the first ones tell what they look like.

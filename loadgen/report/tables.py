@@ -22,6 +22,7 @@ from loadgen.report.figures import figure_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadgen.results.checks import CheckResult
     from loadgen.results.summary import RunSummary
 
 TERMINAL_COLUMNS = 100
@@ -42,6 +43,15 @@ def summary_tables(summaries: Sequence[RunSummary]) -> list[Constrain]:
             columns = NARROW_COLUMNS if len(part) <= _NARROW_RUNS else TERMINAL_COLUMNS
             tables.append(Constrain(_table(part), columns))
     return tables
+
+
+def check_grid(checks: Sequence[CheckResult]) -> Constrain:
+    """Return checks as a grid: a mark and a sentence in each row."""
+    grid = Table.grid(padding=(0, 1))
+    for check in checks:
+        mark = Text("✓", "green") if check.passed else Text("✗", "bold red")
+        grid.add_row(mark, Text(check.sentence))
+    return Constrain(grid, TERMINAL_COLUMNS)
 
 
 def summary_console() -> Console:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadgen.results.client_memory import ClientMemoryFigures, parse_client_memory
 from loadgen.results.latency import Latency, parse_latency, read_figures
 from loadgen.results.silent import SilentFigures, parse_silent
 from loadgen.results.stuck import StuckFigures, parse_stuck
@@ -108,6 +109,7 @@ class RunSummary:
     scenario: str = "storm"
     stuck: StuckFigures | None = None
     silent: SilentFigures | None = None
+    client_memory: ClientMemoryFigures | None = None
     server_version: str | None = None
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
     topics_per_answer: tuple[int, int] | None = None
@@ -242,6 +244,7 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         scenario=str(document.get("scenario") or ("stuck" if document.get("stuck") else "storm")),
         stuck=parse_stuck(document.get("stuck")),
         silent=parse_silent(document.get("silent")),
+        client_memory=parse_client_memory(document.get("client_memory")),
         server_version=document.get("server_version"),
         servers={
             name: parse_server_facts(facts) for name, facts in document.get("servers", {}).items()
@@ -262,12 +265,3 @@ def _parse_process(document: Mapping[str, Any]) -> ProcessMemory:
         for kind in ("heap", "direct")
     }
     return read_figures(ProcessMemory, {**old, **document}, **accounted)
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """One thing that had to hold, whether it did, and the sentence with its figures."""
-
-    name: str
-    passed: bool
-    sentence: str

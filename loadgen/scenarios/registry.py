@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
+from loadgen.scenarios.client_memory.kind import CLIENT_MEMORY
 from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
 from loadgen.scenarios.storm.kind import STORM
@@ -20,6 +21,7 @@ _ROWS = (
     STUCK,
     LOOKUPS,
     PRODUCE_BESIDE_SILENT,
+    CLIENT_MEMORY,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 

@@ -132,7 +132,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 def _start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [*_ends_with_this_process(), *launch.command()],
+            [*ends_with_this_process(), *launch.command()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -143,8 +143,8 @@ def _start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
         raise ServerStartError(f"The {launch.module} cannot be started: {error}.") from error
 
 
-def _ends_with_this_process() -> list[str]:
-    """Return the prefix that makes the kernel end the server when this process is killed."""
+def ends_with_this_process() -> list[str]:
+    """Return the prefix of a command that the kernel ends when this process is killed."""
     program = shutil.which("setpriv")
     return [program, "--pdeathsig", "TERM"] if program else []
 

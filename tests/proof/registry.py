@@ -115,6 +115,10 @@ PROOFS = {
         "A thousand regex consumers of the official client attach at once, twice",
         "tests.proof.consumers.regex_consumers",
     ),
+    "client_memory": Proof(
+        "A client's memory limit holds on 10 GB, and before a stopped server",
+        "tests.proof.consumers.client_memory",
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

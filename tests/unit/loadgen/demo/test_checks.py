@@ -13,7 +13,7 @@ from loadgen.errors import ExitCode
 from loadgen.results.summary import AccountedMemory, Latency, ProcessMemory, RunSummary
 
 if TYPE_CHECKING:
-    from loadgen.results.summary import CheckResult
+    from loadgen.results.checks import CheckResult
 
 MB = 1024 * 1024
 FULL = StormSize(clients=1000, answer_bytes=1_060_000)
