@@ -1,4 +1,4 @@
-"""The server that the client's tests talk to: one in this process, or the one the environment names.
+"""The server that the client's tests talk to, in this process or named by the environment.
 
 ``PULSAR_SERVICE_URL`` and ``PULSAR_WEB_URL`` name one, of whatever make, and ``PULSAR_PROXY_URL`` a
 proxy in front of it.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from client import ConsumerInterceptor, ConsumerType, ProducerInterceptor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pytest
 
     from client import Client, Message, MessageId
     from client.messages.outgoing import OutgoingMessage

@@ -59,7 +59,7 @@ async def test_topics_that_come_are_found_and_those_that_go_are_left(role, famil
         assert (await consumer.receive(20_000)).data() == b"found"
 
 
-@only_here("a real broker has no key that lets a proxy evaluate patterns")
+@only_here("the broker must be told to filter no lists")
 async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
     keys = {"enableBrokerSideSubscriptionPatternEvaluation": "false"}
     async with (
