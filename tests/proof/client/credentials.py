@@ -20,7 +20,7 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from tests.official.servers import free_port
-from tests.official_api.apis import APIS, new_topic, within
+from tests.official_api.apis import APIS, code_of, new_topic, within
 from tests.proof.client.real_broker import COMMAND, real_broker
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 
@@ -242,7 +242,7 @@ async def _outcome(api: Any, url: str, case: Case) -> str:
         await within(producer.send(b"arrived"))
         return (await within(consumer.receive())).data().decode()
     except api.AnyError as error:
-        return str(error.error().name) if hasattr(error, "error") else type(error).__name__
+        return code_of(error)
     finally:
         await within(client.close())
 
@@ -286,7 +286,7 @@ async def _challenged(api: Any, keys: Keys, ports: Ports, *, renewed: bool) -> s
             return f"arrived with {len(shown)} tokens"
         after = await _addresses(keys, ports, topic)
     except api.AnyError as error:
-        return str(error.error().name) if hasattr(error, "error") else type(error).__name__
+        return code_of(error)
     finally:
         await within(client.close())
     return "arrived by one connection" if after == before else "arrived by several connections"
