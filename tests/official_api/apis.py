@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 PATIENCE_SECONDS = 20.0
-QUIET_SECONDS = 0.5
+QUIET_SECONDS = 0.2
 """Seconds in which nothing has to come before it counts as nothing."""
 OFFICIAL = SimpleNamespace(
     **{**vars(pulsar), "Client": pulsar.asyncio.Client, "schema": pulsar.schema},
