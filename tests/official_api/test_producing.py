@@ -156,7 +156,7 @@ async def test_key_based_batches_keep_keys_together(place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(
-            topic, batching_type=place.api.BatchingType.KeyBased, batching_max_publish_delay_ms=200
+            topic, batching_type=place.api.BatchingType.KeyBased, batching_max_publish_delay_ms=50
         )
         # When
         sends = [
