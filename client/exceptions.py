@@ -202,7 +202,7 @@ class TooManyLookupRequestException(PulsarException):
     result = Result.TooManyLookupRequestException
 
 
-class InvalidTopicName(PulsarException):
+class InvalidTopicName(PulsarException, ValueError):  # noqa: N818
     """A name is not a topic's."""
 
     result = Result.InvalidTopicName

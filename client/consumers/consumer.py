@@ -171,9 +171,10 @@ class Consumer(Receiver):
     async def negative_acknowledge(self, message: Message | MessageId) -> None:
         """Have a message sent again when its delay is over; with it, all of its batch.
 
-        Raises:
-            AlreadyClosed: The consumer is closed.
+        A closed consumer has nothing left to do: what it did not acknowledge comes again.
         """
+        if self._topics.closed:
+            return
         count = 0
         if isinstance(message, Message):
             count, message = message.redelivery_count(), message.message_id()
@@ -215,6 +216,7 @@ class Consumer(Receiver):
         received and not taken is dropped. When it returns, the broker serves this consumer again.
 
         Raises:
+            InvalidConfiguration: It is neither.
             PulsarException: The broker refused, or was not there again in time.
         """
         await self._topics.seek(messageid, inclusive=self._options.start_message_id_inclusive)

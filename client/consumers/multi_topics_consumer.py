@@ -249,8 +249,13 @@ class MultiTopicsConsumer:
         """Set one topic to a message, or all to a time or to one of their ends.
 
         Raises:
+            InvalidConfiguration: The target is something else.
             The errors of ``TopicConsumer.seek`` and ``topic_of``.
         """
+        if not isinstance(target, MessageId | int):
+            raise InvalidConfiguration(
+                f"seek takes a MessageId or a time in ms since 1970, not {target!r:.50}"
+            )
         ends = (MessageId.earliest, MessageId.latest)
         if isinstance(target, MessageId) and target not in ends:
             await self.topic_of(target).seek(target, inclusive=inclusive)

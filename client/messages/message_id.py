@@ -163,7 +163,8 @@ class MessageId:
         return hash(self._place())
 
     def __str__(self) -> str:
-        return f"({self._ledger_id},{self._entry_id},{self._partition},{self._batch_index})"
+        last = f"({self._ledger_id},{self._entry_id},{self._partition},{self._batch_index})"
+        return last if self.first_chunk is None else f"{self.first_chunk};{last}"
 
     def __repr__(self) -> str:
         return f"<MessageId {self}>"

@@ -9,10 +9,14 @@ def checked_number(name: str, value: object) -> int:
     """Return a number that is not negative.
 
     Raises:
-        ValueError: It is another thing.
+        TypeError: It is another thing.
+        ValueError: It is out of range.
     """
-    if not isinstance(value, int) or not 0 <= value < 2**63:
-        raise _refusal(name, "a number from 0 on", value)
+    kind = "a number from 0 on"
+    if not isinstance(value, int):
+        raise _refusal(name, kind, value)
+    if not 0 <= value < 2**63:
+        raise ValueError(str(_refusal(name, kind, value)))
     return value
 
 
@@ -20,7 +24,7 @@ def checked_text(name: str, value: object) -> str:
     """Return a text.
 
     Raises:
-        ValueError: It is another thing.
+        TypeError: It is another thing.
     """
     if not isinstance(value, str):
         raise _refusal(name, "a str", value)
@@ -31,7 +35,7 @@ def checked_texts(name: str, value: object) -> tuple[str, ...]:
     """Return several texts.
 
     Raises:
-        ValueError: They are another thing.
+        TypeError: They are another thing.
     """
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise _refusal(name, "a list of str", value)
@@ -42,7 +46,7 @@ def checked_properties(value: object) -> dict[str, str]:
     """Return a copy: the program may change its own while the message waits.
 
     Raises:
-        ValueError: They are no names and values of text.
+        TypeError: They are no names and values of text.
     """
     if not isinstance(value, Mapping):
         raise _refusal("properties", "a dict of str", value)
@@ -52,5 +56,5 @@ def checked_properties(value: object) -> dict[str, str]:
     }
 
 
-def _refusal(name: str, kind: str, value: object) -> ValueError:
-    return ValueError(f"{name} is {kind}, not {value!r:.50}")
+def _refusal(name: str, kind: str, value: object) -> TypeError:
+    return TypeError(f"{name} is {kind}, not {value!r:.50}")

@@ -12,6 +12,7 @@ from client.messages.enums import (
     HashingScheme,
     PartitionsRoutingMode,
     ProducerAccessMode,
+    check_choices,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class ProducerOptions:
                 "this client does not encrypt: leave encryption_key and crypto_key_reader out, "
                 "and encrypt the content yourself"
             )
+        check_choices(self)
         for name, least in _LEAST.items():
             number = getattr(self, name)
             if not isinstance(number, int) or number < least:

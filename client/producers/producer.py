@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from client.connection_handler import try_until
-from client.exceptions import InvalidTopicName
+from client.exceptions import AlreadyClosed, InvalidTopicName
 from client.interceptors import ProducerInterceptors
 from client.producers.message_arguments import (
     checked_number,
@@ -138,7 +138,7 @@ class Producer:
                 wait.
             MessageTooBig: It is larger than the broker takes.
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            ValueError: An argument is of the wrong kind.
+            TypeError, ValueError: An argument is of the wrong kind, or a number out of its range.
         """
         message = self._message(
             content,
@@ -266,13 +266,19 @@ class Producer:
             return content
         if isinstance(content, bytes | bytearray | memoryview):
             return bytes(content)
-        raise ValueError(
+        raise TypeError(
             f"without a schema content is bytes, not {type(content).__name__}: encode it, or give "
             "create_producer a schema"
         )
 
     async def flush(self) -> None:
-        """Send open batches, and return when all messages sent before are answered."""
+        """Send open batches, and return when all messages sent before are answered.
+
+        Raises:
+            AlreadyClosed: The producer is closed.
+        """
+        if self._closed:
+            raise AlreadyClosed(f"the producer of {self.topic()} was closed")
         await self._sending.flush()
 
     async def close(self) -> None:

@@ -90,7 +90,7 @@ async def test_a_negative_acknowledgement_brings_a_message_again(
             topic,
             "s",
             consumer_type=place.api.ConsumerType.Shared,
-            negative_ack_redelivery_delay_ms=200,
+            negative_ack_redelivery_delay_ms=50,
         )
         await _sent(client, topic, 2, batching_enabled=batched)
         first, second = await received(consumer, 2)

@@ -111,6 +111,13 @@ PROOFS = {
     "official": Proof(
         "Official clients work unmodified, directly and through the proxy", "tests.proof.official"
     ),
+    "client_suites": Proof(
+        "The client's suites hold by URL, whatever the broker", "tests.proof.client.suites"
+    ),
+    "client_credentials": Proof(
+        "Tokens and TLS of the client are what a real broker wants",
+        "tests.proof.client.credentials",
+    ),
     "regex_consumers": Proof(
         "A thousand regex consumers of the official client attach at once, twice",
         "tests.proof.consumers.regex_consumers",

@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
 from pydantic import BaseModel
@@ -64,11 +63,6 @@ def version(name: str, *fields: str) -> AvroSchema:
     """A version of a record of text fields, each of which may be missing."""
     described = [{"name": one, "type": "string", "default": "none"} for one in fields]
     return AvroSchema(None, {"type": "record", "name": name, "fields": described})
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"persistent://public/default/schemas-{uuid4().hex}"
 
 
 @pytest.mark.parametrize(

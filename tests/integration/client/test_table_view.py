@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
 
@@ -13,11 +12,6 @@ from client.schema import StringSchema
 
 if TYPE_CHECKING:
     from client import Client
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"persistent://public/default/table-{uuid4().hex}"
 
 
 class Changes:
