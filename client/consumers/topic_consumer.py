@@ -602,7 +602,11 @@ class TopicConsumer:
             PulsarException: The broker refused; the consumer stays open.
         """
         self.check_open()
-        await self.requests.unsubscribe(force=force)
+        try:
+            await self.requests.unsubscribe(force=force)
+        except asyncio.CancelledError:
+            await self.close()  # The broker may have done it, and serves the consumer no more.
+            raise
         await self.close()
 
     def check_open(self) -> None:

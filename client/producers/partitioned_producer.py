@@ -146,8 +146,7 @@ class PartitionedProducer:
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
-        closing = [producer.close() for producer in self._started.values()]
-        await asyncio.gather(*tasks, *closing, return_exceptions=True)
+        await _close_all(self._started.values(), tasks)
 
     @property
     def name(self) -> str:
@@ -174,9 +173,17 @@ class PartitionedProducer:
         )
 
 
-async def _close_all(producers: Iterable[TopicProducer]) -> None:
-    """Close them at the same time, each to its end."""
-    await asyncio.gather(*(producer.close() for producer in tuple(producers)))
+async def _close_all(
+    producers: Iterable[TopicProducer], tasks: Iterable[asyncio.Task[None]] = ()
+) -> None:
+    """Close producers at the same time, each to its end, and wait for tasks that were cancelled."""
+    every = tuple(producers)
+    try:
+        closing = (producer.close() for producer in every)
+        await asyncio.gather(*tasks, *closing, return_exceptions=True)
+    finally:
+        for producer in every:
+            producer.end()  # Cancelled at once, its closing has not even begun.
 
 
 def options_of_each(options: ProducerOptions, partitions: int) -> ProducerOptions:

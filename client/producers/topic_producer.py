@@ -236,12 +236,17 @@ class TopicProducer:
         except (PulsarException, TimeoutError) as error:
             logger.info("%s: the producer was closed without an answer: %s", self.topic, error)
         finally:
-            self._leave()
-            self._queue.end(self._was_closed())
+            self.end()
             try:
                 await self._handler.close()
             finally:
                 self._closed.set()
+
+    def end(self) -> None:
+        """End at once: what is left fails. After ``close`` nothing is left."""
+        self._leave()
+        self._queue.end(self._was_closed())
+        self._handler.stop()
 
     async def _close_attached(self, cnx: ClientCnx) -> None:
         self._queue.stop(self._was_closed())
