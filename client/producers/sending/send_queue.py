@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from client.producers.sending.pending_message import PendingMessage
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.clock import Clock, TimerHandle
+
+
+MOST_AT_ONCE = 8_192
+"""Messages whose time is up that fail in one turn, which must not take long."""
 
 
 class SendQueue:
@@ -254,7 +259,7 @@ class SendQueue:
 
     def fail_pending(self, error: PulsarException) -> None:
         """Fail everything that has its place."""
-        self._fail(self._admitted_until(math.inf), error)
+        self._fail(self._admitted_until(math.inf, sys.maxsize), error)
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
@@ -279,17 +284,22 @@ class SendQueue:
         if self._send_timer is not None:
             self._send_timer.cancel()
 
-    def _admitted_until(self, moment: float) -> list[PendingMessage]:
-        """Take out what has its place and was given to the producer by then; it holds nothing."""
+    def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
+        """Take out what has its place and was given to the producer by then; it holds nothing.
+
+        There is more when so many, or a few more, have come out.
+        """
         out: list[PendingMessage] = []
         while (entry := self._entries.first) is not None and _given(entry.messages) <= moment:
             out += self._taken_out(entry)
+            if len(out) >= most:
+                return out
         left = list(self._batches)
         if left and _given(left) <= moment:
             self._batches.take()
         else:
             left = []
-        while self._early and self._early[0].created_at <= moment:
+        while self._early and self._early[0].created_at <= moment and len(left) < most:
             left.append(self._early.popleft())
         for message in left:
             self._drop(message, 1)
@@ -329,8 +339,10 @@ class SendQueue:
         self._send_timer = None
         seconds = self._options.send_timeout_millis / 1000
         latest = self._clock.now() - seconds
-        failed = self._admitted_until(latest)
+        failed = self._admitted_until(latest, MOST_AT_ONCE)
         while (first := self._line.first) is not None and first.created_at <= latest:
+            if len(failed) >= MOST_AT_ONCE:
+                break  # The timer, armed for the past, goes on in the next turn.
             self._drop(first, 0)
             failed.append(first)
         self._counts.late += len(failed)

@@ -15,7 +15,7 @@ from limiter.clock import LoopClock
 from tests.support.processes.cluster import cluster, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from client.consumers.consumer import Consumer
     from client.messages.message import Message

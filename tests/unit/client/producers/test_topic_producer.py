@@ -26,6 +26,7 @@ from client.messages.enums import CompressionType, ProducerAccessMode
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.send_queue import MOST_AT_ONCE
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
@@ -413,6 +414,19 @@ async def test_one_timer_watches_all_sends() -> None:
     broker.clock.advance(0.6)
     assert isinstance(second.exception(), Timeout)
     assert producer.statistics().send_timeouts_total == 2
+
+
+async def test_very_many_messages_whose_time_is_up_fail_in_several_turns() -> None:
+    broker = ScriptedBroker(limit_bytes=1 << 30)
+    producer = await broker.producer(max_pending_messages=0, send_timeout_millis=1_000)
+    results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
+    between: list[bool] = []
+    broker.clock.call_at(
+        broker.clock.now() + 1.0, lambda: between.extend(one.done() for one in results[-2:])
+    )
+    broker.clock.advance(1.0)
+    assert between == [True, False]
+    assert results[-1].done()
 
 
 async def test_a_send_that_waits_for_its_place_has_the_same_time() -> None:
