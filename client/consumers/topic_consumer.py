@@ -331,7 +331,11 @@ class TopicConsumer:
         """
         self.link.check_open()
         await self.handed_out.acks.sent()
-        await self.link.unsubscribe(force=force)
+        try:
+            await self.link.unsubscribe(force=force)
+        except asyncio.CancelledError:
+            await self.close()  # The broker may have done it, and serves the consumer no more.
+            raise
         self.handed_out.acks.end()  # There is nothing to acknowledge them to any more.
         await self.close()
 

@@ -153,6 +153,7 @@ class Producer:
             deliver_after,
             waits=self._waits,
         )
+        del content  # It is held for as long as it is needed only.
         self._submit(message)
         try:
             return await message.result
@@ -203,14 +204,18 @@ class Producer:
             self._sending.submit(message)
             return
         self._interceptors.before_send(self, message)
-        message.result.add_done_callback(lambda result: self._answered(message, result))
+        payload = message.payload
+        message.result.add_done_callback(lambda result: self._answered(message, payload, result))
         try:
             self._sending.submit(message)
         except Exception as error:
             message.fail(error)
             raise
 
-    def _answered(self, message: PendingMessage, result: asyncio.Future[MessageId]) -> None:
+    def _answered(
+        self, message: PendingMessage, payload: bytes | None, result: asyncio.Future[MessageId]
+    ) -> None:
+        message.payload = payload  # Entries had it meanwhile.
         error: BaseException | None
         if result.cancelled():
             error = asyncio.CancelledError("nobody waits for the message any more")
@@ -284,13 +289,13 @@ class Producer:
     async def close(self) -> None:
         """Send what is under way, wait for its receipts, and end; what has none then fails.
 
-        Once more is harmless.
+        Cancelled, it ends at once. Once more is harmless: it returns when the producer has ended.
         """
-        self._parts.discard(self)
         is_first, self._closed = not self._closed, True
         try:
             await self._sending.close()
         finally:
+            self._parts.discard(self)
             if is_first:
                 self._interceptors.on_close()
 

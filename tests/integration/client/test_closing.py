@@ -16,7 +16,7 @@ from tests.integration.client.server import served
 from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from client.consumers.consumer import Consumer
     from client.messages.message import Message
@@ -102,27 +102,6 @@ async def _reader(client: Client, topic: str) -> None:
 
 async def _table_view(client: Client, topic: str) -> None:
     await (await client.create_table_view(topic)).close()
-
-
-@pytest.mark.parametrize("opening", [_producer, _consumer, _reader, _table_view])
-async def test_opening_and_closing_may_be_cancelled_anywhere(
-    opening: Callable[[Client, str], Coroutine[object, object, None]],
-) -> None:
-    async with served() as server:
-        topic = server.topic()
-        before = asyncio.all_tasks()
-        client = Client(server.service_url)
-        for turns in range(TURNS):
-            # When
-            task = asyncio.create_task(opening(client, topic))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-        # Then
-        await client.close()
-        await until(lambda: asyncio.all_tasks() == before)
-        assert client.memory.current_usage == 0
 
 
 async def test_a_client_is_closed_while_everything_is_being_opened() -> None:

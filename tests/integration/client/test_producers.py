@@ -181,6 +181,19 @@ async def test_repetitions_are_dropped_where_the_broker_does_so(role: str) -> No
         assert [one.data() for one in await everything(client, 2, topic)] == [b"5", b"6"]
 
 
+async def test_batches_by_key_are_no_repetitions_of_each_other() -> None:
+    async with client_of("broker", repeats=False) as (topic, client):
+        producer = await client.create_producer(topic, batching_type=BatchingType.KeyBased)
+        sends = [producer.send(b"%d" % n, partition_key="ba"[n % 2]) for n in range(4)]
+        ids = await asyncio.gather(*sends)
+        assert sorted((one.entry_id(), one.batch_index()) for one in ids) == [
+            (0, 0), (0, 1), (1, 0), (1, 1),
+        ]  # fmt: skip
+        assert {one.data() for one in await everything(client, 4, topic)} == {
+            b"0", b"1", b"2", b"3",
+        }  # fmt: skip
+
+
 @ROLES
 async def test_many_sends_stay_within_the_limit(role: str) -> None:
     limit, size = 64 * 1024, 1024

@@ -102,6 +102,8 @@ class ScriptedCnx:
         self.commands.append(command)
         if command.type == pb.BaseCommand.PRODUCER:
             return await self._broker.attach(self, command.producer)
+        if self._broker.holds_closes is not None:
+            await self._broker.holds_closes.wait()
         return pb.BaseCommand(type=pb.BaseCommand.SUCCESS)
 
     def abort(self) -> None:
@@ -132,6 +134,7 @@ class ScriptedBroker:
         refusals: The answers to the next PRODUCERs; None accepts.
         lookup_refusals: The answers to the next questions for partitions; then it tells.
         holds: Waited for before PRODUCER is answered.
+        holds_closes: Waited for before CLOSE_PRODUCER is.
         is_ready: Whether exclusive access is given at once.
         connected: How often a connection was asked for.
         stored: What it has sent receipts for, by entry.
@@ -142,6 +145,7 @@ class ScriptedBroker:
     refusals: list[PulsarException | None] = field(default_factory=list)
     lookup_refusals: list[PulsarException] = field(default_factory=list)
     holds: asyncio.Event | None = None
+    holds_closes: asyncio.Event | None = None
     is_ready: bool = True
     last_sequence_id: int = -1
     schema_version: bytes = b""
