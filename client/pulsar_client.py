@@ -85,6 +85,7 @@ class PulsarClient:
         listener_name: str | None = None,
     ) -> None:
         self._service = parse_service_url(service_url)
+        self._service_url = service_url
         self._turn = 0
         self._listener_name = listener_name
         self.clock: Clock = clock or LoopClock()
@@ -92,6 +93,9 @@ class PulsarClient:
             options = ConnectOptions(operation_timeout_seconds=operation_timeout_seconds)
         self._options = options
         self._pool = ConnectionPool(self._options, self.clock)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._service_url:.200}>"
 
     async def __aenter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from client.consumers.all_of import all_of
@@ -24,7 +25,7 @@ from client.messages.message import Message
 from client.messages.message_id import MessageId
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from client.consumers.options import ConsumerOptions
     from client.context import ClientContext
@@ -132,7 +133,7 @@ class Consumer(Receiver):
             InvalidMessage: The id does not say which topic or batch it is of.
             PulsarException: With a receipt: the broker has not acknowledged it.
         """
-        if isinstance(message, Message | MessageId):
+        if not isinstance(message, Sequence):
             receipt = self._acknowledge(message)
             if receipt is not None:
                 await asyncio.shield(receipt)
@@ -143,7 +144,7 @@ class Consumer(Receiver):
                 await asyncio.shield(receipt)
 
     def _acknowledge(self, message: Message | MessageId) -> asyncio.Future[None] | None:
-        message_id = message if isinstance(message, MessageId) else message.message_id()
+        message_id = _id_of(message)
         receipt = self._topics.topic_of(message_id).handed_out.acknowledge(message_id)
         if self._is_intercepted:
             self._interceptors.on_acknowledge(self, message_id)
@@ -160,7 +161,7 @@ class Consumer(Receiver):
             raise CumulativeAcknowledgementNotAllowedError(
                 "others share the subscription: acknowledge each message"
             )
-        message_id = message if isinstance(message, MessageId) else message.message_id()
+        message_id = _id_of(message)
         topic = self._topics.topic_of(message_id)
         receipt = topic.handed_out.acknowledge_cumulative(message_id)
         if self._is_intercepted:
@@ -175,10 +176,9 @@ class Consumer(Receiver):
         """
         if self._topics.closed:
             return
-        count = 0
-        if isinstance(message, Message):
-            count, message = message.redelivery_count(), message.message_id()
-        self._topics.topic_of(message).handed_out.refuse(message, count)
+        message_id = _id_of(message)
+        count = message.redelivery_count() if isinstance(message, Message) else 0
+        self._topics.topic_of(message_id).handed_out.refuse(message_id, count)
 
     async def reconsume_later(
         self, message: Message, delay_ms: int, properties: Mapping[str, str] | None = None
@@ -304,6 +304,14 @@ class Consumer(Receiver):
             self._interceptors.on_ack_timeout_send(self, ids)
         else:
             self._interceptors.on_negative_acks_send(self, ids)
+
+
+def _id_of(message: Message | MessageId) -> MessageId:
+    if isinstance(message, Message):
+        return message.message_id()
+    if isinstance(message, MessageId):
+        return message
+    raise TypeError(f"a Message or a MessageId is acknowledged, not {message!r:.50}")
 
 
 async def open_consumer(

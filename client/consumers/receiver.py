@@ -42,6 +42,10 @@ class Receiver:
         if listener is not None:
             self._listening = Listening(listener, self, self._next)
 
+    def __repr__(self) -> str:
+        kept = self._topics.subscription
+        return f"<{type(self).__name__} {kept.consumer_name} of {kept.name} on {self._name:.200}>"
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -57,7 +57,8 @@ class ProducerOptions:
         batching_max_messages: A batch of so many is sent at once.
         batching_max_allowed_size_in_bytes: So is one of so many bytes of payload.
         batching_max_publish_delay_ms: So is one that is so old.
-        chunking_enabled: A message above the broker's limit is sent in parts, not refused.
+        chunking_enabled: A message above the broker's limit is sent in parts, not refused; not
+            with batches.
         message_routing_mode: Which partition gets a message without a key.
         lazy_start_partitioned_producers: Attach to a partition with its first message.
         properties: Told to the broker, and shown in its statistics.
@@ -108,6 +109,11 @@ class ProducerOptions:
                 "and encrypt the content yourself"
             )
         check_choices(self)
+        if self.batching_enabled and self.chunking_enabled:
+            raise InvalidConfiguration(
+                "batches and chunks exclude each other: with chunking_enabled, batching_enabled is "
+                "False"
+            )
         for name, least in _LEAST.items():
             number = getattr(self, name)
             if not isinstance(number, int) or number < least:

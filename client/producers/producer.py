@@ -94,6 +94,9 @@ class Producer:
         self._waits = options.waits
         self._clock = context.clock
 
+    def __repr__(self) -> str:
+        return f"<Producer {self.producer_name()} of {self.topic()}>"
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -7,21 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.consumers.policies import (
-    ConsumerBatchReceivePolicy,
-)
-from client.exceptions import (
-    InvalidConfiguration,
-    Timeout,
-    TopicTerminated,
-)
+from client.consumers.consumer import Consumer
+from client.consumers.policies import ConsumerBatchReceivePolicy
+from client.exceptions import InvalidConfiguration, Timeout, TopicTerminated
 from client.messages.enums import ConsumerType
 from tests.support.clocks.settle import settle, started
-from tests.support.peers.model_broker import ModelBroker
+from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import numbers, opened
 
 if TYPE_CHECKING:
-    from client.consumers.consumer import Consumer
+    from collections.abc import Callable, Coroutine
 
 Type = pb.BaseCommand
 REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
@@ -177,3 +172,20 @@ async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
     with pytest.raises(InvalidConfiguration):
         await consumer.receive()
     await consumer.close()
+
+
+@pytest.mark.parametrize("given", ["text", None, 5, ["text"], b"1"])
+@pytest.mark.parametrize(
+    "call", [Consumer.acknowledge, Consumer.acknowledge_cumulative, Consumer.negative_acknowledge]
+)
+async def test_what_is_no_message_is_named_and_not_acknowledged(
+    call: Callable[[Consumer, Any], Coroutine[object, object, None]], given: object
+) -> None:
+    consumer = await opened(ModelBroker())
+    with pytest.raises(TypeError, match="a Message or a MessageId is acknowledged, not"):
+        await call(consumer, given)
+
+
+async def test_a_consumer_shows_its_name_its_subscription_and_its_topic() -> None:
+    consumer = await opened(ModelBroker(), consumer_name="me")
+    assert repr(consumer) == f"<Consumer me of sub on {TOPIC}>"

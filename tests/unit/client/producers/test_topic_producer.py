@@ -619,3 +619,8 @@ async def test_a_large_message_that_cannot_be_compressed_fails(
     with pytest.raises(MemoryError):
         await producer.send(bytes(200_000))
     assert broker.memory.current_usage == 0
+
+
+async def test_a_producer_shows_its_name_and_its_topic() -> None:
+    producer = await ScriptedBroker().producer()
+    assert repr(producer) == f"<Producer {producer.producer_name()} of {producer.topic()}>"
