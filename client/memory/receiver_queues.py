@@ -151,9 +151,7 @@ class ReceiverQueues:
     def _fixed(self, options: QueueOptions, consumer: Granting, max_size: int) -> ReceiverQueue:
         return FixedReceiverQueue(consumer, self._counted(options), max_size)
 
-    def _upstream(
-        self, options: QueueOptions, consumer: Granting, max_size: int
-    ) -> ReceiverQueue:
+    def _upstream(self, options: QueueOptions, consumer: Granting, max_size: int) -> ReceiverQueue:
         queue = UpstreamReceiverQueue(
             consumer,
             self._counted(options),

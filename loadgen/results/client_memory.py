@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from loadgen.results.latency import read_figures
 from loadgen.results.checks import CheckResult
+from loadgen.results.latency import read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

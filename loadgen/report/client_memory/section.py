@@ -28,14 +28,19 @@ NOT_PLAYED = "not played"
 _MEMORY: tuple[Measure, ...] = (
     (
         "most counted",
-        lambda all_, part: f"{format_bytes(part.high_water_bytes)} of {format_bytes(all_.limit_bytes)}",
+        lambda all_, part: (
+            f"{format_bytes(part.high_water_bytes)} of {format_bytes(all_.limit_bytes)}"
+        ),
     ),
     ("most taken by the process", lambda all_, part: format_bytes(part.resident_peak_bytes)),
     ("  before the client", lambda all_, part: format_bytes(part.resident_baseline_bytes)),
 )
 _CONSUMING: tuple[Measure, ...] = (
     *_MEMORY,
-    ("  counted at that moment", lambda all_, part: format_bytes(part.usage_at_resident_peak_bytes)),
+    (
+        "  counted at that moment",
+        lambda all_, part: format_bytes(part.usage_at_resident_peak_bytes),
+    ),
     ("  the rest, a consumer", lambda all_, part: format_bytes(part.rest_bytes / all_.consumers)),
     ("largest queue", lambda all_, part: format_count(part.queue_most_peak)),
     ("all queues together", lambda all_, part: format_count(part.queue_sum_peak)),

@@ -175,7 +175,7 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
         ]
         facts = TaskFacts(
             task=self.plan.task,
-            clients=len(records),
+            clients=1,
             start_error_seconds=0.0,
             client_start_error_seconds=0.0,
             t0_epoch_seconds=t0_epoch_seconds,

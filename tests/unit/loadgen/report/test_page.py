@@ -13,9 +13,9 @@ import pytest
 from loadgen.commands.report import report
 from loadgen.report.page import LARGEST_REPORT_BYTES, flatten, render_report, write_report
 from loadgen.report.panels import time_rows
+from loadgen.results.checks import CheckResult
 from loadgen.results.latency import parse_latency, percentiles
 from loadgen.results.reading import RunDirectoryError, load_run, plain_metric_name
-from loadgen.results.checks import CheckResult
 from loadgen.results.summary import Requests
 from tests.support.runs.run_directories import MB, edit_json, forget_own_figures, write_three_runs
 
