@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 from dataclasses import asdict
@@ -98,7 +99,10 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
                 launch = ServerLaunch("proxy", settings, Path(folder) / "proxy.log")
                 with running_server(launch) as proxy:
                     topics = scenario.producer_topics()
-                    await self._play("", topics, proxy.service_url, proxy.pid)
+                    try:
+                        await self._play("", topics, proxy.service_url, proxy.pid)
+                    finally:  # Who is stopped cannot be told to end.
+                        os.kill(proxy.pid, signal.SIGCONT)
         await self._leave_nothing()
 
     async def _play(self, policy: str, topics: list[str], url: str, stop_pid: int) -> None:

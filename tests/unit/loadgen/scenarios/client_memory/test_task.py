@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.client_memory.task import ClientMemoryTask
+from loadgen.servers.processes import ServerLaunch, ServerProcess
 from loadgen.tasks.task import TaskPlan
 from tests.support.runs.client_memory_runs import SCENARIO, found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class ScriptedTask(ClientMemoryTask):
@@ -61,3 +68,28 @@ async def test_a_part_that_failed_ends_the_run() -> None:
     task.failed(LoadgenError("pulsar://a:1 cannot be used: Timeout: it took too long"))
     with pytest.raises(LoadgenError, match="cannot be used: Timeout"):
         task.report(0.0)
+
+
+async def test_a_server_that_was_stopped_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a client process that ends while its server is stopped
+    signals: list[tuple[int, int]] = []
+
+    @contextmanager
+    def running(_: ServerLaunch) -> Iterator[ServerProcess]:
+        yield ServerProcess("proxy", 42, "pulsar://127.0.0.1:1", "http://127.0.0.1:2")
+
+    async def play(policy: str, topics: list[str], url: str, stop_pid: int) -> None:
+        assert (stop_pid, url) == ((0, "") if policy else (42, "pulsar://127.0.0.1:1"))
+        if not policy:
+            raise LoadgenError("the client process ended")
+
+    module = "loadgen.scenarios.client_memory.task"
+    monkeypatch.setattr(f"{module}.running_server", running)
+    monkeypatch.setattr(f"{module}.os.kill", lambda *sent: signals.append(sent))
+    task = ScriptedTask()
+    monkeypatch.setattr(task, "_play", play)
+    # When
+    with pytest.raises(LoadgenError):
+        await task._play_all()
+    # Then
+    assert signals == [(42, signal.SIGCONT)]
