@@ -148,11 +148,14 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
 
     async def _leave_nothing(self) -> None:
         """Drop the backlog."""
-        async with Client(self.scenario.service_url) as client:
-            for topic in self.scenario.topics():
-                for policy in POLICIES:
-                    consumer = await client.subscribe(topic, policy, ConsumerType.Shared)
-                    await consumer.unsubscribe()
+        try:
+            async with Client(self.scenario.service_url) as client:
+                for topic in self.scenario.topics():
+                    for policy in POLICIES:
+                        consumer = await client.subscribe(topic, policy, ConsumerType.Shared)
+                        await consumer.unsubscribe()
+        except PulsarException as error:
+            raise _unusable(self.scenario, error) from None
 
     def close_all(self) -> None:
         """End the part that is being played."""
