@@ -12,6 +12,7 @@ from client.consumers.consumer import open_consumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.policies import (
     ConsumerBatchReceivePolicy,
+    ConsumerDeadLetterPolicy,
     ConsumerKeySharedPolicy,
     NegativeAckBackoff,
 )
@@ -64,19 +65,28 @@ async def after(broker: ModelBroker, seconds: float) -> None:
 # -- attaching ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("partitions", "granted"), [(0, [1]), (1, [1, 1])])
-async def test_upstream_has_a_common_queue_beside_those_of_partitions_alone(
-    partitions: int, granted: list[int]
+@pytest.mark.parametrize(
+    ("partitions", "retry_enabled", "common"),
+    [(0, False, False), (1, False, True), (0, True, True)],
+)
+async def test_upstream_has_a_common_queue_beside_those_of_several_topics_alone(
+    partitions: int, retry_enabled: bool, common: bool
 ) -> None:
-    # Given
+    # Given: partitions, or a retry topic, are several
     broker = ModelBroker(partition_count=partitions)
     broker.publish(1)
     # When
-    await opened(broker, receiver_queue_policy="pulsar")
+    consumer = await opened(
+        broker,
+        receiver_queue_policy="pulsar",
+        retry_enabled=retry_enabled,
+        dead_letter_policy=ConsumerDeadLetterPolicy(3) if retry_enabled else None,
+    )
     await settle()
-    # Then: what is handed over to the common queue makes room for another.
+    # Then: what is handed over to the common queue makes room for more than a message of each.
     flows = [one.flow for one in broker.commands if one.type == pb.BaseCommand.FLOW]
-    assert [flow.messagePermits for flow in flows] == granted
+    granted = sum(flow.messagePermits for flow in flows)
+    assert (granted > len(consumer.statistics().topics)) is common
 
 
 async def test_subscribe_says_everything_the_options_say() -> None:
