@@ -23,7 +23,6 @@ class PartFigures:
         high_water_bytes: The most that the client counted.
         resident_peak_bytes: The most that the whole process took.
         resident_baseline_bytes: What it took before there was a client.
-        usage_at_resident_peak_bytes: What the client counted when it took the most.
         consumers_waiting_peak: Consumers that held no permits and waited for a turn.
         without_message: Consumers that got nothing.
         first_message_slowest_seconds: Of the others, from subscribing on.
@@ -34,7 +33,6 @@ class PartFigures:
     high_water_bytes: int
     resident_peak_bytes: int
     resident_baseline_bytes: int
-    usage_at_resident_peak_bytes: int
     queue_most_peak: int
     queue_sum_peak: int
     growths_peak: int
@@ -47,8 +45,7 @@ class PartFigures:
     @property
     def rest_bytes(self) -> int:
         """What the process took beside what it took before, and what the client counted."""
-        known = self.resident_baseline_bytes + self.usage_at_resident_peak_bytes
-        return self.resident_peak_bytes - known
+        return self.resident_peak_bytes - self.resident_baseline_bytes - self.high_water_bytes
 
 
 @dataclass(frozen=True)

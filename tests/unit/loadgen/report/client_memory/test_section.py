@@ -25,7 +25,7 @@ def test_the_table_has_a_group_for_each_part(tmp_path: Path) -> None:
     cells = {(row.group, row.measure.strip()): row.cells[0] for row in rows}
     ours = "Queues by bytes (the default)"
     assert cells[ours, "most counted"] == "6.0 MB of 8.0 MB"
-    assert cells[ours, "the rest, a consumer"] == "0.7 MB"
+    assert cells[ours, "the rest, for each consumer"] == "0.1 MB"
     assert cells[ours, "slowest first message"] == "300 ms"
     assert cells[ours, "messages a second"] == "50"
     assert cells["Producers, server stopped", "delivered"] == "32 of 32"

@@ -28,12 +28,11 @@ def document(*parts: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_part_is_summed_up_by_its_highest_and_its_last_sample() -> None:
     # Given
-    highest = sample(1.0, resident_bytes=50_000_000, usage_bytes=123, queue_most=9, queue_sum=30)
+    highest = sample(1.0, queue_most=9, queue_sum=30)
     part = found("bytes", samples=[highest, sample(2.0, shrinks=2)])
     # When
     figures = document(part)["client_memory"]["parts"]["bytes"]
     # Then
-    assert figures["usage_at_resident_peak_bytes"] == 123
     assert (figures["queue_most_peak"], figures["queue_most_at_end"]) == (9, 4)
     assert (figures["queue_sum_peak"], figures["shrinks_peak"]) == (30, 2)
     assert figures["seconds"] == 2.0
