@@ -52,7 +52,6 @@ BENCHES = {
     "client": Bench(
         "Programs that send and receive, beside the official clients", "benchmarks.client.rates"
     ),
-    "client-limit": Bench("The limit of a client's memory, held", "benchmarks.client.limit"),
     "idle-consumers": Bench(
         "Memory of 10,000 consumers that wait for messages", "benchmarks.messages.idle_consumers"
     ),

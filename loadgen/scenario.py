@@ -63,8 +63,8 @@ class Scenario(BaseModel):
 
     kind: str
     service_url: str = Field(
-        description="Binary address of the broker or proxy: pulsar://host:port. Without it "
-        "client-memory starts a broker; the others need it."
+        description="Binary address of the broker or proxy: pulsar://host:port. "
+        "A scenario that does without starts a broker of its own."
     )
     # Client i asks for number i modulo their count.
     namespaces: tuple[NamespaceExpectation, ...] = Field(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loadgen.scenario import Scenario
 
 UNBOUNDED = {"floodgateMessageStoreMaxMB": "0"}
-"""Whoever asks for a backlog says how large it is."""
+"""The size of a backlog is its user's to say."""
 
 
 @contextmanager

@@ -23,38 +23,29 @@ class PartFigures:
         high_water_bytes: The most that the client counted.
         resident_peak_bytes: The most that the whole process took.
         resident_baseline_bytes: What it took before there was a client.
-        usage_at_resident_peak_bytes: What the client counted when it took the most.
-        granted_consumers_peak: Consumers that had allowed the broker to send more.
         consumers_waiting_peak: Consumers that held no permits and waited for a turn.
         without_message: Consumers that got nothing.
+        first_message_slowest_seconds: Of the others, from subscribing on.
     """
 
     seconds: float
     messages: int
     high_water_bytes: int
-    usage_after_closing_bytes: int
     resident_peak_bytes: int
     resident_baseline_bytes: int
-    usage_at_resident_peak_bytes: int
     queue_most_peak: int
     queue_sum_peak: int
-    granted_consumers_peak: int
     growths_peak: int
     shrinks_peak: int
     consumers_waiting_peak: int
     sends_waiting_peak: int
-    queue_least_at_end: int
-    queue_median_at_end: float
-    queue_most_at_end: int
     without_message: int
     first_message_slowest_seconds: float | None
-    """From subscribing until a consumer got its first message, the slowest."""
 
     @property
     def rest_bytes(self) -> int:
         """What the process took beside what it took before, and what the client counted."""
-        known = self.resident_baseline_bytes + self.usage_at_resident_peak_bytes
-        return self.resident_peak_bytes - known
+        return self.resident_peak_bytes - self.resident_baseline_bytes - self.high_water_bytes
 
 
 @dataclass(frozen=True)
@@ -62,12 +53,10 @@ class ClientMemoryFigures:
     """The parts of a run, by name, and what was judged.
 
     Attributes:
-        resident_limit_bytes: What the process of consumers may take.
         messages_sent: Messages that producers were to deliver.
     """
 
     limit_bytes: int
-    resident_limit_bytes: int
     consumers: int
     messages_sent: int
     parts: Mapping[str, PartFigures]

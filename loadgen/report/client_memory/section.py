@@ -38,10 +38,9 @@ _MEMORY: tuple[Measure, ...] = (
 _CONSUMING: tuple[Measure, ...] = (
     *_MEMORY,
     (
-        "  counted at that moment",
-        lambda all_, part: format_bytes(part.usage_at_resident_peak_bytes),
+        "  the rest, for each consumer",
+        lambda all_, part: format_bytes(part.rest_bytes / all_.consumers),
     ),
-    ("  the rest, a consumer", lambda all_, part: format_bytes(part.rest_bytes / all_.consumers)),
     ("largest queue", lambda all_, part: format_count(part.queue_most_peak)),
     ("all queues together", lambda all_, part: format_count(part.queue_sum_peak)),
     ("queues grew, shrank", lambda all_, part: f"{part.growths_peak:,}, {part.shrinks_peak:,}"),

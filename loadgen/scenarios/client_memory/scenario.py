@@ -12,7 +12,6 @@ POLICIES = ("bytes", "pulsar")
 """The queues of consumers, one part of the run each: this project's, then upstream's."""
 PRODUCING = "producers"
 """The last part: a server that stops reading."""
-PARTS = (*POLICIES, PRODUCING)
 
 
 class ClientMemoryScenario(Scenario):

@@ -63,7 +63,6 @@ def _name(found: Mapping[str, Any]) -> str:
 
 def _part(found: Mapping[str, Any]) -> dict[str, Any]:
     samples = found["samples"]
-    highest = max(samples, key=lambda sample: sample["resident_bytes"])
     waits = [got - wanted for wanted, got in found["first_messages"] if got is not None]
     return {
         "seconds": samples[-1]["at_seconds"],
@@ -72,7 +71,6 @@ def _part(found: Mapping[str, Any]) -> dict[str, Any]:
         "usage_after_closing_bytes": found["usage_after_closing_bytes"],
         "resident_peak_bytes": found["resident_peak_bytes"],
         "resident_baseline_bytes": found["baseline_bytes"],
-        "usage_at_resident_peak_bytes": highest["usage_bytes"],
         **{f"{name}_peak": max(sample[name] for sample in samples) for name in _MOST},
         **{f"{name}_at_end": samples[-1][name] for name in _AT_END},
         "first_message_slowest_seconds": max(waits, default=None),

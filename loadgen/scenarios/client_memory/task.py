@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 from dataclasses import asdict
@@ -98,7 +99,10 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
                 launch = ServerLaunch("proxy", settings, Path(folder) / "proxy.log")
                 with running_server(launch) as proxy:
                     topics = scenario.producer_topics()
-                    await self._play("", topics, proxy.service_url, proxy.pid)
+                    try:
+                        await self._play("", topics, proxy.service_url, proxy.pid)
+                    finally:  # Who is stopped cannot be told to end.
+                        os.kill(proxy.pid, signal.SIGCONT)
         await self._leave_nothing()
 
     async def _play(self, policy: str, topics: list[str], url: str, stop_pid: int) -> None:
@@ -144,11 +148,14 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
 
     async def _leave_nothing(self) -> None:
         """Drop the backlog."""
-        async with Client(self.scenario.service_url) as client:
-            for topic in self.scenario.topics():
-                for policy in POLICIES:
-                    consumer = await client.subscribe(topic, policy, ConsumerType.Shared)
-                    await consumer.unsubscribe()
+        try:
+            async with Client(self.scenario.service_url) as client:
+                for topic in self.scenario.topics():
+                    for policy in POLICIES:
+                        consumer = await client.subscribe(topic, policy, ConsumerType.Shared)
+                        await consumer.unsubscribe()
+        except PulsarException as error:
+            raise _unusable(self.scenario, error) from None
 
     def close_all(self) -> None:
         """End the part that is being played."""
@@ -175,7 +182,7 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
         ]
         facts = TaskFacts(
             task=self.plan.task,
-            clients=len(records),
+            clients=1,
             start_error_seconds=0.0,
             client_start_error_seconds=0.0,
             t0_epoch_seconds=t0_epoch_seconds,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ from loadgen.units import parse_read_rate, parse_size
 from tests.support.runs.stuck_runs import summary_json, unharmed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loadgen.scenarios.kind import ScenarioKind
 
 SCENARIO = StormScenario(
@@ -235,6 +238,38 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
         main()
     assert ended.value.code == ExitCode.USAGE
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sentence"),
+    [
+        (
+            "storm",
+            "loadgen: --service-url is missing: name a broker or proxy, pulsar://host:port\n",
+        ),
+        ("client-memory", "loadgen: --tasks 2 does not fit 1 clients: use 1 to 1\n"),
+    ],
+)
+def test_a_scenario_that_starts_a_broker_needs_no_address(
+    scenario: str,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given
+    @contextmanager
+    def broker_for(*found: object) -> Iterator[object]:
+        yield found
+
+    monkeypatch.setattr("loadgen.commands.run.broker_for", broker_for)
+    words = ["--scenario", scenario, "--tasks", "2", "--executor", "process"]
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words])
+    # When
+    with pytest.raises(SystemExit) as ended:
+        main()
+    # Then
+    assert ended.value.code == ExitCode.USAGE
+    assert capsys.readouterr().err.endswith(sentence)
 
 
 @pytest.mark.parametrize(
