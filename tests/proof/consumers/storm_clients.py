@@ -200,6 +200,7 @@ def resident_bytes_here() -> int:
 def size_of(client: Client) -> tuple[int, int, int]:
     """Return a client's objects, their bytes, and how many names of topics there are among them."""
     shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop)
+    modules = {id(vars(module)) for module in tuple(sys.modules.values())}
     seen = {id(client)}
     todo: list[object] = [client]
     size = 0
@@ -210,13 +211,10 @@ def size_of(client: Client) -> tuple[int, int, int]:
         if isinstance(one, str) and one.startswith(TOPIC) and "*" not in one:
             names.add(one)
         for part in gc.get_referents(one):
-            if id(part) not in seen and not isinstance(part, shared) and part is not _globals:
+            if id(part) not in seen and id(part) not in modules and not isinstance(part, shared):
                 seen.add(id(part))
                 todo.append(part)
     return len(seen), size, len(names)
-
-
-_globals = globals()
 
 
 async def main(url: str, family: str, first: str, count: str, groups: str) -> None:
