@@ -115,6 +115,10 @@ PROOFS = {
         "A thousand regex consumers of the official client attach at once, twice",
         "tests.proof.consumers.regex_consumers",
     ),
+    "client_storm": Proof(
+        "Ten thousand regex consumers of this client start at once and lose their broker",
+        "tests.proof.consumers.client_storm",
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +41,6 @@ PROXY_FILES_EACH = 3
 """A client's connection for listings, the one to its broker, and what is behind that."""
 MOST_SECONDS = 240.0
 PUBLISHED_AT_ONCE = 100
-WATCHED_SECONDS = 80
-"""Behind the broker's restart: a period of polls, and what they are late."""
 COLD, RESTART, BROKER_RESTART = "cold", "restart", "broker restart"
 
 
@@ -54,11 +52,14 @@ class Storm:
         clients: In all processes together.
         family: The discovery schedule's.
         proxied: Whether the clients come through the proxy.
+        watched_seconds: As long is watched behind the broker's restart: a period of polls, and what
+            they are late.
     """
 
     clients: int
     family: str = "polite"
     proxied: bool = False
+    watched_seconds: int = 80
 
     def __str__(self) -> str:
         way = "through the proxy" if self.proxied else "directly"
@@ -71,7 +72,7 @@ FULL = (
     Storm(10_000, "java-watch"),
     Storm(10_000, "cpp"),
 )
-QUICK = (Storm(200), Storm(100, proxied=True), Storm(100, "java-watch"), Storm(50, "cpp"))
+QUICK = tuple(replace(storm, clients=storm.clients // 50, watched_seconds=5) for storm in FULL)
 
 
 class Processes:
@@ -159,7 +160,7 @@ def prove_storms(options: ProofOptions, storms: Sequence[Storm]) -> ProofResult:
         _judge(storm, figures, result)
         check_logs(out, result, f"{storm}: ")
     direct = [one for one in result.figures.values() if not one["storm"]["proxied"]]
-    result.figures["pictures"] = [str(path) for path in draw(direct, WATCHED_SECONDS, options.out)]
+    result.figures["pictures"] = [str(path) for path in draw(direct, options.out)]
     return result
 
 
@@ -211,7 +212,7 @@ class _Run:
         with self._watched("broker_restart"):
             self._phase(BROKER_RESTART, at, restarted.do(f"attached {MOST_SECONDS}"))
             self._message("second", restarted)
-            time.sleep(max(0.0, at + WATCHED_SECONDS - time.monotonic()))
+            time.sleep(max(0.0, at + self._storm.watched_seconds - time.monotonic()))
         self.figures["reports_behind_broker_restart"] = restarted.do("report")
 
     @contextmanager

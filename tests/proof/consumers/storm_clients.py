@@ -46,6 +46,7 @@ NAMESPACE = "public/storm"
 TOPIC = f"persistent://{NAMESPACE}/group-"
 TOPICS_EACH = 2
 FILES_EACH = 2
+OPERATION_SECONDS = 120
 POLL_SECONDS = 0.05
 SAMPLE = 50
 """Clients that are measured object by object."""
@@ -104,7 +105,7 @@ class Clients:
     def __init__(self, url: str, family: str, numbers: range, groups: int) -> None:
         self._family, self._numbers, self._groups = family, numbers, groups
         self._resident_before = resident_bytes_here()
-        self._clients = [Client(url, stats_interval_in_seconds=0) for _ in numbers]
+        self._clients = [Client(url, operation_timeout_seconds=OPERATION_SECONDS) for _ in numbers]
         self._consumers: list[PatternConsumer] = []
         self._restarts = 0
         self.wire = Wire()
