@@ -160,7 +160,8 @@ def prove_storms(options: ProofOptions, storms: Sequence[Storm]) -> ProofResult:
         _judge(storm, figures, result)
         check_logs(out, result, f"{storm}: ")
     direct = [one for one in result.figures.values() if not one["storm"]["proxied"]]
-    result.figures["pictures"] = [str(path) for path in draw(direct, options.out)]
+    if direct:
+        result.figures["pictures"] = [str(path) for path in draw(direct, options.out)]
     return result
 
 
