@@ -110,6 +110,16 @@ class TopicConsumer:
         error: Why it failed.
     """
 
+    # Its attributes are too many for Python to share their names' table between instances.
+    __slots__ = (
+        "_alone", "_attaching", "_clock", "_cnx", "_context", "_epoch", "_handler", "_inbox",
+        "_last_taken", "_newest", "_outstanding", "_owner", "_persistent", "_seeking",
+        "_subscription", "acks", "arrivals", "broken_entries", "bytes_received", "consumer_id",
+        "end_of_topic", "error", "handed_out", "is_active", "losses", "messages_received",
+        "options", "position", "queue", "received", "redelivery", "redelivery_requests",
+        "requests", "sought_time", "state", "topic",
+    )  # fmt: skip
+
     def __init__(  # noqa: PLR0913, PLR0915 - what it is made of
         self,
         context: ClientContext,
@@ -135,7 +145,7 @@ class TopicConsumer:
         self.state = TopicConsumerState.OPEN
         self.error: PulsarException | None = None
         self._cnx: ClientCnx | None = None
-        self._attached = asyncio.Event()
+        self._attaching: asyncio.Future[None] | None = None
         self._seeking = False
         self.losses = 0
         self._outstanding = 0
@@ -222,7 +232,7 @@ class TopicConsumer:
             self._owner.end_of_topic_changed()
         self.acks.flush()
         self.queue.attached()
-        self._attached.set()
+        self._attached_or_ended()
 
     def _resume_at(self) -> MessageId:
         """Return where a subscription begins that the broker forgot with the connection."""
@@ -270,7 +280,6 @@ class TopicConsumer:
         """Drop what came by a connection: everything comes again by the next."""
         self._cnx = None
         self.losses += 1
-        self._attached.clear()
         self._outstanding = 0
         self.queue.detached()
         self.arrivals.clear()
@@ -590,7 +599,10 @@ class TopicConsumer:
         seconds = self._context.operation_timeout_seconds
         try:
             async with deadline(self._clock, seconds):
-                await self._attached.wait()
+                while self._cnx is None and self.state is TopicConsumerState.OPEN:
+                    if self._attaching is None:
+                        self._attaching = asyncio.get_running_loop().create_future()
+                    await asyncio.shield(self._attaching)
         except TimeoutError:
             raise Timeout(f"{self.topic} was not subscribed to again in {seconds:g} s") from None
         self.check_open()
@@ -665,7 +677,12 @@ class TopicConsumer:
         self.acks.end()
         self.queue.close()
         self._inbox.remove(self)
-        self._attached.set()  # Who waits for it finds it closed.
+        self._attached_or_ended()
+
+    def _attached_or_ended(self) -> None:
+        waiting, self._attaching = self._attaching, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
 
 
 def _was_refused(error: BaseException) -> bool:
