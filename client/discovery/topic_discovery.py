@@ -167,8 +167,8 @@ class TopicDiscovery:
             return
         except (PulsarException, RemoteProtocolError) as error:
             self.schedule.list_failed(self._failure(error))
+            self._error = None  # With it go the frames that it was raised in.
             return
-        self._error = None
         digest = found.topics_hash
         if found.changed:
             self._have(found.names)
@@ -192,6 +192,7 @@ class TopicDiscovery:
             answer = await self._watch.open(cnx, action.pattern, action.topics_hash)
         except PulsarException as error:
             self.schedule.watch_failed(self._failure(error))
+            self._error = None
             return
         if answer.topics_hash != action.topics_hash:
             self._have(set(answer.topic))

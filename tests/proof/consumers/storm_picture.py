@@ -57,11 +57,11 @@ def _draw(storms: Sequence[Mapping[str, Any]], theme: Theme) -> Any:
 
 
 def _a_second(storm: Mapping[str, Any], phase: str, report: str, seconds: int) -> list[int]:
-    """Return how many listings were asked for in each second behind a phase's beginning."""
+    """Return how many lists, those of watches too, were asked for in each second of a phase."""
     begun = storm[phase]["begun"]
     found = [0] * seconds
     for one in storm[report]:
-        for at in one["listings"]:
+        for at in (*one["listings"], *one["watches"]):
             if 0 <= at - begun < seconds:
                 found[int(at - begun)] += 1
     return found

@@ -166,7 +166,7 @@ async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discover
     refusal = ServerResponseError(pb.TooManyRequests, "full")
     cluster.cnx.listings[0].set_exception(refusal)
     await settle()
-    assert cluster.clock.live == 1
+    assert (cluster.clock.live, discovery._error) == (1, None)
     # When
     await discovery.close()
     cluster.clock.advance(60.0)
@@ -175,6 +175,23 @@ async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discover
     with pytest.raises(AlreadyClosed):
         await opening
     assert len(cluster.cnx.listings) == 1
+    assert nothing_is_left(cluster, discovery)
+
+
+@pytest.mark.parametrize("family", ["java-watch", "cpp"])
+async def test_a_refusal_that_is_final_is_the_error_of_the_opening(cluster, told, family):
+    # Given
+    context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
+    mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
+    options = DiscoveryOptions(PATTERN.text)
+    discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
+    opening = await started(discovery.open())
+    # When
+    cluster.cnx.listings[0].set_exception(ServerResponseError(pb.TooManyRequests, "full"))
+    # Then
+    with pytest.raises(ServerResponseError, match="full"):
+        await opening
+    await discovery.close()
     assert nothing_is_left(cluster, discovery)
 
 
