@@ -126,6 +126,10 @@ PROOFS = {
         "A client's memory limit holds on 10 GB, and before a stopped server",
         "tests.proof.consumers.client_memory",
     ),
+    "client_storm": Proof(
+        "Ten thousand regex consumers of this client start at once and lose their broker",
+        "tests.proof.consumers.client_storm",
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

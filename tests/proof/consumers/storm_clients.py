@@ -46,6 +46,7 @@ NAMESPACE = "public/storm"
 TOPIC = f"persistent://{NAMESPACE}/group-"
 TOPICS_EACH = 2
 FILES_EACH = 2
+OPERATION_SECONDS = 120
 POLL_SECONDS = 0.05
 SAMPLE = 50
 """Clients that are measured object by object."""
@@ -57,7 +58,8 @@ class Wire:
     def __init__(self) -> None:
         self.listings: list[float] = []
         self.connections: list[float] = []
-        self.watches = self.list_bytes = 0
+        self.watches: list[float] = []
+        self.list_bytes = 0
         self.failed: Counter[str] = Counter()
         self._list, self._connected = ClientCnx.topics_raw, ClientCnx.connected
         self._watch = TopicListWatch.open
@@ -83,7 +85,7 @@ class Wire:
         async def open_watch(
             watch: TopicListWatch, *arguments: Any
         ) -> pb.CommandWatchTopicListSuccess:
-            wire.watches += 1
+            wire.watches.append(time.monotonic())
             return await wire._watch(watch, *arguments)
 
         patch.object(ClientCnx, "topics_raw", topics_raw).start()
@@ -104,7 +106,7 @@ class Clients:
     def __init__(self, url: str, family: str, numbers: range, groups: int) -> None:
         self._family, self._numbers, self._groups = family, numbers, groups
         self._resident_before = resident_bytes_here()
-        self._clients = [Client(url, stats_interval_in_seconds=0) for _ in numbers]
+        self._clients = [Client(url, operation_timeout_seconds=OPERATION_SECONDS) for _ in numbers]
         self._consumers: list[PatternConsumer] = []
         self._restarts = 0
         self.wire = Wire()
@@ -133,6 +135,7 @@ class Clients:
                 at.append(time.monotonic())
 
         await asyncio.gather(*map(one, self._numbers, self._clients))
+        gc.freeze()  # What is there stays: going through it again and again takes seconds.
         return {"at": at, "refused": refused}
 
     async def attached(self, most_seconds: float) -> dict[str, Any]:
@@ -200,6 +203,7 @@ def resident_bytes_here() -> int:
 def size_of(client: Client) -> tuple[int, int, int]:
     """Return a client's objects, their bytes, and how many names of topics there are among them."""
     shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop)
+    modules = {id(vars(module)) for module in tuple(sys.modules.values())}
     seen = {id(client)}
     todo: list[object] = [client]
     size = 0
@@ -210,13 +214,10 @@ def size_of(client: Client) -> tuple[int, int, int]:
         if isinstance(one, str) and one.startswith(TOPIC) and "*" not in one:
             names.add(one)
         for part in gc.get_referents(one):
-            if id(part) not in seen and not isinstance(part, shared) and part is not _globals:
+            if id(part) not in seen and id(part) not in modules and not isinstance(part, shared):
                 seen.add(id(part))
                 todo.append(part)
     return len(seen), size, len(names)
-
-
-_globals = globals()
 
 
 async def main(url: str, family: str, first: str, count: str, groups: str) -> None:

@@ -19,24 +19,19 @@ _COLUMNS = (
 )
 
 
-def draw(storms: Sequence[Mapping[str, Any]], seconds: int, out: Path) -> list[Path]:
-    """Write one PNG per theme into ``out`` and return their paths.
-
-    Args:
-        storms: Figures, of one family each.
-        seconds: As long as is shown.
-        out: A directory.
-    """
+def draw(storms: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
+    """Write one PNG per theme into ``out``, of storms of one family each; return their paths."""
     return [
-        save(_draw(storms, seconds, theme), out / f"client-storm{theme.suffix}.png", theme)
+        save(_draw(storms, theme), out / f"client-storm{theme.suffix}.png", theme)
         for theme in THEMES
     ]
 
 
-def _draw(storms: Sequence[Mapping[str, Any]], seconds: int, theme: Theme) -> Any:
+def _draw(storms: Sequence[Mapping[str, Any]], theme: Theme) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
+    seconds = max(storm["storm"]["watched_seconds"] for storm in storms)
     charts = figure.subplots(2, 2, sharex=True, sharey="row")
     for column, (phase, report, what) in enumerate(_COLUMNS):
         back, asked = charts[0][column], charts[1][column]
@@ -62,11 +57,11 @@ def _draw(storms: Sequence[Mapping[str, Any]], seconds: int, theme: Theme) -> An
 
 
 def _a_second(storm: Mapping[str, Any], phase: str, report: str, seconds: int) -> list[int]:
-    """Return how many listings were asked for in each second behind a phase's beginning."""
+    """Return how many lists, those of watches too, were asked for in each second of a phase."""
     begun = storm[phase]["begun"]
     found = [0] * seconds
     for one in storm[report]:
-        for at in one["listings"]:
+        for at in (*one["listings"], *one["watches"]):
             if 0 <= at - begun < seconds:
                 found[int(at - begun)] += 1
     return found

@@ -119,7 +119,7 @@ async def listed(cluster, discovery, *names):
 
 async def watched(cluster, discovery):
     await listed(cluster, discovery, T1)
-    cluster.clock.advance(5.0)
+    cluster.clock.advance(30.0)
     await settle()
     cluster.cnx.opened(T1)
     await settle()
@@ -166,7 +166,7 @@ async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discover
     refusal = ServerResponseError(pb.TooManyRequests, "full")
     cluster.cnx.listings[0].set_exception(refusal)
     await settle()
-    assert cluster.clock.live == 1
+    assert (cluster.clock.live, discovery._error) == (1, None)
     # When
     await discovery.close()
     cluster.clock.advance(60.0)
@@ -175,6 +175,23 @@ async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discover
     with pytest.raises(AlreadyClosed):
         await opening
     assert len(cluster.cnx.listings) == 1
+    assert nothing_is_left(cluster, discovery)
+
+
+@pytest.mark.parametrize("family", ["java-watch", "cpp"])
+async def test_a_refusal_that_is_final_is_the_error_of_the_opening(cluster, told, family):
+    # Given
+    context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
+    mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
+    options = DiscoveryOptions(PATTERN.text)
+    discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
+    opening = await started(discovery.open())
+    # When
+    cluster.cnx.listings[0].set_exception(ServerResponseError(pb.TooManyRequests, "full"))
+    # Then
+    with pytest.raises(ServerResponseError, match="full"):
+        await opening
+    await discovery.close()
     assert nothing_is_left(cluster, discovery)
 
 
@@ -199,7 +216,7 @@ async def test_a_closed_client_is_asked_once(cluster, told, family):
 async def test_closing_while_a_watch_is_asked_for_closes_it_once(cluster, discovery):
     # Given
     await listed(cluster, discovery, T1)
-    cluster.clock.advance(5.0)
+    cluster.clock.advance(30.0)
     await settle()
     # When
     await discovery.close()
@@ -234,13 +251,12 @@ async def test_a_lost_connection_is_made_again_and_watched_once(cluster, discove
         cluster.clock.advance(1.0)
         await settle()
     cluster.away = None
-    for _ in range(20):
+    for _ in range(60):
         cluster.clock.advance(1.0)
         await settle()
     # Then
     assert len(cluster.cnx.watches) == 1
-    assert discovery._watch.cnx is discovery._link.cnx is cluster.cnx
-    assert not discovery._reconnecting
+    assert discovery._watch.cnx is cluster.cnx
     await discovery.close()
     assert nothing_is_left(cluster, discovery)
 
