@@ -40,27 +40,6 @@ async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:
         await producer.close()
 
 
-@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLib", "ZSTD", "SNAPPY"])
-@pytest.mark.parametrize("batched", [True, False])
-async def test_compressed_messages_are_read_again(
-    place: Place,
-    compression: str,
-    batched: bool,
-) -> None:
-    topic = new_topic()
-    async with place.client() as client:
-        consumer = await client.subscribe(topic, "s")
-        kind = getattr(place.api.CompressionType, compression)
-        producer = await client.create_producer(
-            topic, compression_type=kind, batching_enabled=batched
-        )
-        # When
-        await asyncio.gather(*(within(producer.send(b"x" * 5_000)) for _ in range(3)))
-        messages = await received(consumer, 3)
-        # Then
-        assert {one.data() for one in messages} == {b"x" * 5_000}
-
-
 async def test_a_chunked_message_arrives_whole(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
