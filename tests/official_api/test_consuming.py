@@ -132,7 +132,7 @@ async def test_messages_refused_often_become_dead_letters(place: Place) -> None:
             topic,
             "s",
             consumer_type=place.api.ConsumerType.Shared,
-            negative_ack_redelivery_delay_ms=100,
+            negative_ack_redelivery_delay_ms=20,
             dead_letter_policy=place.api.ConsumerDeadLetterPolicy(
                 max_redeliver_count=2, dead_letter_topic=dead
             ),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-pytestmark = only_here("a forwarder speaks TLS for Floodgate's proxy; see tests/proof/consumers")
+pytestmark = only_here("TLS is a forwarder's here; see the proof client_credentials")
 
 TOPIC = "persistent://public/default/secret"
 
