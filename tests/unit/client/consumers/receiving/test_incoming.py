@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -102,10 +104,13 @@ async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_wha
     for _ in range(5):
         broker.publish()
     consumer = await opened(broker)
+    hold = broker.hold = asyncio.Event()
     # When
     seeking = await started(consumer.seek(MessageId.earliest))
-    broker.delivers = False
-    await after(broker, 0.1)
+    broker.publish()
+    broker.hold, broker.delivers = None, False
+    hold.set()
+    await after(broker, 0.2)
     await seeking
     # Then
     assert await topic_of(consumer).incoming.more_is_pending()
