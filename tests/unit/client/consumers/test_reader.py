@@ -24,8 +24,6 @@ from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
 if TYPE_CHECKING:
     from client.consumers.reader import Reader
 
-Type = pb.BaseCommand
-
 
 async def opened(
     broker: ModelBroker, start: MessageId = MessageId.earliest, **options: Any

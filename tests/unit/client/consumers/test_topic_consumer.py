@@ -24,8 +24,6 @@ from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 
 Type = pb.BaseCommand
-REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
-SHARED = ConsumerType.Shared
 
 
 async def test_subscribe_says_everything_the_options_say() -> None:
