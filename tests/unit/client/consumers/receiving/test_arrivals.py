@@ -113,9 +113,7 @@ class Line:
         command = pb.CommandMessage(consumer_id=1, message_id=position, ack_set=ack_set)
         whole = pb.BaseCommand(type=pb.BaseCommand.MESSAGE, message=command).SerializeToString()
         body = struct.pack(">I", len(whole)) + whole + data
-        self.arrivals.read(
-            command, Frame(len(body), (memoryview(body),)), **{"dropped": False, **how}
-        )
+        self.arrivals.read(command, Frame(len(body), (memoryview(body),)), dropped=dropped)
 
 
 @pytest.fixture
