@@ -162,14 +162,14 @@ class TopicConsumer:
         start = None if subscription.durable else self.incoming.progress.resume()
         try:
             await cnx.request(
-                lambda request_id: subscribe_command(
-                    request_id,
-                    link.consumer_id,
-                    self.topic,
-                    subscription,
-                    self._options,
-                    link.epoch if link.alone else None,
-                    start,
+                partial(
+                    subscribe_command,
+                    consumer_id=link.consumer_id,
+                    topic=self.topic,
+                    subscription=subscription,
+                    options=self._options,
+                    epoch=link.epoch if link.alone else None,
+                    start=start,
                 )
             )
         except BaseException as error:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
-from client import AlreadyClosed, InitialPosition
+from client import AlreadyClosed, Client, InitialPosition
 from client.schema import StringSchema
-
-if TYPE_CHECKING:
-    from client import Client
+from tests.support.processes.cluster import cluster
 
 
 @pytest.fixture
@@ -127,3 +124,28 @@ async def test_the_client_closes_its_tables(client: Client, topic: str) -> None:
     assert table.failure is None
     with pytest.raises(AlreadyClosed):
         await client.create_table_view(topic)
+
+
+async def test_the_table_of_a_partitioned_topic_is_filled_through_a_small_limit() -> None:
+    # Given
+    keys = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": "2"}
+    async with (
+        cluster(topics={}, broker=keys) as parts,
+        Client(parts.broker.service_url, memory_limit_bytes=50_000) as client,
+    ):
+        producer = await client.create_producer("t", schema=StringSchema())
+        for turn in range(3):
+            text = str(turn).ljust(4_000)
+            await asyncio.gather(
+                *(producer.send(text, partition_key=str(key)) for key in range(20))
+            )
+        # When
+        async with await client.create_table_view("t", schema=StringSchema()) as table:
+            changes = Changes()
+            table.for_each_and_listen(changes)
+            await producer.send("new", partition_key="0")
+            await changes.count(21)
+            # Then
+            values = {key: value.strip() for key, value in table.items()}
+            assert values == {"0": "new"} | {str(key): "2" for key in range(1, 20)}
+        assert client.memory.current_usage == 0

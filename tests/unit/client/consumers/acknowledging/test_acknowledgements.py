@@ -118,7 +118,7 @@ async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(
         (True, [of(5, 1, 3)], [(5, [0b100])], 4),
         (True, [of(5, 1, 3), of(4)], [(5, [0b100])], 4),
         (True, [of(4), of(5, 0, 3), of(5, 1, 3)], [(5, [0b100])], 4),
-        (False, [of(0, 1, 3)], [], -1),
+        (False, [of(0, 1, 3)], [(2**64 - 1, [])], -1),
     ],
 )
 async def test_the_furthest_is_sent_of_those_that_are_cumulative(
