@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import NotConnected, PulsarException, server_response_error
@@ -122,68 +122,60 @@ class BrokerLink:
 
     # -- what is asked ------------------------------------------------------------------------
 
-    async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
-        """Acknowledge, and wait for the answer; also for a consumer that is closing."""
+    async def _ask(
+        self,
+        cnx: ClientCnx,
+        kind: pb.BaseCommand.Type.ValueType,
+        **named: Any,  # noqa: ANN401 - one of many commands
+    ) -> pb.BaseCommand:
+        """Return the answer to a command, which is given under its name in BaseCommand."""
+        (command,) = named.values()
 
         def build(request_id: int) -> pb.BaseCommand:
-            ack.request_id = request_id
-            return pb.BaseCommand(type=pb.BaseCommand.ACK, ack=ack)
+            command.consumer_id, command.request_id = self.consumer_id, request_id
+            return pb.BaseCommand(type=kind, **named)
 
+        return await cnx.request(build)
+
+    async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
+        """Acknowledge, and wait for the answer; also for a consumer that is closing."""
         if self.cnx is None:
             raise NotConnected(f"{self.topic} is not connected now")
-        answer = (await self.cnx.request(build)).ackResponse
+        answer = (await self._ask(self.cnx, pb.BaseCommand.ACK, ack=ack)).ackResponse
         if answer.HasField("error"):
             raise server_response_error(answer.error, answer.message)
 
     async def seek(self, target: MessageId | int) -> None:
         """Set the subscription to a message, or to a time in ms since 1970."""
-
-        def build(request_id: int) -> pb.BaseCommand:
-            seek = pb.CommandSeek(consumer_id=self.consumer_id, request_id=request_id)
-            if isinstance(target, MessageId):
-                seek.message_id.CopyFrom(target.to_proto())
-            else:
-                seek.message_publish_time = target
-            return pb.BaseCommand(type=pb.BaseCommand.SEEK, seek=seek)
-
-        await self.connected().request(build)
+        seek = pb.CommandSeek()
+        if isinstance(target, MessageId):
+            seek.message_id.CopyFrom(target.to_proto())
+        else:
+            seek.message_publish_time = target
+        await self._ask(self.connected(), pb.BaseCommand.SEEK, seek=seek)
 
     async def last_message_id(self) -> tuple[MessageId, MessageId | None]:
         """Return the topic's last message, and where the subscription is acknowledged up to.
 
         Of an empty topic it is (-1, -1).
         """
-
-        def build(request_id: int) -> pb.BaseCommand:
-            return pb.BaseCommand(
-                type=pb.BaseCommand.GET_LAST_MESSAGE_ID,
-                getLastMessageId=pb.CommandGetLastMessageId(
-                    consumer_id=self.consumer_id, request_id=request_id
-                ),
-            )
-
-        answer = (await self.connected().request(build)).getLastMessageIdResponse
-        last = MessageId.from_proto(answer.last_message_id, self.topic)
-        if not answer.HasField("consumer_mark_delete_position"):
+        kind, question = pb.BaseCommand.GET_LAST_MESSAGE_ID, pb.CommandGetLastMessageId()
+        answer = await self._ask(self.connected(), kind, getLastMessageId=question)
+        found = answer.getLastMessageIdResponse
+        last = MessageId.from_proto(found.last_message_id, self.topic)
+        if not found.HasField("consumer_mark_delete_position"):
             return last, None
-        return last, MessageId.from_proto(answer.consumer_mark_delete_position, self.topic)
+        return last, MessageId.from_proto(found.consumer_mark_delete_position, self.topic)
 
     async def stats(self) -> pb.CommandConsumerStatsResponse:
         """Return what the broker says of the consumer now."""
-
-        def build(request_id: int) -> pb.BaseCommand:
-            return pb.BaseCommand(
-                type=pb.BaseCommand.CONSUMER_STATS,
-                consumerStats=pb.CommandConsumerStats(
-                    consumer_id=self.consumer_id, request_id=request_id
-                ),
-            )
-
-        answer = (await self.connected().request(build)).consumerStatsResponse
-        if answer.HasField("error_code"):
-            raise server_response_error(answer.error_code, answer.error_message)
-        self._stats = self._clock.now() + self._cache_seconds, answer
-        return answer
+        kind, question = pb.BaseCommand.CONSUMER_STATS, pb.CommandConsumerStats()
+        answer = await self._ask(self.connected(), kind, consumerStats=question)
+        found = answer.consumerStatsResponse
+        if found.HasField("error_code"):
+            raise server_response_error(found.error_code, found.error_message)
+        self._stats = self._clock.now() + self._cache_seconds, found
+        return found
 
     async def cached_stats(self) -> pb.CommandConsumerStatsResponse:
         """Return what the broker said of the consumer, not too long ago."""
@@ -193,11 +185,5 @@ class BrokerLink:
 
     async def unsubscribe(self, *, force: bool) -> None:
         """Delete the subscription."""
-
-        def build(request_id: int) -> pb.BaseCommand:
-            unsubscribe = pb.CommandUnsubscribe(
-                consumer_id=self.consumer_id, request_id=request_id, force=force
-            )
-            return pb.BaseCommand(type=pb.BaseCommand.UNSUBSCRIBE, unsubscribe=unsubscribe)
-
-        await self.connected().request(build)
+        command = pb.CommandUnsubscribe(force=force)
+        await self._ask(self.connected(), pb.BaseCommand.UNSUBSCRIBE, unsubscribe=command)

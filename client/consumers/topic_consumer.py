@@ -162,14 +162,14 @@ class TopicConsumer:
         start = None if subscription.durable else self.incoming.progress.resume()
         try:
             await cnx.request(
-                lambda request_id: subscribe_command(
-                    request_id,
-                    link.consumer_id,
-                    self.topic,
-                    subscription,
-                    self._options,
-                    link.epoch if link.alone else None,
-                    start,
+                partial(
+                    subscribe_command,
+                    consumer_id=link.consumer_id,
+                    topic=self.topic,
+                    subscription=subscription,
+                    options=self._options,
+                    epoch=link.epoch if link.alone else None,
+                    start=start,
                 )
             )
         except BaseException as error:
@@ -181,7 +181,6 @@ class TopicConsumer:
         if cnx.closed or cnx.attached.consumers.get(link.consumer_id) is not self:
             return  # The handler sees it too, and tries again.
         link.cnx = cnx
-        self.incoming.seeking = False
         if self.end_of_topic:
             self.end_of_topic = False
             self._owner.end_changed()
@@ -296,17 +295,20 @@ class TopicConsumer:
         try:
             await self.link.seek(target if to_message is None else position.sent)
         except BaseException:
-            if incoming.progress is sought and sought.start is position:
+            if incoming.progress is sought:
                 incoming.progress = before
-                if incoming.seeking:
-                    # What came meanwhile was dropped, and is to come again from where it stood.
-                    incoming.seeking = False
-                    if not self._subscription.durable:
-                        before.resume()
-                    self.redeliver_all()
+                if not self._subscription.durable:
+                    before.resume()
+                self._seek_ended()
             raise
-        incoming.seeking = False
+        if incoming.progress is sought:
+            self._seek_ended()
         await self.attached()
+
+    def _seek_ended(self) -> None:
+        """Take again what comes; what came meanwhile was dropped."""
+        self.incoming.seeking = False
+        self.redeliver_all()
 
     async def attached(self) -> None:
         """Wait until a connection serves it, for the operation timeout at most.

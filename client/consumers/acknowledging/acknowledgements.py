@@ -131,8 +131,6 @@ class Acknowledgements:
                 else:
                     entry = whole
         self.partial.forget_up_to(whole)
-        if entry[1] < 0:
-            return whole
         if self._cumulative is None or (entry, not words) >= (
             self._cumulative[0],
             not self._cumulative[1],
@@ -178,7 +176,8 @@ class Acknowledgements:
         if self._cumulative is not None:
             (ledger_id, entry_id), words = self._cumulative
             ack = self._command(pb.CommandAck.Cumulative)
-            ack.message_id.add(ledgerId=ledger_id, entryId=entry_id, ack_set=words)
+            # Before the first entry of a ledger stands -1, as from upstream's clients.
+            ack.message_id.add(ledgerId=ledger_id, entryId=entry_id % _UNSIGNED, ack_set=words)
             yield ack
         ack, words_left = self._command(pb.CommandAck.Individual), MOST_WORDS
         for entry in self._whole:

@@ -317,3 +317,26 @@ async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
         await active.close()
         # Then
         await until(other.is_active)
+
+
+@pytest.mark.parametrize("by_index", [True, False])
+async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -> None:
+    keys = {"acknowledgmentAtBatchIndexLevelEnabled": str(by_index).lower()}
+    async with client_of("broker", **keys) as (_, client):
+        # Given a consumer that acknowledges single messages, and one that does not
+        await publish(client, "t", 10)
+        first = await client.subscribe(
+            "t", "s", SHARED, batch_index_ack_enabled=True, initial_position=EARLIEST
+        )
+        await first.acknowledge((await take(first, 10))[::2])
+        await first.close()
+        second = await client.subscribe("t", "s", SHARED)
+        # When
+        messages = await take(second, 5 if by_index else 10)
+        await second.acknowledge(messages)
+        await second.close()
+        # Then
+        assert payloads(messages) == (expected(10)[1::2] if by_index else expected(10))
+        third = await client.subscribe("t", "s", SHARED)
+        (stats,) = (await third.get_broker_consumer_stats()).values()
+        assert stats.message_backlog == 0

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.client import Client
+from client.consumers.policies import ConsumerDeadLetterPolicy
+from client.messages.enums import ConsumerType
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.integration.client.server import served
 
@@ -70,3 +72,26 @@ async def test_a_task_that_consumes_and_then_produces_goes_on_with_a_limit_of_on
             # Then
             received = [(await copies.receive(10_000)).data() for _ in range(100)]
             assert received == [b"%d" % number for number in range(100)]
+
+
+async def test_dead_letters_are_sent_with_a_limit_of_one_byte() -> None:
+    async with served() as server:
+        url, source, dead = server.service_url, server.topic("in"), server.topic("dead")
+        async with Client(url) as filling, Client(url, memory_limit_bytes=1) as client:
+            # Given
+            letters = await filling.subscribe(dead, "s")
+            consumer = await client.subscribe(
+                source,
+                "s",
+                ConsumerType.Shared,
+                negative_ack_redelivery_delay_ms=10,
+                dead_letter_policy=ConsumerDeadLetterPolicy(1, dead_letter_topic=dead),
+            )
+            async with await filling.create_producer(source) as producer:
+                await asyncio.gather(*[producer.send(b"%d" % number) for number in range(20)])
+            # When
+            for _ in range(40):
+                await consumer.negative_acknowledge(await consumer.receive(10_000))
+            # Then
+            received = {(await letters.receive(10_000)).data() for _ in range(20)}
+            assert received == {b"%d" % number for number in range(20)}

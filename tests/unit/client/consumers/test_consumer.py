@@ -6,21 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import Consumer
 from client.consumers.policies import ConsumerBatchReceivePolicy
 from client.exceptions import InvalidConfiguration, Timeout, TopicTerminated
-from client.messages.enums import ConsumerType
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import numbers, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-
-Type = pb.BaseCommand
-REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
-SHARED = ConsumerType.Shared
 
 
 async def test_a_message_that_is_there_is_received_without_a_pause() -> None:

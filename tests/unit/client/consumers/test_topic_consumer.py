@@ -13,6 +13,8 @@ from client.consumers.policies import (
 from client.exceptions import (
     AlreadyClosed,
     ConsumerBusy,
+    PulsarException,
+    ServerResponseError,
     server_response_error,
 )
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
@@ -22,8 +24,6 @@ from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 
 Type = pb.BaseCommand
-REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
-SHARED = ConsumerType.Shared
 
 
 async def test_subscribe_says_everything_the_options_say() -> None:
@@ -266,3 +266,97 @@ async def test_unsubscribe_deletes_and_closes() -> None:
     assert Type.UNSUBSCRIBE in kinds(broker)
     with pytest.raises(AlreadyClosed):
         await consumer.receive()
+
+
+async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
+    acknowledging = await started(consumer.acknowledge(await consumer.receive()))
+    # When
+    await consumer.close()
+    # Then
+    await acknowledging
+    assert broker.left == []
+    assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
+
+
+async def test_unsubscribing_acknowledges_before_and_nothing_after() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
+    acknowledging = await started(consumer.acknowledge(await consumer.receive()))
+    # When
+    await consumer.unsubscribe()
+    # Then
+    await acknowledging
+    assert kinds(broker)[-3:] == [Type.ACK, Type.UNSUBSCRIBE, Type.CLOSE_CONSUMER]
+
+
+async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(broker)
+    await consumer.acknowledge(await consumer.receive())
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    # When
+    with pytest.raises(ServerResponseError):
+        await consumer.seek(MessageId.latest)
+    # Then
+    await settle()
+    assert await numbers(consumer, 1) == [b"1"]
+    assert broker.left == [1]
+
+
+async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> None:
+    # Given a broker that closes the consumer, and then does not answer the seek
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker, ack_group_time_ms=0)
+    (first,) = [await consumer.receive()]
+    hold = broker.hold = asyncio.Event()
+    seeking = await started(consumer.seek(first.message_id()))
+    broker.hold = None
+    broker.close_consumer()
+    await after(broker, 0.2)
+    # When
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    hold.set()
+    with pytest.raises(ServerResponseError):
+        await seeking
+    # Then the message that was sought is not taken for one that nobody wants
+    await settle()
+    assert consumer.statistics().messages_queued == 3
+    assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
+    assert broker.left == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["receive", "seek", "unsubscribe", "acknowledge"])
+async def test_closing_ends_what_is_under_way(name: str) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
+    message = await consumer.receive()
+    hold = broker.hold = asyncio.Event()
+    calls = {
+        "receive": lambda: consumer.receive(),
+        "seek": lambda: consumer.seek(MessageId.earliest),
+        "unsubscribe": lambda: consumer.unsubscribe(),
+        "acknowledge": lambda: consumer.acknowledge(message),
+    }
+    call = await started(calls[name]())
+    # When
+    closing = await started(consumer.close())
+    consumer.redeliver_unacknowledged_messages()
+    hold.set()
+    await closing
+    # Then
+    assert isinstance((await asyncio.wait([call]))[0].pop().exception(), PulsarException | None)
+    assert broker.memory.current_usage == 0
+    assert broker.subscribed is None

@@ -11,15 +11,19 @@ from client.consumers.policies import (
     NegativeAckBackoff,
 )
 from client.exceptions import (
+    AlreadyClosed,
     CumulativeAcknowledgementNotAllowedError,
     InvalidMessage,
     NotConnected,
 )
+from client.messages.chunked_message import ChunkedMessage
 from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
+from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.settle import settle, started
+from tests.support.messages.entries import NOW, PRODUCER
 from tests.support.peers.model_broker import LEDGER, ModelBroker
-from tests.support.peers.model_consumers import after, kinds, numbers, opened
+from tests.support.peers.model_consumers import after, kinds, numbers, opened, topic_of
 
 Type = pb.BaseCommand
 REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
@@ -267,3 +271,100 @@ async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
     assert (queued, taken, acknowledged, refused) == (3, 3, 2, 1)
     await consumer.close()
     assert broker.memory.current_usage == 0
+
+
+async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(broker, ack_group_time_ms=0)
+    ids = [(await consumer.receive()).message_id().serialize() for _ in range(2)]
+    # When
+    for one in ids:
+        await consumer.acknowledge(MessageId.deserialize(one))
+    await settle()
+    # Then
+    assert broker.left == []
+
+
+async def test_a_batch_that_ends_cumulatively_is_done_with() -> None:
+    # Given a batch whose last message was acknowledged alone
+    broker = ModelBroker()
+    broker.publish(3)
+    consumer = await opened(
+        broker, memory_until_acknowledged=True, unacked_messages_timeout_ms=10_000
+    )
+    messages = [await consumer.receive() for _ in range(3)]
+    await consumer.acknowledge(messages[2])
+    # When
+    await consumer.acknowledge_cumulative(messages[1])
+    # Then
+    handed_out = topic_of(consumer).handed_out
+    assert (handed_out.redelivery.unacknowledged, broker.memory.current_usage) == (0, 0)
+    assert len(handed_out.acks.partial) == 0
+    await after(broker, 0.1)
+    assert broker.left == []
+
+
+async def test_batches_that_are_acknowledged_cumulatively_are_not_remembered() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(4):
+        broker.publish(2)
+    consumer = await opened(broker)
+    # When
+    for _ in range(8):
+        await consumer.acknowledge_cumulative(await consumer.receive())
+    # Then
+    assert len(topic_of(consumer).handed_out.acks.partial) == 0
+
+
+async def test_what_is_sent_again_for_one_reason_is_not_for_the_other() -> None:
+    # Given a batch of which a part was refused, and another part is not acknowledged in time
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(
+        broker,
+        consumer_type=SHARED,
+        unacked_messages_timeout_ms=10_000,
+        negative_ack_redelivery_delay_ms=15_000,
+    )
+    await consumer.negative_acknowledge(await consumer.receive())
+    await consumer.receive()
+    # When
+    await after(broker, 12)
+    broker.delivers = False
+    await after(broker, 10)
+    # Then
+    assert kinds(broker).count(REDELIVER) == 1
+
+
+async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() -> None:
+    # Given
+    broker = ModelBroker()
+    large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
+    for number in range(large.chunk_count):
+        broker.store(large.entry(number))
+    consumer = await opened(broker, ack_group_time_ms=0)
+    message = await consumer.receive()
+    broker.delivers = False
+    broker.breaks()
+    await after(broker, 1)
+    # When
+    await consumer.acknowledge(message)
+    await settle()
+    # Then
+    assert len(message.data()) == 1_000
+    assert broker.left == []
+
+
+async def test_a_stale_receipt_is_not_the_one_of_a_part_of_a_batch() -> None:
+    # Given an acknowledgement of the consumer's own that was dropped
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
+    acks = topic_of(consumer).handed_out.acks
+    acks.entry((LEDGER, 9))
+    acks.drop(AlreadyClosed("dropped"))
+    # Then
+    await consumer.acknowledge(await consumer.receive())
