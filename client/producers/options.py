@@ -43,7 +43,7 @@ class ProducerOptions:
 
     Attributes:
         producer_name: Unique among the topic's producers; None lets the broker choose.
-        schema: Encodes values; None takes bytes, and str as UTF-8.
+        schema: Encodes values; None takes bytes.
         initial_sequence_id: The number before the first message's; None goes on behind the last
             one that the broker has of a producer of this name.
         send_timeout_millis: A message without a receipt in so many milliseconds fails, wherever

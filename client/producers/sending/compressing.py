@@ -46,9 +46,8 @@ class Compressing:
         Raises:
             Exception: It cannot be made.
         """
-        before, self._made = self._made, None
-        if before is not None and before[0] is message:
-            return before[1].result()
+        if self._made is not None and self._made[0] is message:
+            return self._made[1].result()
         make = writer.chunks if self._options.chunking_enabled else writer.single
         compression = self._options.compression_type
         if not message.waits or not compressing_takes_long(compression, message.size_bytes):
@@ -64,8 +63,7 @@ class Compressing:
         self._line.is_held = False
         if making.cancelled():
             return  # The loop ends.
-        if self._line.first is message and not message.result.done():
-            self._made = (message, making)
-        else:
-            making.exception()  # Nobody wants to know.
+        making.exception()  # It is known now, if anybody wants to know.
+        self._made = (message, making)
         self._go_on()
+        self._made = None

@@ -275,11 +275,22 @@ class ScriptedBroker:
 
     async def producer(self, topic: str = TOPIC, **options: Any) -> Producer:
         """Return a producer of this broker, without batching if not told."""
+        producer, opening = self.opening(topic, **options)
+        await opening
+        return producer
+
+    def opening(self, topic: str = TOPIC, **options: Any) -> tuple[Producer, asyncio.Task[None]]:
+        """Return a producer that is being attached."""
         chosen = ProducerOptions(**{"batching_enabled": False, **options})
         context = self.context()
         topic_producer = TopicProducer(context, topic, chosen)
-        await topic_producer.open()
-        return Producer(topic_producer, chosen, context)
+        task = asyncio.get_running_loop().create_task(topic_producer.open())
+        return Producer(topic_producer, chosen, context), task
+
+    def opens(self) -> None:
+        """Answer PRODUCER, now and from now on."""
+        if self.holds is not None:
+            self.holds.set()
 
 
 def refusal(code: pb.ServerError.ValueType, text: str = "no") -> PulsarException:
