@@ -53,7 +53,7 @@ OPTIONS = st.fixed_dictionaries(
         "max_pending_messages": st.sampled_from([0, 1, PLACES]),
         "send_timeout_millis": st.sampled_from([0, 5_000]),
     }
-)
+).filter(lambda options: not (options["batching_enabled"] and options["chunking_enabled"]))
 
 
 class Run:
