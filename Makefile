@@ -25,12 +25,13 @@ test: $(STAMP)  ## all tests, under six minutes on two cores
 proof: $(STAMP)  ## soaks, storms, kill loops and large imports; results in out/proof
 	@$(BIN)/python -m tests.proof
 
-check: $(STAMP)  ## lint, format, types, import directions, clocks, generated code
+check: $(STAMP)  ## lint, format, types, import directions, clocks, programs of the pages, generated code
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python tools/check_clock.py $(LIBRARIES)
+	@$(BIN)/python tools/check_programs.py
 	@$(BIN)/python tools/protos.py --check
 
 bench: $(STAMP)  ## what is fast, as ratios measured in one run; results in out/bench

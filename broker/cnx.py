@@ -91,7 +91,7 @@ class ServerCnx(ServedConnection):
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
-        subscribing: Ids of consumers whose SUBSCRIBE is under way.
+        subscribing: Ids of consumers whose SUBSCRIBE is under way, and whether it is still wanted.
         turn_writer: Sends receipts and messages, those of a turn at once.
         publishes: What it publishes, and why it is not read.
         closed_by_broker: Its producers that this broker closed lately, by id: what they still
@@ -109,7 +109,7 @@ class ServerCnx(ServedConnection):
         self.requests = PermittedRequests(self, parts.permits)
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
-        self.subscribing: set[int] = set()
+        self.subscribing: dict[int, bool] = {}
         self._liveness = LivenessCheck(self.ask_whether_it_reads, self.abort, parts.flow.clock)
         self.when_lost(_consumers_leave)
         self.turn_writer = TurnWriter(self.enqueue)

@@ -16,7 +16,7 @@ from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
 from client.context import ClientContext, Part
 from client.discovery.pattern_consumer import open_pattern_consumer
-from client.exceptions import InvalidConfiguration, InvalidTopicName, PulsarException
+from client.exceptions import InvalidConfiguration, PulsarException
 from client.messages.enums import (
     BatchingType,
     CompressionType,
@@ -37,18 +37,17 @@ from client.shared_questions import SharedQuestions
 from client.statistics.statistics import ClientStatistics, client_statistics
 from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
+from client.topic_names import full_name, pattern_text
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
     MemoryLimitController,
 )
-from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from client.authentication.authentication import Authentication
-    from client.consumers.consumer import Consumer
     from client.consumers.policies import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from client.interceptors import ConsumerInterceptor, ProducerInterceptor
     from client.messages.message import Message
     from client.schema.schema import Schema
-    from client.table_view import TableView
     from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -236,7 +234,7 @@ class Client(PulsarClient):
             initial_subscription_name=initial_subscription_name,
             interceptors=interceptors,
         )
-        return await self._kept(open_producer(self._context, full_name(topic), options))
+        return await self._kept(open_producer(self._context, topic, options))
 
     async def subscribe(  # noqa: PLR0913 - as above
         self,
@@ -339,7 +337,7 @@ class Client(PulsarClient):
         )
         if isinstance(topic, re.Pattern) or is_pattern_topic:
             opening = open_pattern_consumer(
-                self._context, _pattern(topic), subscription_name, options
+                self._context, pattern_text(topic), subscription_name, options
             )
             return await self._kept(opening)
         names = [full_name(one) for one in topic] if isinstance(topic, list) else full_name(topic)
@@ -486,25 +484,3 @@ class Client(PulsarClient):
         self._context.parts.add(part)
         self._statistics_log.start()
         return part
-
-
-def full_name(topic: str) -> str:
-    """Return the full name of a topic.
-
-    Raises:
-        InvalidTopicName: The name breaks the rules, or is no text.
-    """
-    if not isinstance(topic, str):
-        raise InvalidTopicName(f"a topic's name is a str, not {type(topic).__name__}")
-    try:
-        return str(TopicName.parse(topic))
-    except InvalidNameError as error:
-        raise InvalidTopicName(str(error)) from None
-
-
-def _pattern(topic: object) -> str:
-    if isinstance(topic, re.Pattern):
-        topic = topic.pattern
-    if not isinstance(topic, str):
-        raise InvalidConfiguration(f"a pattern of topics is a str, not {type(topic).__name__}")
-    return topic

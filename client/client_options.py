@@ -47,21 +47,29 @@ class ClientOptions:
                 raise InvalidConfiguration(
                     f"{name} is a number from {least} on, not {number!r:.50}"
                 )
-        authentication = self.service.authentication
-        if authentication is not None and not isinstance(authentication, Authentication):
-            raise InvalidConfiguration(
-                "authentication is an Authentication such as AuthenticationToken, not "
-                f"{type(authentication).__name__}"
-            )
+        for name, value, kind, words in (
+            (
+                "authentication",
+                self.service.authentication,
+                Authentication | None,
+                "an Authentication such as AuthenticationToken",
+            ),
+            ("logger", self.logger, logging.Logger | None, "a logging.Logger"),
+            (
+                "tls_allow_insecure_connection",
+                self.tls_allow_insecure_connection,
+                bool,
+                "True or False",
+            ),
+            ("tls_validate_hostname", self.tls_validate_hostname, bool, "True or False"),
+        ):
+            if not isinstance(value, kind):
+                raise InvalidConfiguration(f"{name} is {words}, not {type(value).__name__}")
         for name in ("io_threads", "message_listener_threads"):
             if getattr(self, name) != 1:
                 raise OperationNotSupported(
                     f"{name} is 1: everything runs on the event loop, without threads"
                 )
-        if self.logger is not None and not isinstance(self.logger, logging.Logger):
-            raise InvalidConfiguration(
-                f"logger is a logging.Logger, not {type(self.logger).__name__}"
-            )
         if bool(self.tls_certificate_file_path) != bool(self.tls_private_key_file_path):
             raise InvalidConfiguration(
                 "tls_certificate_file_path and tls_private_key_file_path go together: give both"

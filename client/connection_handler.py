@@ -167,11 +167,17 @@ class ConnectionHandler:
 
     async def close(self) -> None:
         """Attach no more; once more is harmless."""
+        if (task := self.stop()) is not None:
+            await asyncio.wait([task])
+
+    def stop(self) -> asyncio.Task[None] | None:
+        """Attach no more; return what was under way and was cancelled, if anything was."""
         self._closed = True
         task, self.cnx = self._task, None
-        if task is not None and task is not asyncio.current_task():
-            task.cancel()
-            await asyncio.wait([task])
+        if task is None or task is asyncio.current_task():
+            return None
+        task.cancel()
+        return task
 
 
 async def try_until(

@@ -70,9 +70,13 @@ class Result(IntEnum):
 
 
 class PulsarException(Exception):  # noqa: N818 - the official client's name, as all below
-    """Root of this client's errors."""
+    """Root of this client's errors, each of which has the code of its name, or its parent's."""
 
     result = Result.UnknownError
+
+    def __init_subclass__(cls) -> None:
+        if cls.__name__ in Result.__members__:
+            cls.result = Result[cls.__name__]
 
     def error(self) -> Result:
         """Return the error's code."""
@@ -82,8 +86,6 @@ class PulsarException(Exception):  # noqa: N818 - the official client's name, as
 class UnknownError(PulsarException):
     """The server failed in a way that it has no code for."""
 
-    result = Result.UnknownError
-
 
 class InvalidConfiguration(PulsarException, ValueError):  # noqa: N818
     """An argument, or a combination of arguments, makes no sense.
@@ -91,157 +93,105 @@ class InvalidConfiguration(PulsarException, ValueError):  # noqa: N818
     A ValueError as well, as the official client raises for its arguments.
     """
 
-    result = Result.InvalidConfiguration
-
 
 class Timeout(PulsarException, TimeoutError):  # noqa: N818
     """It was not done in time."""
-
-    result = Result.Timeout
 
 
 class LookupError(PulsarException):
     """The server that serves a topic was not found out."""
 
-    result = Result.LookupError
-
 
 class ConnectError(PulsarException):
     """The server cannot be reached, or refused the handshake."""
-
-    result = Result.ConnectError
 
 
 class ReadError(PulsarException):
     """The connection broke while it was read."""
 
-    result = Result.ReadError
-
 
 class AuthenticationError(PulsarException):
     """The server does not believe who this client is."""
-
-    result = Result.AuthenticationError
 
 
 class AuthorizationError(PulsarException):
     """The server does not allow this client to do that."""
 
-    result = Result.AuthorizationError
-
 
 class ErrorGettingAuthenticationData(PulsarException):
     """The client's own credentials cannot be read."""
-
-    result = Result.ErrorGettingAuthenticationData
 
 
 class BrokerMetadataError(PulsarException):
     """The broker failed to read or to write its metadata."""
 
-    result = Result.BrokerMetadataError
-
 
 class BrokerPersistenceError(PulsarException):
     """The broker failed to store a message."""
-
-    result = Result.BrokerPersistenceError
 
 
 class ChecksumError(PulsarException):
     """A message arrived damaged."""
 
-    result = Result.ChecksumError
-
 
 class ConsumerBusy(PulsarException):
     """The subscription has a consumer already that does not share it."""
-
-    result = Result.ConsumerBusy
 
 
 class NotConnected(PulsarException):
     """The connection ended, or is not there yet."""
 
-    result = Result.NotConnected
-
 
 class AlreadyClosed(PulsarException):
     """The client, producer, consumer or reader was closed."""
-
-    result = Result.AlreadyClosed
 
 
 class InvalidMessage(PulsarException):
     """A message cannot be sent as it is."""
 
-    result = Result.InvalidMessage
-
 
 class ConsumerNotInitialized(PulsarException):
     """The consumer is not ready yet."""
-
-    result = Result.ConsumerNotInitialized
 
 
 class ProducerNotInitialized(PulsarException):
     """The producer is not ready yet."""
 
-    result = Result.ProducerNotInitialized
-
 
 class ProducerBusy(PulsarException):
     """The topic has a producer of that name, or none of its kind may be added."""
-
-    result = Result.ProducerBusy
 
 
 class TooManyLookupRequestException(PulsarException):
     """The server, or this client, has as many questions under way as it takes."""
 
-    result = Result.TooManyLookupRequestException
 
-
-class InvalidTopicName(PulsarException):
+class InvalidTopicName(PulsarException, ValueError):  # noqa: N818
     """A name is not a topic's."""
-
-    result = Result.InvalidTopicName
 
 
 class InvalidUrl(PulsarException, ValueError):  # noqa: N818
     """A service URL cannot be read."""
 
-    result = Result.InvalidUrl
-
 
 class ServiceUnitNotReady(PulsarException):
     """The broker does not serve the topic at this moment; it may soon."""
-
-    result = Result.ServiceUnitNotReady
 
 
 class OperationNotSupported(PulsarException):
     """This client, or this kind of topic or subscription, does not do that."""
 
-    result = Result.OperationNotSupported
-
 
 class ProducerBlockedQuotaExceededError(PulsarException):
     """The topic's backlog is above its quota: producers have to wait."""
-
-    result = Result.ProducerBlockedQuotaExceededError
 
 
 class ProducerBlockedQuotaExceededException(PulsarException):
     """The topic's backlog is above its quota: producers are refused."""
 
-    result = Result.ProducerBlockedQuotaExceededException
-
 
 class ProducerQueueIsFull(PulsarException):
     """As many messages wait for their receipts as may."""
-
-    result = Result.ProducerQueueIsFull
 
 
 class ProducerQueueIsFullError(ProducerQueueIsFull):
@@ -251,103 +201,69 @@ class ProducerQueueIsFullError(ProducerQueueIsFull):
 class MessageTooBig(PulsarException):
     """A message is larger than the broker takes."""
 
-    result = Result.MessageTooBig
-
 
 class TopicNotFound(PulsarException):
     """The topic is not there."""
-
-    result = Result.TopicNotFound
 
 
 class SubscriptionNotFound(PulsarException):
     """The subscription is not there."""
 
-    result = Result.SubscriptionNotFound
-
 
 class ConsumerNotFound(PulsarException):
     """The broker does not know the consumer."""
-
-    result = Result.ConsumerNotFound
 
 
 class UnsupportedVersionError(PulsarException):
     """The server is too old for this, or too new."""
 
-    result = Result.UnsupportedVersionError
-
 
 class TopicTerminated(PulsarException):
     """The topic was terminated: nothing can be published to it any more."""
-
-    result = Result.TopicTerminated
 
 
 class CryptoError(PulsarException):
     """A message cannot be encrypted or decrypted."""
 
-    result = Result.CryptoError
-
 
 class IncompatibleSchema(PulsarException):
     """The schema does not fit those the topic has."""
-
-    result = Result.IncompatibleSchema
 
 
 class ConsumerAssignError(PulsarException):
     """The consumer cannot be given the keys it asked for."""
 
-    result = Result.ConsumerAssignError
-
 
 class CumulativeAcknowledgementNotAllowedError(PulsarException):
     """A shared subscription has no order to acknowledge up to."""
-
-    result = Result.CumulativeAcknowledgementNotAllowedError
 
 
 class TransactionCoordinatorNotFoundError(PulsarException):
     """The server has no transaction coordinator."""
 
-    result = Result.TransactionCoordinatorNotFoundError
-
 
 class InvalidTxnStatusError(PulsarException):
     """The transaction is not in a state for this."""
-
-    result = Result.InvalidTxnStatusError
 
 
 class NotAllowedError(PulsarException):
     """The server does not do that, whoever asks."""
 
-    result = Result.NotAllowedError
-
 
 class TransactionConflict(PulsarException):
     """The message is part of another transaction."""
-
-    result = Result.TransactionConflict
 
 
 class TransactionNotFound(PulsarException):
     """The transaction is not there."""
 
-    result = Result.TransactionNotFound
-
 
 class ProducerFenced(PulsarException):
     """Another producer has taken the topic for itself."""
 
-    result = Result.ProducerFenced
-
 
 class MemoryBufferIsFull(PulsarException):
     """The client's memory for messages is used up."""
-
-    result = Result.MemoryBufferIsFull
 
 
 class MemoryBufferIsFullError(MemoryBufferIsFull):
@@ -356,8 +272,6 @@ class MemoryBufferIsFullError(MemoryBufferIsFull):
 
 class Interrupted(PulsarException):
     """The waiting was interrupted."""
-
-    result = Result.Interrupted
 
 
 class ServerResponseError(PulsarException):

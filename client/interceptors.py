@@ -8,7 +8,7 @@ nothing.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Protocol, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ ArgsT = TypeVarTuple("ArgsT")
 ReturnT = TypeVar("ReturnT")
 
 
-class ProducerInterceptor(Protocol):
+class ProducerInterceptor:
     """Looks at what a producer sends. Derive from it, and define what is needed."""
 
     def before_send(self, producer: object, message: OutgoingMessage) -> None:
@@ -53,7 +53,7 @@ class ProducerInterceptor(Protocol):
         """Learn that the producer is closed."""
 
 
-class ConsumerInterceptor(Protocol):
+class ConsumerInterceptor:
     """Looks at what a consumer gets and acknowledges. Derive from it, and define what is needed."""
 
     def before_consume(self, consumer: object, message: Message) -> Message | None:
@@ -62,6 +62,7 @@ class ConsumerInterceptor(Protocol):
         Returns:
             The message that the program gets in its place; None for the same.
         """
+        return None
 
     def on_acknowledge(
         self, consumer: object, message_id: MessageId, error: BaseException | None

@@ -85,6 +85,7 @@ class PulsarClient:
         listener_name: str | None = None,
     ) -> None:
         self._service = parse_service_url(service_url)
+        self._service_url = service_url
         self._turn = 0
         self._listener_name = listener_name
         self.clock: Clock = clock or LoopClock()
@@ -92,6 +93,9 @@ class PulsarClient:
             options = ConnectOptions(operation_timeout_seconds=operation_timeout_seconds)
         self._options = options
         self._pool = ConnectionPool(self._options, self.clock)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._service_url:.200}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -109,20 +113,25 @@ class PulsarClient:
         Of several addresses the one that answered last is tried first.
 
         Args:
-            target: The broker, ``host:port``, that a proxy is to pass everything on to.
+            target: The broker, ``host:port``, that a proxy is to pass everything on to; one that is
+                reached itself is not told. (Brokers on a loopback address say that they are to be
+                reached through the service URL.)
 
         Raises:
             ConnectError: None of the addresses can be reached.
         """
-        addresses, tls = self._service
-        for _ in addresses[1:]:
-            address = addresses[self._turn % len(addresses)]
+        for _ in self._service.addresses[1:]:
             try:
-                return await self._pool.get(address, tls=tls, target=target)
+                return await self._connect(target)
             except ConnectError:
                 self._turn += 1
+        return await self._connect(target)
+
+    async def _connect(self, target: str | None) -> ClientCnx:
+        addresses, tls = self._service
         address = addresses[self._turn % len(addresses)]
-        return await self._pool.get(address, tls=tls, target=target)
+        through = None if target == _target(address) else target
+        return await self._pool.get(address, tls=tls, target=through)
 
     async def connection_of(self, topic: str) -> ClientCnx:
         """Return a ready connection to the broker that serves a topic, or through to it.

@@ -34,8 +34,7 @@ class ServiceInfo:
     def __post_init__(self) -> None:
         if not isinstance(self.service_url, str):
             raise InvalidConfiguration(
-                f"service_url is a str, not {type(self.service_url).__name__}: this client does "
-                "not move between clusters by itself"
+                f"service_url is a str such as pulsar://host:6650, not {self.service_url!r:.50}"
             )
         try:
             parse_service_url(self.service_url)

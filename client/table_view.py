@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from client.consumers.options import ReaderOptions
 from client.consumers.reader import open_reader
-from client.exceptions import PulsarException
+from client.exceptions import PulsarException, Timeout
 from client.messages.message_id import MessageId
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 100
 """Messages that are applied before others have their turn."""
+
+ASK_AGAIN_MS = 1_000
+"""After so long without a message that was said to be there, the broker is asked again."""
 
 
 class TableView(Mapping[str, Any]):
@@ -99,7 +102,10 @@ class TableView(Mapping[str, Any]):
         """
         count = 0
         while await self._reader.has_message_available():
-            self._apply(await self._reader.read_next())
+            try:
+                self._apply(await self._reader.read_next(ASK_AGAIN_MS))
+            except Timeout:
+                continue  # What there was cannot be read, or was compacted away.
             count += 1
             if not count % MOST_AT_ONCE:
                 await asyncio.sleep(0)

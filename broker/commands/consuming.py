@@ -59,7 +59,7 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         text = "too many SUBSCRIBE commands of this connection are under way"
         refuse(cnx, asked.request_id, RequestError(pb.TooManyRequests, text))
     else:
-        cnx.subscribing.add(asked.consumer_id)
+        cnx.subscribing[asked.consumer_id] = True
         cnx.requests.tasks.start(asked.request_id, partial(_subscribe, cnx, asked))
 
 
@@ -75,7 +75,7 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     except MessageStoreError as error:
         refuse(cnx, asked.request_id, not_stored(error))
     finally:
-        cnx.subscribing.discard(asked.consumer_id)
+        cnx.subscribing.pop(asked.consumer_id)
 
 
 async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
@@ -98,6 +98,8 @@ def _attached(
     cnx: ServerCnx, asked: pb.CommandSubscribe, topic: Topic, subscription: Subscription
 ) -> bool:
     """Attach the consumer, and answer; False if the subscription is not there any more."""
+    if not cnx.subscribing[asked.consumer_id]:
+        return True  # The client has closed it: nobody waits for an answer.
     if topic.closing or topic.subscriptions.get(asked.subscription) is not subscription:
         return False
     attach(subscription, cnx, options_of(asked))
@@ -209,6 +211,8 @@ def close_consumer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     consumer = cnx.consumers.pop(asked.consumer_id, None)
     if consumer is not None:
         consumer.subscription.remove_consumer(consumer)
+    elif asked.consumer_id in cnx.subscribing:
+        cnx.subscribing[asked.consumer_id] = False
     succeed(cnx, asked.request_id)
 
 

@@ -74,6 +74,13 @@ class ClientCnx(Connection):
     Source: upstream ClientCnx.
     """
 
+    # With the base's its attributes are too many for Python to share their names' table.
+    __slots__ = (
+        "_clock", "_frame_limit_bytes", "_keep_alive", "_keep_alive_timer", "_options", "_pending",
+        "_progress_at", "_ready", "_target", "attached", "exclusive_turns", "on_lost", "server",
+        "state", "turn_writer",
+    )  # fmt: skip
+
     def __init__(
         self,
         options: ConnectOptions | None = None,

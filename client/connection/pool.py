@@ -54,22 +54,26 @@ async def open_connection(
     if tls and options.tls is None:
         raise ConnectError(f"{host}:{port} speaks TLS, and this client was not told how")
 
-    def cnx_of_this() -> ClientCnx:
-        layer = None
-        if tls and options.tls is not None:
-            layer = TlsLayer(options.tls, server_side=False, server_hostname=host)
-        return ClientCnx(options, clock, layer, target)
-
-    loop = asyncio.get_running_loop()
     seconds = options.connect_timeout_seconds
     try:
         async with deadline(clock, seconds):
-            _, cnx = await loop.create_connection(cnx_of_this, host, port)
+            # A ClientCnx is large, and thousands may try again and again while a server is away.
+            transport, _ = await asyncio.get_running_loop().create_connection(
+                asyncio.Protocol, host, port
+            )
     except TimeoutError:
         text = f"{host}:{port} does not accept connections ({seconds:g} s waited)"
         raise ConnectError(text) from None
     except (OSError, UnicodeError) as error:  # the latter for a host that is no name
         raise ConnectError(f"{host}:{port} cannot be reached: {error}") from None
+    if transport.is_closing():
+        raise ConnectError(f"{host}:{port} closed the connection")
+    layer = None
+    if tls and options.tls is not None:
+        layer = TlsLayer(options.tls, server_side=False, server_hostname=host)
+    cnx = ClientCnx(options, clock, layer, target)
+    transport.set_protocol(cnx)
+    cnx.connection_made(transport)
     try:
         await cnx.ready()
     except BaseException:

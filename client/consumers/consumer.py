@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from client.consumers.all_of import all_of
 from client.consumers.dead_letters import DeadLetters
-from client.consumers.multi_topics_consumer import MultiTopicsConsumer, all_of
+from client.consumers.multi_topics_consumer import MultiTopicsConsumer
 from client.consumers.policies import ConsumerBatchReceivePolicy
-from client.consumers.receiving.listening import Listening
-from client.consumers.statistics import (
-    BrokerConsumerStats,
-    ConsumerStatistics,
-    broker_stats,
-    topic_statistics,
-)
+from client.consumers.receiver import Receiver
+from client.consumers.statistics import BrokerConsumerStats, broker_stats
 from client.consumers.subscribing import Subscription
 from client.exceptions import (
-    AlreadyClosed,
     CumulativeAcknowledgementNotAllowedError,
     InvalidConfiguration,
     OperationNotSupported,
-    Timeout,
-    TopicTerminated,
 )
 from client.interceptors import ConsumerInterceptors
 from client.messages.enums import ConsumerType
 from client.messages.message import Message
 from client.messages.message_id import MessageId
-from limiter.clock import deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from client.consumers.options import ConsumerOptions
     from client.context import ClientContext
@@ -41,7 +34,7 @@ _DEFAULT_BATCH = ConsumerBatchReceivePolicy()
 _SHARED = (ConsumerType.Shared, ConsumerType.KeyShared)
 
 
-class Consumer:
+class Consumer(Receiver):
     """Receives the messages of a subscription, and acknowledges them.
 
     Example:
@@ -56,33 +49,11 @@ class Consumer:
     """
 
     def __init__(self, context: ClientContext, topics: MultiTopicsConsumer, name: str) -> None:
-        self._context = context
-        self._topics = topics
-        self._inbox = topics.inbox
-        self._name = name
         self._options = topics.options
         self._interceptors = ConsumerInterceptors(topics.options.interceptors)
+        self._is_intercepted = bool(self._interceptors)
+        super().__init__(context, topics, name, topics.options.message_listener)
         topics.on_redelivering = self._redelivering
-        self._listening: Listening | None = None
-        if topics.options.message_listener is not None:
-            listener = topics.options.message_listener
-            self._listening = Listening(listener, self, self._next)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Message:
-        """Return the next message; the loop ends with the consumer, or with a terminated topic."""
-        try:
-            return await self.receive()
-        except (AlreadyClosed, TopicTerminated):
-            raise StopAsyncIteration from None
 
     # -- receiving ----------------------------------------------------------------------------
 
@@ -100,23 +71,12 @@ class Consumer:
             TopicTerminated: The topic was terminated, and all of it acknowledged.
             InvalidConfiguration: There is a listener.
         """
-        self._check_no_listener()
-        if timeout_millis is None:
-            return await self._next()
-        message = self._inbox.take()
-        if message is not None:
-            return self._interceptors.before_consume(self, message)
-        try:
-            async with deadline(self._context.clock, timeout_millis / 1_000):
-                return await self._next()
-        except TimeoutError:
-            raise Timeout(f"no message came in {timeout_millis} ms") from None
+        return await self._receive(timeout_millis)
 
-    async def _next(self) -> Message:
-        message = self._inbox.take()
-        if message is None:
-            message = await self._inbox.receive()
-        return self._interceptors.before_consume(self, message) if self._interceptors else message
+    def _handed_over(self, message: Message) -> Message:
+        if self._is_intercepted:
+            return self._interceptors.before_consume(self, message)
+        return message
 
     def receive_nowait(self) -> Message | None:
         """Return the next message; None if none is there.
@@ -132,7 +92,7 @@ class Consumer:
                 raise self._inbox.ended
             self._inbox.tell_sources()
             return None
-        return self._interceptors.before_consume(self, message) if self._interceptors else message
+        return self._handed_over(message)
 
     async def batch_receive(self) -> list[Message]:
         """Return several messages, as the batch receive policy says; none if its time is up.
@@ -145,13 +105,7 @@ class Consumer:
         policy = self._options.batch_receive_policy or _DEFAULT_BATCH
         most = max(1, self._options.receiver_queue_size)
         messages = await self._inbox.receive_batch(policy, most)
-        if self._interceptors:
-            return [self._interceptors.before_consume(self, message) for message in messages]
-        return messages
-
-    def _check_no_listener(self) -> None:
-        if self._listening is not None:
-            raise InvalidConfiguration("messages go to message_listener: nothing else gets them")
+        return [self._handed_over(message) for message in messages]
 
     def pause_message_listener(self) -> None:
         """Call the listener no more, and let the broker send no more, until it is resumed."""
@@ -179,7 +133,7 @@ class Consumer:
             InvalidMessage: The id does not say which topic or batch it is of.
             PulsarException: With a receipt: the broker has not acknowledged it.
         """
-        if isinstance(message, Message | MessageId):
+        if not isinstance(message, Sequence):
             receipt = self._acknowledge(message)
             if receipt is not None:
                 await asyncio.shield(receipt)
@@ -190,9 +144,9 @@ class Consumer:
                 await asyncio.shield(receipt)
 
     def _acknowledge(self, message: Message | MessageId) -> asyncio.Future[None] | None:
-        message_id = message if isinstance(message, MessageId) else message.message_id()
-        receipt = self._topics.topic_of(message_id).acknowledge(message_id)
-        if self._interceptors:
+        message_id = _id_of(message)
+        receipt = self._topics.topic_of(message_id).handed_out.acknowledge(message_id)
+        if self._is_intercepted:
             self._interceptors.on_acknowledge(self, message_id)
         return receipt
 
@@ -207,9 +161,10 @@ class Consumer:
             raise CumulativeAcknowledgementNotAllowedError(
                 "others share the subscription: acknowledge each message"
             )
-        message_id = message if isinstance(message, MessageId) else message.message_id()
-        receipt = self._topics.topic_of(message_id).acknowledge_cumulative(message_id)
-        if self._interceptors:
+        message_id = _id_of(message)
+        topic = self._topics.topic_of(message_id)
+        receipt = topic.handed_out.acknowledge_cumulative(message_id)
+        if self._is_intercepted:
             self._interceptors.on_acknowledge_cumulative(self, message_id)
         if receipt is not None:
             await asyncio.shield(receipt)
@@ -217,13 +172,13 @@ class Consumer:
     async def negative_acknowledge(self, message: Message | MessageId) -> None:
         """Have a message sent again when its delay is over; with it, all of its batch.
 
-        Raises:
-            AlreadyClosed: The consumer is closed.
+        A closed consumer has nothing left to do: what it did not acknowledge comes again.
         """
-        count = 0
-        if isinstance(message, Message):
-            count, message = message.redelivery_count(), message.message_id()
-        self._topics.topic_of(message).negative_acknowledge(message, count)
+        if self._topics.closed:
+            return
+        message_id = _id_of(message)
+        count = message.redelivery_count() if isinstance(message, Message) else 0
+        self._topics.topic_of(message_id).handed_out.refuse(message_id, count)
 
     async def reconsume_later(
         self, message: Message, delay_ms: int, properties: Mapping[str, str] | None = None
@@ -261,6 +216,7 @@ class Consumer:
         received and not taken is dropped. When it returns, the broker serves this consumer again.
 
         Raises:
+            InvalidConfiguration: It is neither.
             PulsarException: The broker refused, or was not there again in time.
         """
         await self._topics.seek(messageid, inclusive=self._options.start_message_id_inclusive)
@@ -277,7 +233,7 @@ class Consumer:
             raise OperationNotSupported(
                 "several topics have several last messages: see get_last_message_ids"
             )
-        return (await topics[0].requests.last_message_id())[0]
+        return (await topics[0].link.last_message_id())[0]
 
     async def get_last_message_ids(self) -> list[MessageId]:
         """Return the ids of the last messages of all topics; each names its topic.
@@ -286,8 +242,7 @@ class Consumer:
             PulsarException: A broker did not say.
         """
         return [
-            (await topic.requests.last_message_id())[0]
-            for topic in tuple(self._topics.topics.values())
+            (await topic.link.last_message_id())[0] for topic in tuple(self._topics.topics.values())
         ]
 
     async def get_broker_consumer_stats(self) -> dict[str, BrokerConsumerStats]:
@@ -299,7 +254,7 @@ class Consumer:
             PulsarException: A broker did not say.
         """
         return {
-            topic.topic: broker_stats(await topic.requests.cached_stats())
+            topic.topic: broker_stats(await topic.link.cached_stats())
             for topic in tuple(self._topics.topics.values())
         }
 
@@ -321,21 +276,12 @@ class Consumer:
         The subscription stays. What was received and not acknowledged comes again to the next
         consumer.
         """
-        self._context.parts.discard(self)
         was_open = not self._topics.closed
-        try:
-            await self._topics.close()
-        finally:
-            if self._listening is not None:
-                await self._listening.close()
+        await super().close()
         if was_open:
             self._interceptors.on_close()
 
     # -- what it is ---------------------------------------------------------------------------
-
-    def topic(self) -> str:
-        """Return the topic's full name; of several, their names with commas between."""
-        return self._name
 
     def subscription_name(self) -> str:
         """Return the subscription's name."""
@@ -345,12 +291,6 @@ class Consumer:
         """Return the consumer's name."""
         return self._topics.subscription.consumer_name
 
-    def is_connected(self) -> bool:
-        """Tell whether connections serve all topics."""
-        return not self._topics.closed and all(
-            topic.is_attached for topic in self._topics.topics.values()
-        )
-
     def is_active(self) -> bool | None:
         """Tell whether a Failover subscription sends to this consumer.
 
@@ -359,27 +299,19 @@ class Consumer:
         said = [topic.is_active for topic in self._topics.topics.values()]
         return None if all(one is None for one in said) else any(said)
 
-    def has_reached_end_of_topic(self) -> bool:
-        """Tell whether every topic was terminated, and all of it acknowledged."""
-        topics = self._topics.topics
-        return bool(topics) and all(topic.end_of_topic for topic in topics.values())
-
-    def statistics(self) -> ConsumerStatistics:
-        """Return the figures of this moment."""
-        letters = self._topics.letters
-        return ConsumerStatistics(
-            subscription=self.subscription_name(),
-            consumer_name=self.consumer_name(),
-            topics=tuple(topic_statistics(topic) for topic in self._topics.topics.values()),
-            waiting=self._inbox.waiting,
-            dead_letters=letters.sent if letters is not None else 0,
-        )
-
     def _redelivering(self, ids: Sequence[MessageId], timed_out: bool) -> None:
         if timed_out:
             self._interceptors.on_ack_timeout_send(self, ids)
         else:
             self._interceptors.on_negative_acks_send(self, ids)
+
+
+def _id_of(message: Message | MessageId) -> MessageId:
+    if isinstance(message, Message):
+        return message.message_id()
+    if isinstance(message, MessageId):
+        return message
+    raise TypeError(f"a Message or a MessageId is acknowledged, not {message!r:.50}")
 
 
 async def open_consumer(
@@ -399,8 +331,8 @@ async def open_consumer(
     names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
     if not names:
         raise InvalidConfiguration("there is no topic to subscribe to: name one at least")
-    alone = len(names) == 1 and not options.retry_enabled
-    consumers = topics_consumer(context, subscription, options, alone=alone)
+    single = len(names) == 1 and not options.retry_enabled
+    consumers = topics_consumer(context, subscription, options, single=single)
     letters = consumers.letters
     added = list(names)
     if letters is not None and options.retry_enabled:
@@ -414,12 +346,12 @@ async def open_consumer(
 
 
 def topics_consumer(
-    context: ClientContext, subscription: str, options: ConsumerOptions, *, alone: bool = False
+    context: ClientContext, subscription: str, options: ConsumerOptions, *, single: bool = False
 ) -> MultiTopicsConsumer:
-    """Return the consumer of a subscription, without a topic yet; of one topic if ``alone``."""
+    """Return the consumer of a subscription, without a topic yet; see MultiTopicsConsumer."""
     letters = None
     if options.dead_letter_policy is not None:
         letters = DeadLetters(context, subscription, options)
     name = options.consumer_name or secrets.token_hex(5)
-    subscribed = Subscription(subscription, name)
-    return MultiTopicsConsumer(context, subscribed, options, letters=letters, alone=alone)
+    kept = Subscription(subscription, name)
+    return MultiTopicsConsumer(context, kept, options, letters=letters, single=single)

@@ -8,7 +8,14 @@ from collections import deque
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from client.exceptions import InvalidConfiguration, PulsarException
+from client.consumers.all_of import all_of, ended
+from client.exceptions import (
+    AlreadyClosed,
+    InvalidConfiguration,
+    ProducerFenced,
+    PulsarException,
+    TopicTerminated,
+)
 from client.messages.errors import BrokenEntryError
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
@@ -55,10 +62,15 @@ class _Letter(NamedTuple):
     size_bytes: int
     losses: int
 
+    @property
+    def is_here(self) -> bool:
+        """False if its connection was lost: it comes again by the next."""
+        return self.losses == self.topic.incoming.losses
+
     def freed(self) -> None:
         """Count that it is held no more, if it still counts."""
-        if self.losses == self.topic.losses:
-            self.topic.count_freed(self.messages, self.size_bytes)
+        if self.is_here:
+            self.topic.incoming.count_freed(self.messages, self.size_bytes)
 
 
 class DeadLetters:
@@ -80,6 +92,7 @@ class DeadLetters:
         self._producers: dict[str, asyncio.Task[Producer]] = {}
         self._line: deque[_Letter] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
         self.sent = 0
 
     @property
@@ -92,9 +105,9 @@ class DeadLetters:
 
         Its permits are free, and its bytes, when it was sent; so the line is bounded as the queue.
         """
-        if entry.head.redelivery_count <= self._policy.max_redeliver_count:
+        if self._closed or entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False
-        self._line.append(_Letter(topic, entry, messages, size_bytes, topic.losses))
+        self._line.append(_Letter(topic, entry, messages, size_bytes, topic.incoming.losses))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
         return True
@@ -104,7 +117,8 @@ class DeadLetters:
             while self._line:
                 letter = self._line[0]
                 try:
-                    await self._send_entry(letter.topic, letter.entry)
+                    if letter.is_here:
+                        await self._send_entry(letter.topic, letter.entry)
                 finally:
                     self._line.popleft()
                     letter.freed()
@@ -112,19 +126,20 @@ class DeadLetters:
             self._task = None
 
     async def _send_entry(self, topic: TopicConsumer, entry: Entry) -> None:
-        head = entry.head
+        place = entry.head.ledger_id, entry.head.entry_id
         try:
             while entry.left:
-                for message in topic.wanted(head, entry.take()):
+                for message in topic.incoming.read(entry):
                     await self.send_dead(message)
-                    topic.settle(message.message_id())
+                    if topic.link.ended is None:  # Else it comes again.
+                        topic.handed_out.acknowledge(message.message_id())
         except BrokenEntryError as error:
-            topic.acknowledge_broken((head.ledger_id, head.entry_id), error)
+            topic.incoming.broken(place, error)
         except PulsarException as error:
             logger.warning(
                 "%s: a dead letter was not sent, and is tried again: %s", topic.topic, error
             )
-            topic.redelivery.refuse((head.ledger_id, head.entry_id), head.redelivery_count)
+            topic.handed_out.redelivery.refuse(place, entry.head.redelivery_count)
 
     async def send_dead(self, message: Message) -> None:
         """Send a message to the dead-letter topic.
@@ -140,8 +155,8 @@ class DeadLetters:
         name = self._policy.dead_letter_topic or letter_topic(
             origin, self._subscription, DEAD_LETTER_SUFFIX
         )
-        producer = await self._producer(name, self._policy.initial_subscription_name)
-        await _send(producer, message, self._properties(message))
+        subscription = self._policy.initial_subscription_name
+        await self._send(name, subscription, message, self._properties(message))
         self.sent += 1
 
     async def send_later(
@@ -152,14 +167,14 @@ class DeadLetters:
         Raises:
             PulsarException: It was not sent.
         """
-        times = int(message.properties().get(RECONSUME_TIMES, "0")) + 1
+        told = message.properties().get(RECONSUME_TIMES, "")
+        times = int(told) + 1 if told.isdecimal() else 1
         if times > self._policy.max_redeliver_count:
             await self.send_dead(message)
             return
         own = self._properties(message) | dict(properties or {})
         own[RECONSUME_TIMES], own[DELAY_TIME] = str(times), str(delay_ms)
-        producer = await self._producer(self.retry_topic(own[REAL_TOPIC]), None)
-        await _send(producer, message, own, delay_ms)
+        await self._send(self.retry_topic(own[REAL_TOPIC]), None, message, own, delay_ms)
 
     def retry_topic(self, topic: str) -> str:
         """Return the name of a topic's retry topic; its partitions share it."""
@@ -179,8 +194,39 @@ class DeadLetters:
             REAL_SUBSCRIPTION: self._subscription,
         } | message.properties()
 
-    async def _producer(self, topic: str, subscription: str | None) -> Producer:
+    async def _send(
+        self,
+        topic: str,
+        subscription: str | None,
+        message: Message,
+        properties: dict[str, str],
+        delay_ms: int = 0,
+    ) -> None:
+        opening = self._opening(topic, subscription)
+        await asyncio.wait([opening])
+        if opening.cancelled():
+            raise _closed()
+        producer = opening.result()
+        event_time = message.event_timestamp()
+        try:
+            await producer.send(
+                message.data(),
+                properties=properties,
+                partition_key=message.partition_key() or None,
+                ordering_key=message.ordering_key() or None,
+                event_timestamp=event_time or None,
+                deliver_after=timedelta(milliseconds=delay_ms) if delay_ms else None,
+            )
+        except (AlreadyClosed, ProducerFenced, TopicTerminated):
+            if self._producers.get(topic) is opening:  # It has ended: the next has another.
+                del self._producers[topic]
+                await producer.close()
+            raise
+
+    def _opening(self, topic: str, subscription: str | None) -> asyncio.Task[Producer]:
         """Return the producer of a topic; who needs it first opens it for all."""
+        if self._closed:
+            raise _closed()
         opening = self._producers.get(topic)
         if opening is None or (opening.done() and opening.exception() is not None):
             options = ProducerOptions(
@@ -190,33 +236,27 @@ class DeadLetters:
                 open_producer(self._context, topic, options)
             )
             self._producers[topic] = opening
-        return await asyncio.shield(opening)
+        return opening
 
     async def close(self) -> None:
         """Send nothing more: what waits comes again to the subscription."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-        line, self._line = self._line, deque()
-        for letter in line:
-            letter.freed()
-        openings, self._producers = self._producers, {}
-        for opening in openings.values():
-            opening.cancel()
-            await asyncio.wait([opening])
-            if not opening.cancelled() and opening.exception() is None:
-                await opening.result().close()
+        self._closed = True
+        parts = [ended(self._task), *(_close(opening) for opening in self._producers.values())]
+        try:
+            await all_of(parts)
+        finally:
+            line, self._line = self._line, deque()
+            for letter in line:
+                letter.freed()
 
 
-async def _send(
-    producer: Producer, message: Message, properties: dict[str, str], delay_ms: int = 0
-) -> None:
-    event_time = message.event_timestamp()
-    await producer.send(
-        message.data(),
-        properties=properties,
-        partition_key=message.partition_key() or None,
-        ordering_key=message.ordering_key() or None,
-        event_timestamp=event_time or None,
-        deliver_after=timedelta(milliseconds=delay_ms) if delay_ms else None,
-    )
+def _closed() -> AlreadyClosed:
+    return AlreadyClosed("the consumer was closed: the message was not sent on, and comes again")
+
+
+async def _close(opening: asyncio.Task[Producer]) -> None:
+    try:
+        await ended(opening)
+    finally:
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            await opening.result().close()

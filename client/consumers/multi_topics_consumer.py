@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from client.consumers.all_of import all_of, ended
 from client.consumers.receiving.inbox import Inbox
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
@@ -21,7 +22,7 @@ from client.messages.message_id import MessageId
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from client.consumers.dead_letters import DeadLetters
     from client.consumers.options import ConsumerOptions
@@ -43,7 +44,7 @@ class MultiTopicsConsumer:
         options: Everything else.
         start: Where a subscription that is not durable begins.
         letters: What becomes of messages that are redelivered too often.
-        alone: There will be one topic, or its partitions.
+        single: Whether there will be one topic only; it may have partitions.
 
     Attributes:
         inbox: Where messages are waited for.
@@ -61,7 +62,7 @@ class MultiTopicsConsumer:
         start: Position | None = None,
         letters: DeadLetters | None = None,
         *,
-        alone: bool = False,
+        single: bool = False,
     ) -> None:
         self._context = context
         self.subscription = subscription
@@ -75,19 +76,8 @@ class MultiTopicsConsumer:
         self._paused = False
         self.closed = False
         self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
-        self._alone = alone
-        self._queues = self._new_queues(alone=False)
-
-    def _new_queues(self, *, alone: bool) -> TopicsQueue:
-        options, policy = self.options, self.options.batch_receive_policy
-        return topics_queue_for(
-            self._context.receiver_queues,
-            policy=ReceiverQueuePolicy(options.receiver_queue_policy),
-            max_size=options.receiver_queue_size,
-            batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
-            until_acknowledged=options.memory_until_acknowledged,
-            alone=alone,
-        )
+        self._single = single
+        self._queues: TopicsQueue | None = None
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -123,36 +113,49 @@ class MultiTopicsConsumer:
                 f"{name} has {count} partitions: begin at MessageId.earliest or latest, and seek"
                 " to a time"
             )
-        if self._alone and not count:
-            self._queues.close()
-            self._queues = self._new_queues(alone=True)
         names = [f"{name}-partition-{index}" for index in range(known, count)] or [name]
-        added = [self._topic_consumer(one, max(1, count)) for one in names]
+        added = [self._topic_consumer(one, count) for one in names]
         try:
             await all_of(topic.open() for topic in added)
-            self._check_wanted(name)
+            self._check_wanted(name, known)
         except BaseException:
             await all_of(topic.close() for topic in added)
             raise
         self._partitions[name] = count
         self.topics.update(zip(names, added, strict=True))
+        self.end_changed()
         if self._paused:
             for topic in added:
-                topic.queue.pause()
+                topic.incoming.queue.pause()
 
-    def _check_wanted(self, name: str) -> None:
-        if self.closed or name not in self._partitions:
+    def _check_wanted(self, name: str, known: int) -> None:
+        if self.closed or self._partitions.get(name) != known:
             raise AlreadyClosed(f"the consumer of {name} was closed")
+
+    def _open_queues(self, *, single: bool) -> TopicsQueue:
+        options, policy = self.options, self.options.batch_receive_policy
+        return topics_queue_for(
+            self._context.receiver_queues,
+            policy=ReceiverQueuePolicy(options.receiver_queue_policy),
+            max_size=options.receiver_queue_size,
+            batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
+            until_acknowledged=options.memory_until_acknowledged,
+            single=single,
+        )
 
     def _topic_consumer(self, name: str, partitions: int) -> TopicConsumer:
         options = self.options
-        share = options.max_total_receiver_queue_size_across_partitions // partitions
-        size = min(options.receiver_queue_size, max(1, share))
+        if self._queues is None:
+            self._queues = self._open_queues(single=self._single and not partitions)
+        share = options.max_total_receiver_queue_size_across_partitions
+        size = min(options.receiver_queue_size, max(1, share // max(1, partitions)))
+        if size < options.receiver_queue_size:
+            options = replace(options, receiver_queue_size=size)
         return TopicConsumer(
             self._context,
             name,
             self.subscription,
-            replace(options, receiver_queue_size=size),
+            options,
             self.inbox,
             self,
             self._queues,
@@ -167,12 +170,12 @@ class MultiTopicsConsumer:
                 if known:
                     try:
                         await self._grow(name, known)
-                    except PulsarException as error:
+                    except Exception as error:  # noqa: BLE001 - the next look may find them
                         logger.info("%s: its partitions were not looked up: %s", name, error)
 
     async def _grow(self, name: str, known: int) -> None:
         count = await self._context.cluster.partitions(name)
-        if count > known and name in self._partitions:
+        if count > known and self._partitions.get(name) == known:
             await self._add_partitions(name, known, count)
 
     async def remove_topic(self, name: str) -> None:
@@ -215,19 +218,18 @@ class MultiTopicsConsumer:
         if self.on_redelivering is not None:
             self.on_redelivering(ids, timed_out)
 
-    def end_of_topic_changed(self) -> None:
-        """See Owner."""
+    def end_changed(self) -> None:
+        """See Owner: when nothing more can come, nobody waits for it."""
         if self.closed:
             return
-        if all(topic.end_of_topic for topic in self.topics.values()):
-            self.inbox.end(TopicTerminated("the end of the topic was reached: nothing will come"))
-        else:
-            self.inbox.end(None)
-
-    def failed(self, topic: TopicConsumer, error: PulsarException) -> None:
-        """See Owner; the others go on."""
-        if not self.closed and all(one.error is not None for one in self.topics.values()):
-            self.inbox.end(error)
+        topics = self.topics.values()
+        reason: PulsarException | None = None
+        if topics and all(topic.end_of_topic or topic.link.ended for topic in topics):
+            reason = next((topic.link.ended for topic in topics if topic.link.ended), None)
+            reason = reason or TopicTerminated(
+                "the end of the topic was reached: nothing will come"
+            )
+        self.inbox.end(reason)
 
     # -- all of them --------------------------------------------------------------------------
 
@@ -235,20 +237,25 @@ class MultiTopicsConsumer:
         """Let nothing more come but what was granted already."""
         self._paused = True
         for topic in self.topics.values():
-            topic.queue.pause()
+            topic.incoming.queue.pause()
 
     def resume(self) -> None:
         """Let messages come again."""
         self._paused = False
         for topic in self.topics.values():
-            topic.queue.resume()
+            topic.incoming.queue.resume()
 
     async def seek(self, target: MessageId | int, *, inclusive: bool) -> None:
         """Set one topic to a message, or all to a time or to one of their ends.
 
         Raises:
+            InvalidConfiguration: The target is something else.
             The errors of ``TopicConsumer.seek`` and ``topic_of``.
         """
+        if not isinstance(target, MessageId | int):
+            raise InvalidConfiguration(
+                f"seek takes a MessageId or a time in ms since 1970, not {target!r:.50}"
+            )
         ends = (MessageId.earliest, MessageId.latest)
         if isinstance(target, MessageId) and target not in ends:
             await self.topic_of(target).seek(target, inclusive=inclusive)
@@ -277,40 +284,11 @@ class MultiTopicsConsumer:
         self.inbox.end(AlreadyClosed("the consumer was closed"))
         growing, self._growing = self._growing, None
         self._partitions.clear()
+        parts = [ended(growing), *(topic.close() for topic in self.topics.values())]
+        if self.letters is not None:
+            parts.append(self.letters.close())
         try:
-            if growing is not None:
-                growing.cancel()
-                await asyncio.wait([growing])
-            if self.letters is not None:
-                await self.letters.close()
+            await all_of(parts)
         finally:
-            try:
-                await all_of(topic.close() for topic in self.topics.values())
-            finally:
+            if self._queues is not None:
                 self._queues.close()
-
-
-async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do several things at once; each comes to its end, and the first error is raised.
-
-    Cancelled, it cancels all of them, and waits for their ends.
-    """
-    coroutines = list(parts)
-    if len(coroutines) == 1:
-        await coroutines[0]
-        return
-    loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(one) for one in coroutines]
-    if not tasks:
-        return
-    try:
-        await asyncio.wait(tasks)
-    except asyncio.CancelledError:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise
-    errors = [task.exception() for task in tasks if not task.cancelled()]
-    for error in errors:
-        if error is not None:
-            raise error

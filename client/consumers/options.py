@@ -12,6 +12,7 @@ from client.messages.enums import (
     ConsumerType,
     InitialPosition,
     RegexSubscriptionMode,
+    check_choices,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
 """The shortest ack timeout, as of the official clients."""
+COMPACTED_TYPES = (ConsumerType.Exclusive, ConsumerType.Failover)
 QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
+_NOT_NEGATIVE = (
+    "receiver_queue_size",
+    "max_total_receiver_queue_size_across_partitions",
+    "negative_ack_redelivery_delay_ms",
+    "max_pending_chunked_message",
+)
 
 
 class ConsumerSchema(Protocol):
@@ -141,15 +149,22 @@ class ConsumerOptions:
     interceptors: tuple[ConsumerInterceptor, ...] = ()
 
     def __post_init__(self) -> None:
+        check_choices(self)
         timeout = self.unacked_messages_timeout_ms
-        if timeout is not None and 0 < timeout < LEAST_UNACKED_TIMEOUT_MS:
+        if timeout and timeout < LEAST_UNACKED_TIMEOUT_MS:
             raise InvalidConfiguration(
                 f"unacked_messages_timeout_ms is {timeout}: it must be 0 (never) or at least"
                 f" {LEAST_UNACKED_TIMEOUT_MS}"
             )
-        if self.receiver_queue_size < 0:
+        for name in _NOT_NEGATIVE:
+            if getattr(self, name) < 0:
+                raise InvalidConfiguration(
+                    f"{name} is {getattr(self, name)}: it must not be negative"
+                )
+        if self.is_read_compacted and self.consumer_type not in COMPACTED_TYPES:
             raise InvalidConfiguration(
-                f"receiver_queue_size is {self.receiver_queue_size}: it must not be negative"
+                "is_read_compacted is for ConsumerType.Exclusive and Failover, not"
+                f" {self.consumer_type.name}"
             )
         if self.receiver_queue_policy not in QUEUE_POLICIES:
             raise InvalidConfiguration(

@@ -36,10 +36,9 @@ class ConsumerDeadLetterPolicy:
     retry_letter_topic: str | None = None
 
     def __post_init__(self) -> None:
-        if self.max_redeliver_count < 1:
-            raise InvalidConfiguration(
-                f"max_redeliver_count is {self.max_redeliver_count}: it must be at least 1"
-            )
+        count: object = self.max_redeliver_count
+        if not isinstance(count, int) or count < 1:
+            raise InvalidConfiguration(f"max_redeliver_count is {count!r:.50}: it is at least 1")
 
 
 class ConsumerKeySharedPolicy:
@@ -62,6 +61,10 @@ class ConsumerKeySharedPolicy:
         allow_out_of_order_delivery: bool = False,
         sticky_ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:
+        if not isinstance(key_shared_mode, KeySharedMode):
+            raise InvalidConfiguration(
+                f"key_shared_mode is one of KeySharedMode, not {key_shared_mode!r:.50}"
+            )
         self._mode = key_shared_mode
         self._out_of_order = allow_out_of_order_delivery
         self._ranges = sorted(sticky_ranges or ())

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
 from client.consumers.options import ConsumerOptions
-from client.consumers.receiving.listening import Listening
+from client.consumers.receiver import Receiver
 from client.consumers.receiving.position import Position
-from client.consumers.statistics import ConsumerStatistics, topic_statistics
 from client.consumers.subscribing import Subscription
-from client.exceptions import (
-    AlreadyClosed,
-    InvalidConfiguration,
-    Timeout,
-    TopicTerminated,
-)
 from client.messages.message_id import MessageId
-from limiter.clock import deadline
 
 if TYPE_CHECKING:
     from client.consumers.options import ReaderOptions
@@ -27,7 +19,7 @@ if TYPE_CHECKING:
     from client.messages.message import Message
 
 
-class Reader:
+class Reader(Receiver):
     """Reads a topic from a message on, and tells the broker how far it is.
 
     Example:
@@ -49,30 +41,8 @@ class Reader:
         name: str,
         options: ReaderOptions,
     ) -> None:
-        self._context = context
-        self._topics = topics
-        self._inbox = topics.inbox
-        self._name = name
         self._inclusive = options.start_message_id_inclusive
-        self._listening: Listening | None = None
-        if options.reader_listener is not None:
-            self._listening = Listening(options.reader_listener, self, self._next)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Message:
-        """Return the next message; the loop ends with the reader, or with a terminated topic."""
-        try:
-            return await self.read_next()
-        except (AlreadyClosed, TopicTerminated):
-            raise StopAsyncIteration from None
+        super().__init__(context, topics, name, options.reader_listener)
 
     async def read_next(self, timeout_millis: int | None = None) -> Message:
         """Return the next message. Cancelled, it leaves the message to the next call.
@@ -86,30 +56,13 @@ class Reader:
             TopicTerminated: The topic was terminated, and all of it read.
             InvalidConfiguration: There is a listener.
         """
-        if self._listening is not None:
-            raise InvalidConfiguration("messages go to reader_listener: nothing else gets them")
-        if timeout_millis is None:
-            return await self._next()
-        message = self._inbox.take()
-        if message is not None:
-            return self._read(message)
-        try:
-            async with deadline(self._context.clock, timeout_millis / 1_000):
-                return await self._next()
-        except TimeoutError:
-            raise Timeout(f"no message came in {timeout_millis} ms") from None
+        return await self._receive(timeout_millis)
 
-    async def _next(self) -> Message:
-        message = self._inbox.take()
-        if message is None:
-            message = await self._inbox.receive()
-        return self._read(message)
-
-    def _read(self, message: Message) -> Message:
+    def _handed_over(self, message: Message) -> Message:
         """Tell the broker of a message that is read, and return it."""
         if message.batch_index + 1 >= message.entry.batch_size:  # Or in no batch.
             message_id = message.message_id()
-            self._topics.topic_of(message_id).acknowledge_cumulative(message_id)
+            self._topics.topic_of(message_id).handed_out.acknowledge_cumulative(message_id)
         return message
 
     async def has_message_available(self) -> bool:
@@ -133,17 +86,18 @@ class Reader:
 
         Source: upstream ConsumerImpl::hasMessageAvailableAsync of the C++ client.
         """
-        start = topic.position.message_id if topic.position is not None else MessageId.latest
-        last, acknowledged = await topic.requests.last_message_id()
-        if last.entry_id() < 0:
+        progress = topic.incoming.progress
+        start = progress.start.message_id if progress.start is not None else MessageId.latest
+        last, acknowledged = await topic.link.last_message_id()
+        if last.entry_id() < 0 or last.entry <= progress.passed:
             return False
-        if not topic.has_taken and (topic.sought_time or start == MessageId.latest):
-            if self._inclusive and not topic.sought_time:
+        if progress.last is not None:
+            return last > _comparable(progress.taken_id, last)
+        if progress.sought_time or start == MessageId.latest:
+            if self._inclusive and not progress.sought_time:
                 await topic.seek(last, inclusive=True)
                 return True
             return acknowledged is not None and acknowledged.entry < last.entry
-        if topic.has_taken:
-            return last > _comparable(topic.taken_id, last)
         start = _comparable(start, last)
         return last >= start if self._inclusive else last > start
 
@@ -156,41 +110,6 @@ class Reader:
             PulsarException: The broker refused, or was not there again in time.
         """
         await self._topics.seek(messageid, inclusive=self._inclusive)
-
-    async def close(self) -> None:
-        """Read no more; once more is harmless."""
-        self._context.parts.discard(self)
-        try:
-            await self._topics.close()
-        finally:
-            if self._listening is not None:
-                await self._listening.close()
-
-    def topic(self) -> str:
-        """Return the topic's full name."""
-        return self._name
-
-    def is_connected(self) -> bool:
-        """Tell whether connections serve the topic, with all of its partitions."""
-        return not self._topics.closed and all(
-            topic.is_attached for topic in self._topics.topics.values()
-        )
-
-    def has_reached_end_of_topic(self) -> bool:
-        """Tell whether the topic was terminated, and all of it read."""
-        topics = self._topics.topics
-        return bool(topics) and all(topic.end_of_topic for topic in topics.values())
-
-    def statistics(self) -> ConsumerStatistics:
-        """Return the figures of this moment."""
-        subscription = self._topics.subscription
-        return ConsumerStatistics(
-            subscription=subscription.name,
-            consumer_name=subscription.consumer_name,
-            topics=tuple(topic_statistics(topic) for topic in self._topics.topics.values()),
-            waiting=self._inbox.waiting,
-            dead_letters=0,
-        )
 
 
 def _comparable(place: MessageId, last: MessageId) -> MessageId:
@@ -235,7 +154,7 @@ async def open_reader(
             crypto_failure_action=options.crypto_failure_action,
         ),
         Position(start_message_id, options.start_message_id_inclusive),
-        alone=True,
+        single=True,
     )
     try:
         await topics.add_topic(topic)

@@ -132,23 +132,24 @@ class BrokerConsumerStats:
 
 def topic_statistics(topic: TopicConsumer) -> TopicConsumerStatistics:
     """Return the figures of one topic's consumer."""
+    incoming, handed_out = topic.incoming, topic.handed_out
     return TopicConsumerStatistics(
         topic=topic.topic,
         connected=topic.is_attached,
-        messages_received=topic.messages_received,
-        bytes_received=topic.bytes_received,
-        messages_queued=topic.queued,
-        bytes_queued=topic.received.queued_bytes,
-        queue_size=topic.queue.current_size,
-        queue_growths=topic.queue.growths,
-        queue_shrinks=topic.queue.shrinks,
-        permits_outstanding=max(0, topic.outstanding),
-        acknowledgements_pending=topic.acks.pending,
-        unacknowledged=topic.redelivery.unacknowledged,
-        negatively_acknowledged=topic.redelivery.refused,
-        redelivery_requests=topic.redelivery_requests,
-        incomplete_messages=topic.arrivals.incomplete,
-        broken_entries=topic.broken_entries,
+        messages_received=incoming.messages_received,
+        bytes_received=incoming.bytes_received,
+        messages_queued=incoming.queued,
+        bytes_queued=incoming.received.queued_bytes,
+        queue_size=incoming.queue.current_size,
+        queue_growths=incoming.queue.growths,
+        queue_shrinks=incoming.queue.shrinks,
+        permits_outstanding=max(0, incoming.outstanding),
+        acknowledgements_pending=handed_out.acks.pending,
+        unacknowledged=handed_out.redelivery.unacknowledged,
+        negatively_acknowledged=handed_out.redelivery.refused,
+        redelivery_requests=topic.link.redelivery_requests,
+        incomplete_messages=incoming.arrivals.incomplete,
+        broken_entries=incoming.broken_entries,
         reconnections=topic.reconnections,
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from client.exceptions import InvalidConfiguration
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ class Subscription:
     name: str
     consumer_name: str
     durable: bool = True
+
+    def __post_init__(self) -> None:
+        name: object = self.name
+        if not isinstance(name, str) or not name:
+            raise InvalidConfiguration(
+                f"subscription_name is a str and not empty, not {name!r:.50}"
+            )
 
 
 def subscribe_command(  # noqa: PLR0913 - all that SUBSCRIBE says

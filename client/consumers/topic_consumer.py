@@ -1,62 +1,45 @@
-"""One topic's consumer: what comes from the broker, and what is said to it."""
+"""One topic's consumer: subscribed, lost, subscribed again, sought, closed."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-import proto.PulsarApi_pb2 as pb
 from client.connection_handler import ConnectionHandler, may_pass
-from client.consumers.acknowledging.acknowledgements import Acknowledgements
 from client.consumers.acknowledging.handed_out import HandedOut
-from client.consumers.acknowledging.redelivery import Redelivery
-from client.consumers.receiving.arrivals import Arrivals
-from client.consumers.receiving.position import Position
-from client.consumers.receiving.received import Received
+from client.consumers.broker_link import BrokerLink
+from client.consumers.receiving.incoming import Incoming
+from client.consumers.receiving.position import Position, Progress
 from client.consumers.subscribing import Subscription, close_command, subscribe_command
-from client.consumers.topic_requests import TopicRequests
 from client.exceptions import (
     AlreadyClosed,
     ConsumerBusy,
-    NotConnected,
     PulsarException,
     ServerResponseError,
     Timeout,
-    server_response_error,
 )
-from client.messages.enums import ConsumerCryptoFailureAction, ConsumerType
+from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
 from limiter.clock import deadline
-from proto.frames import encode_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    import proto.PulsarApi_pb2 as pb
     from client.connection.cnx import ClientCnx
-    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
     from client.consumers.receiving.inbox import Inbox
     from client.context import ClientContext
-    from client.memory.receiver_queue import ReceiverQueue, TopicsQueue
+    from client.memory.receiver_queue import TopicsQueue
     from client.messages.entry import Entry
-    from client.messages.errors import BrokenEntryError
-    from client.messages.message import EntryHead, Message
+    from client.messages.message_id import Place
     from proto.frames import Frame
 
 logger = logging.getLogger(__name__)
 
-_MOST_REDELIVERED = 1_000
 _ALONE = (ConsumerType.Exclusive, ConsumerType.Failover)
-
-
-class TopicConsumerState(Enum):
-    """A stage of a topic consumer's life."""
-
-    OPEN = "open"
-    CLOSED = "closed"
-    FAILED = "failed"
 
 
 class Owner(Protocol):
@@ -65,23 +48,21 @@ class Owner(Protocol):
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
         """Take an entry that was redelivered too often; false if it is to be delivered.
 
-        Its messages and bytes are counted until ``TopicConsumer.gone``.
+        Its messages and bytes are counted until ``Incoming.count_freed``.
         """
 
     def redelivering(self, ids: Sequence[MessageId], *, timed_out: bool) -> None:
         """Learn that messages are sent again."""
 
-    def end_of_topic_changed(self) -> None:
-        """Learn that a topic's end was reached, or that there is more."""
-
-    def failed(self, topic: TopicConsumer, error: PulsarException) -> None:
-        """Learn that a topic will not be attached to again."""
+    def end_changed(self) -> None:
+        """Learn that a topic ended, or failed for good, or that there is more."""
 
 
 class TopicConsumer:
-    """A consumer of one topic, or of one partition.
+    """A consumer of one topic, or of one partition, as a connection serves it.
 
-    It implements what a connection, a receiver queue and the consumer's parts want of it.
+    A message comes by ``incoming``, and is in ``handed_out`` from the moment the program takes it
+    until it is acknowledged or sent again.
 
     Args:
         context: The client's.
@@ -95,22 +76,14 @@ class TopicConsumer:
 
     Attributes:
         topic: Full name.
-        consumer_id: Its number.
-        queue: Its permits.
-        received: What arrived and was not taken.
-        acks: What is acknowledged and not sent.
-        redelivery: What is to be sent again.
+        link: The way to its broker.
+        incoming: What arrived and was not taken.
         handed_out: What the program has.
-        position: From where on messages are wanted, if not all.
-        taken_id: The place of the message that was taken last.
         is_active: Whether a Failover subscription sends to it; None until it says.
         end_of_topic: Whether the topic was terminated, and all of it was received.
-        losses: Of its connections, its own end among them: what came by one is gone with it.
-        sought_time: Whether it stands where it stands because a time was sought.
-        error: Why it failed.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0915 - what it is made of
+    def __init__(  # noqa: PLR0913 - what it is made of
         self,
         context: ClientContext,
         topic: str,
@@ -124,46 +97,37 @@ class TopicConsumer:
         self._context = context
         self.topic = topic
         self._subscription = subscription
-        self.options = options
+        self._options = options
         self._inbox = inbox
         self._owner = owner
-        self.position = start
-        self.consumer_id = next(context.consumer_ids)
-        self._persistent = not topic.startswith("non-persistent://")
-        self._alone = options.consumer_type in _ALONE
-        self._epoch = 0
-        self.state = TopicConsumerState.OPEN
-        self.error: PulsarException | None = None
-        self._cnx: ClientCnx | None = None
         self._attached = asyncio.Event()
-        self._seeking = False
-        self.losses = 0
-        self._outstanding = 0
-        self._clock = context.clock
-        self.requests = TopicRequests(
-            self.consumer_id,
-            topic,
-            self.connected,
-            context.clock,
-            options.broker_consumer_stats_cache_time_ms / 1_000,
-        )
-        self.received = Received(self)
-        self.arrivals = Arrivals(self, context.cluster, topic, options)
-        self.queue: ReceiverQueue = queues.open(self, options.receiver_queue_size)
-        self.acks = Acknowledgements(context.clock, self.consumer_id, options, self)
-        self.redelivery = Redelivery(context.clock, options, self)
-        self.handed_out = HandedOut(
-            self.acks,
-            self.redelivery,
-            self.queue.acknowledged if options.memory_until_acknowledged else None,
-        )
-        self._last_taken: tuple[EntryHead, int] | None = None
-        self._newest: Place = (-1, -1)
         self.is_active: bool | None = None
         self.end_of_topic = False
-        self.messages_received = self.bytes_received = 0
-        self.broken_entries = self.redelivery_requests = 0
-        self.sought_time = False
+        self.link = BrokerLink(
+            topic,
+            next(context.consumer_ids),
+            context.clock,
+            alone=options.consumer_type in _ALONE,
+            cache_seconds=options.broker_consumer_stats_cache_time_ms / 1_000,
+        )
+        self.handed_out = HandedOut(
+            context.clock,
+            options,
+            self.link,
+            self._redeliver,
+            self._freed if options.memory_until_acknowledged else None,
+        )
+        self.incoming = Incoming(
+            context.cluster,
+            options,
+            self.link,
+            self.handed_out,
+            inbox,
+            queues,
+            partial(owner.dead_letter, self),
+            Progress(start),
+            durable=subscription.durable,
+        )
         self._handler = ConnectionHandler(
             context.cluster,
             topic,
@@ -171,6 +135,9 @@ class TopicConsumer:
             gives_up=_gives_up,
             on_given_up=self._given_up,
         )
+
+    def _freed(self, size_bytes: int) -> None:
+        self.incoming.queue.acknowledged(size_bytes)
 
     # -- attaching ----------------------------------------------------------------------------
 
@@ -180,73 +147,51 @@ class TopicConsumer:
         Raises:
             PulsarException: It failed.
         """
-        self._inbox.add(self)
+        self._inbox.add(self.incoming)
         try:
             await self._handler.open(self._context.operation_timeout_seconds)
         except BaseException as error:
-            self.state = TopicConsumerState.FAILED
-            if isinstance(error, PulsarException):
-                self.error = error
-            self._end()
+            self._end(error if isinstance(error, PulsarException) else self._closed())
             await self._handler.close()
             raise
 
     async def _attach(self, cnx: ClientCnx) -> None:
         self._forget_connection()
-        cnx.attached.consumers[self.consumer_id] = self
-        start = None if self._subscription.durable else self._resume_at()
+        link, subscription = self.link, self._subscription
+        cnx.attached.consumers[link.consumer_id] = self
+        start = None if subscription.durable else self.incoming.progress.resume()
         try:
             await cnx.request(
-                lambda request_id: subscribe_command(
-                    request_id,
-                    self.consumer_id,
-                    self.topic,
-                    self._subscription,
-                    self.options,
-                    self._epoch if self._alone else None,
-                    start,
+                partial(
+                    subscribe_command,
+                    consumer_id=link.consumer_id,
+                    topic=self.topic,
+                    subscription=subscription,
+                    options=self._options,
+                    epoch=link.epoch if link.alone else None,
+                    start=start,
                 )
             )
         except BaseException as error:
-            cnx.attached.consumers.pop(self.consumer_id, None)
-            if not cnx.closed and not _was_refused(error):
+            cnx.attached.consumers.pop(link.consumer_id, None)
+            if not cnx.closed and not isinstance(error, ServerResponseError):
                 # The broker may have subscribed it, or be about to: its messages would be lost.
-                cnx.send(close_command(self.consumer_id))
+                cnx.send(close_command(link.consumer_id))
             raise
-        if cnx.closed or cnx.attached.consumers.get(self.consumer_id) is not self:
+        if cnx.closed or cnx.attached.consumers.get(link.consumer_id) is not self:
             return  # The handler sees it too, and tries again.
-        self._cnx = cnx
-        self._seeking = False
+        link.cnx = cnx
         if self.end_of_topic:
             self.end_of_topic = False
-            self._owner.end_of_topic_changed()
-        self.acks.flush()
-        self.queue.attached()
+            self._owner.end_changed()
+        self.handed_out.acks.flush()
+        self.incoming.queue.attached()
         self._attached.set()
-
-    def _resume_at(self) -> MessageId:
-        """Return where a subscription begins that the broker forgot with the connection."""
-        if self._last_taken is not None:
-            self.position = Position(self.taken_id, inclusive=False)
-        return self.position.sent if self.position is not None else MessageId.latest
-
-    @property
-    def taken_id(self) -> MessageId:
-        """The id of the message that was taken last; earliest before the first."""
-        if self._last_taken is None:
-            return MessageId.earliest
-        head, index = self._last_taken
-        return head.message_id(index)
-
-    @property
-    def has_taken(self) -> bool:
-        """True if a message was taken since it began, or was sought."""
-        return self._last_taken is not None
 
     @property
     def is_attached(self) -> bool:
         """True if a connection serves it."""
-        return self._cnx is not None
+        return self.link.cnx is not None
 
     @property
     def reconnections(self) -> int:
@@ -260,121 +205,32 @@ class TopicConsumer:
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
         """See AttachedConsumer; a subscription that was reset closes its consumers, too."""
-        self.acks.drop()
-        if self._subscription.durable and not self._seeking:
-            self.position = None  # It may stand before that.
+        self.handed_out.acks.drop(
+            PulsarException("the broker closed the consumer before it was acknowledged")
+        )
+        if self._subscription.durable and not self.incoming.seeking:
+            self.incoming.progress.start = None  # It may stand before that.
         self._forget_connection()
         self._handler.closed_by_broker(assigned_url)
 
     def _forget_connection(self) -> None:
         """Drop what came by a connection: everything comes again by the next."""
-        self._cnx = None
-        self.losses += 1
+        self.link.cnx = None
         self._attached.clear()
-        self._outstanding = 0
-        self.queue.detached()
-        self.arrivals.clear()
-        self.received.clear()
+        self.incoming.connection_lost()
         self.handed_out.clear()
         self.is_active = None
 
     def _given_up(self, error: PulsarException) -> None:
         logger.warning("%s: the consumer gives up: %s", self.topic, error)
-        self.error, self.state = error, TopicConsumerState.FAILED
-        self._end()
-        self._owner.failed(self, error)
+        self._end(error)
+        self._owner.end_changed()
 
     # -- what comes ---------------------------------------------------------------------------
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
         """See AttachedConsumer."""
-        place = message.message_id.ledgerId, message.message_id.entryId
-        self._newest = max(self._newest, place)
-        dropped = self._seeking or (
-            message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch
-        )
-        if self.position is not None and self.position.is_last_chunk(place):
-            dropped = True
-            self._acknowledge_unwanted([MessageId(-1, *place)])
-        self.arrivals.read(message, frame, dropped=dropped)
-
-    def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """See Arriving."""
-        head = entry.head
-        if self.acks.is_pending((head.ledger_id, head.entry_id)):
-            self.count_freed(messages, size_bytes)
-        elif self.position is not None and self.position.skips_entry(head):
-            self._acknowledge_unwanted([head.message_id()])
-            self.count_freed(messages, size_bytes)
-        elif not self._owner.dead_letter(self, entry, messages, size_bytes):
-            first = not self.received.queued
-            self.received.append(entry, messages, size_bytes)
-            self._inbox.arrived(self, messages, size_bytes, first=first)
-
-    def count_arrived(self, messages: int, size_bytes: int) -> None:
-        """See Arriving."""
-        self._outstanding -= messages
-        self.queue.arrived(messages, size_bytes)
-
-    def count_freed(self, messages: int, size_bytes: int) -> None:
-        """See Arriving."""
-        self.queue.taken(messages, size_bytes)
-        self.queue.acknowledged(size_bytes)
-
-    def gone(self, messages: int, size_bytes: int) -> None:
-        """See Receiving."""
-        if messages or size_bytes:
-            self._inbox.left(messages, size_bytes)
-            self.count_freed(messages, size_bytes)
-
-    def broken(self, head: EntryHead, error: BrokenEntryError) -> None:
-        """See Receiving."""
-        self.acknowledge_broken((head.ledger_id, head.entry_id), error)
-
-    def acknowledge_broken(self, place: Place, error: BrokenEntryError) -> None:
-        """See Arriving."""
-        logger.warning("%s: entry %d:%d was dropped: %s", self.topic, *place, error)
-        self.broken_entries += 1
-        if (
-            error.validation_error == pb.CommandAck.DecryptionError
-            and self.options.crypto_failure_action is ConsumerCryptoFailureAction.FAIL
-        ):
-            return  # It stays in the subscription, for a consumer that has the key.
-        if self._persistent and self._cnx is not None:
-            ack = pb.CommandAck(
-                consumer_id=self.consumer_id,
-                ack_type=pb.CommandAck.Individual,
-                validation_error=error.validation_error,
-            )
-            ack.message_id.add(ledgerId=place[0], entryId=place[1])
-            self.send_ack(ack)
-
-    def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
-        """See Arriving."""
-        if not self._subscription.durable:
-            return  # Asking for them again would bring everything again.
-        for one in ids:
-            if acknowledge:
-                self.acks.entry(one.entry)
-            else:
-                self.redelivery.refuse(one.entry, 0)
-
-    def wanted(self, head: EntryHead, messages: list[Message]) -> list[Message]:
-        """See Receiving."""
-        place = head.ledger_id, head.entry_id
-        if head.batch_size and (batch := self.acks.partial.get(place)) is not None:
-            messages = [one for one in messages if not batch.is_acknowledged(one.batch_index)]
-        if self.position is not None and (skipped := self.position.skipped_indexes(head)):
-            unwanted = [one.message_id() for one in messages if one.batch_index < skipped]
-            self._acknowledge_unwanted(unwanted)
-            messages = [one for one in messages if one.batch_index >= skipped]
-        return messages
-
-    def _acknowledge_unwanted(self, ids: Iterable[MessageId]) -> None:
-        """Acknowledge what stands before the place that was sought: it would come for ever."""
-        if self._subscription.durable:
-            for message_id in ids:
-                self.acks.individual(message_id)
+        self.incoming.message_received(message, frame)
 
     def active_changed(self, *, is_active: bool) -> None:
         """See AttachedConsumer."""
@@ -383,166 +239,32 @@ class TopicConsumer:
     def end_of_topic_reached(self) -> None:
         """See AttachedConsumer."""
         self.end_of_topic = True
-        self._owner.end_of_topic_changed()
-
-    # -- handing over -------------------------------------------------------------------------
-
-    @property
-    def queued(self) -> int:
-        """See Granting."""
-        return self.received.queued + self.arrivals.waiting
-
-    @property
-    def outstanding(self) -> int:
-        """Permits that the broker has; below 0 after a batch that was larger than they were."""
-        return self._outstanding
-
-    @property
-    def more_may_come(self) -> bool:
-        """See Source."""
-        return self._outstanding > 0
-
-    def take(self) -> Message | None:
-        """See Source."""
-        taken = self.received.pop()
-        if taken is None:
-            return None
-        message, messages, size_bytes = taken
-        head = message.entry
-        self._last_taken = head, message.batch_index
-        self.messages_received += 1
-        self.bytes_received += message.size_bytes
-        self._inbox.left(messages, size_bytes)
-        self.queue.taken(messages, size_bytes)
-        self.handed_out.taken(head, size_bytes)
-        return message
-
-    def found_nothing(self) -> None:
-        """See Source."""
-        if self._cnx is None:
-            return
-        if self._outstanding > 0 and not self.queue.current_size:
-            return  # Who was cancelled asked for it already.
-        self.queue.found_nothing()
-
-    def grant(self, permits: int) -> None:
-        """See Granting."""
-        if self._cnx is None or permits <= 0:
-            return
-        self._outstanding += permits
-        flow = pb.CommandFlow(consumer_id=self.consumer_id, messagePermits=permits)
-        self._send(pb.BaseCommand(type=pb.BaseCommand.FLOW, flow=flow))
-
-    async def more_is_pending(self) -> bool:
-        """See Granting."""
-        if self._alone:
-            last, acknowledged = await self.requests.last_message_id()
-            known = self._newest if acknowledged is None else max(self._newest, acknowledged.entry)
-            return last.entry > known
-        stats = await self.requests.stats()
-        return stats.msgBacklog > 0 and stats.availablePermits <= 0
-
-    # -- acknowledging ------------------------------------------------------------------------
-
-    def acknowledge(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge a message; what is returned is done when the broker has it.
-
-        Raises:
-            InvalidMessage: See Acknowledgements.individual.
-        """
-        self.check_open()
-        return self.handed_out.acknowledge(message_id) if self._persistent else None
-
-    def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge everything up to a message; see ``acknowledge``.
-
-        Raises:
-            CumulativeAcknowledgementNotAllowedError: Others share the subscription.
-        """
-        self.check_open()
-        return self.handed_out.acknowledge_cumulative(message_id) if self._persistent else None
-
-    def settle(self, message_id: MessageId) -> None:
-        """Acknowledge a message that went to another topic; it comes again if it is too late."""
-        if self.state is TopicConsumerState.OPEN:
-            self.acknowledge(message_id)
-
-    def send_ack(self, ack: pb.CommandAck) -> None:
-        """See AckLink."""
-        self._send(pb.BaseCommand(type=pb.BaseCommand.ACK, ack=ack))
-
-    async def request_ack(self, ack: pb.CommandAck) -> None:
-        """See AckLink."""
-
-        def build(request_id: int) -> pb.BaseCommand:
-            ack.request_id = request_id
-            return pb.BaseCommand(type=pb.BaseCommand.ACK, ack=ack)
-
-        if self._cnx is None:
-            raise NotConnected(f"{self.topic} is not connected now")
-        # Also for one that is closing: it sends what waits.
-        answer = (await self._cnx.request(build)).ackResponse
-        if answer.HasField("error"):
-            raise server_response_error(answer.error, answer.message)
+        self._owner.end_changed()
 
     # -- redelivery ---------------------------------------------------------------------------
 
-    def negative_acknowledge(self, message_id: MessageId, redelivery_count: int) -> None:
-        """Have a message, and with it its whole entry, sent again after its delay."""
-        self.check_open()
-        if self._persistent:
-            self.redelivery.refuse(message_id.entry, redelivery_count)
-
-    def redeliver_unacknowledged(self, entries: list[Place]) -> None:
-        """See Redelivering."""
-        self._redeliver(entries, timed_out=True)
-
-    def redeliver_refused(self, entries: list[Place]) -> None:
-        """See Redelivering."""
-        self._redeliver(entries, timed_out=False)
-
     def _redeliver(self, entries: list[Place], *, timed_out: bool) -> None:
-        if self._cnx is None:
-            return  # Everything comes again.
+        """See Redeliver."""
+        if self.link.cnx is None or not self.link.persistent:
+            return  # Everything comes again, or nothing ever does.
         ids = [MessageId(-1, *place, topic_name=self.topic) for place in entries]
         self._owner.redelivering(ids, timed_out=timed_out)
-        if self._alone:
+        if self.link.alone:
             self.redeliver_all()
             return
         places = self.handed_out.returned(entries)
-        self.received.drop(set(places))
-        for start in range(0, len(places), _MOST_REDELIVERED):
-            command = self._redelivery_command()
-            for ledger_id, entry_id in places[start : start + _MOST_REDELIVERED]:
-                command.message_ids.add(ledgerId=ledger_id, entryId=entry_id)
-            self._send_redelivery(command)
+        self.incoming.received.drop(set(places))
+        self.link.redeliver(places)
 
     def redeliver_all(self) -> None:
         """Have everything sent again that was not acknowledged; while detached, it is anyhow."""
-        if self._cnx is None:
+        if self.link.cnx is None or not self.link.persistent:
             return
-        self.handed_out.clear()
         # What is acknowledged does not come again: the broker has to know it first.
-        self.acks.flush()
-        command = self._redelivery_command()
-        if self._alone:
-            self._epoch += 1
-            command.consumer_epoch = self._epoch
-        self._send_redelivery(command)
-        self.arrivals.clear()
-        self.received.clear()
-
-    def _redelivery_command(self) -> pb.CommandRedeliverUnacknowledgedMessages:
-        return pb.CommandRedeliverUnacknowledgedMessages(consumer_id=self.consumer_id)
-
-    def _send_redelivery(self, command: pb.CommandRedeliverUnacknowledgedMessages) -> None:
-        self.redelivery_requests += 1
-        self._send(
-            pb.BaseCommand(
-                type=pb.BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES,
-                redeliverUnacknowledgedMessages=command,
-            )
-        )
+        self.handed_out.acks.flush()
+        self.link.redeliver_all()
+        self.handed_out.clear()
+        self.incoming.drop()
 
     # -- the rest -----------------------------------------------------------------------------
 
@@ -558,27 +280,35 @@ class TopicConsumer:
         Raises:
             PulsarException: The broker refused, or did not serve it again in time.
         """
-        self.connected()
-        before = self.position
+        self.link.connected()
+        incoming, before = self.incoming, self.incoming.progress
         # By time: a subscription that is not durable would begin anew at the first message.
-        sought = target if isinstance(target, MessageId) else MessageId.earliest
-        position = Position(sought, inclusive)
-        self._seeking = True
-        self.acks.drop()
+        to_message = target if isinstance(target, MessageId) else None
+        position = Position(to_message or MessageId.earliest, inclusive)
+        # If it is refused, what was acknowledged does not come again.
+        self.handed_out.acks.flush()
+        self.handed_out.acks.partial.clear()
         self.handed_out.clear()
-        self.arrivals.clear()
-        self.received.clear()
-        self.position, self._last_taken, self._newest = position, None, (-1, -1)
+        incoming.drop()
+        sought = incoming.progress = Progress(position, sought_time=to_message is None)
+        incoming.seeking = True
         try:
-            await self.requests.seek(position.sent if position.message_id is target else target)
+            await self.link.seek(target if to_message is None else position.sent)
         except BaseException:
-            if self._seeking:
-                # What came meanwhile was dropped, and is to come again from where it stood.
-                self._seeking, self.position = False, before
-                self.redeliver_all()
+            if incoming.progress is sought:
+                incoming.progress = before
+                if not self._subscription.durable:
+                    before.resume()
+                self._seek_ended()
             raise
-        self._seeking, self.sought_time = False, isinstance(target, int)
+        if incoming.progress is sought:
+            self._seek_ended()
         await self.attached()
+
+    def _seek_ended(self) -> None:
+        """Take again what comes; what came meanwhile was dropped."""
+        self.incoming.seeking = False
+        self.redeliver_all()
 
     async def attached(self) -> None:
         """Wait until a connection serves it, for the operation timeout at most.
@@ -589,11 +319,11 @@ class TopicConsumer:
         """
         seconds = self._context.operation_timeout_seconds
         try:
-            async with deadline(self._clock, seconds):
+            async with deadline(self._context.clock, seconds):
                 await self._attached.wait()
         except TimeoutError:
             raise Timeout(f"{self.topic} was not subscribed to again in {seconds:g} s") from None
-        self.check_open()
+        self.link.check_open()
 
     async def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription, and close.
@@ -601,75 +331,54 @@ class TopicConsumer:
         Raises:
             PulsarException: The broker refused; the consumer stays open.
         """
-        self.check_open()
-        await self.requests.unsubscribe(force=force)
+        self.link.check_open()
+        await self.handed_out.acks.sent()
+        try:
+            await self.link.unsubscribe(force=force)
+        except asyncio.CancelledError:
+            await self.close()  # The broker may have done it, and serves the consumer no more.
+            raise
+        self.handed_out.acks.end()  # There is nothing to acknowledge them to any more.
         await self.close()
 
-    def check_open(self) -> None:
-        """Refuse what a closed consumer cannot do.
-
-        Raises:
-            AlreadyClosed: It is closed.
-            PulsarException: Why it failed.
-        """
-        if self.state is TopicConsumerState.FAILED and self.error is not None:
-            raise self.error
-        if self.state is not TopicConsumerState.OPEN:
-            raise AlreadyClosed(f"the consumer of {self.topic} is closed")
-
-    def connected(self) -> ClientCnx:
-        """Return the connection.
-
-        Raises:
-            NotConnected: There is none now.
-            PulsarException: See ``check_open``.
-        """
-        self.check_open()
-        if self._cnx is None:
-            raise NotConnected(f"{self.topic} is not connected now; it is tried again")
-        return self._cnx
-
-    def _send(self, command: pb.BaseCommand) -> None:
-        if self._cnx is not None:
-            self._cnx.turn_writer.add(encode_command(command))
+    def _closed(self) -> AlreadyClosed:
+        return AlreadyClosed(f"the consumer of {self.topic} is closed")
 
     async def close(self) -> None:
         """Leave the subscription; once more is harmless.
 
         Whoever waits or is cancelled in it finds nothing left here.
         """
-        if self.state is not TopicConsumerState.OPEN:
+        if self.link.ended is not None:
             return
-        self.state = TopicConsumerState.CLOSED
-        cnx, told = self._cnx, False
+        self.link.ended = self._closed()
+        cnx, told = self.link.cnx, False
         try:
-            await self.acks.close()
-            self._end()
+            await self.handed_out.acks.sent()
+            cnx = self.link.cnx
+            self._end(self.link.ended)
             if cnx is not None and not cnx.closed:
                 told = True
-                await cnx.request(lambda request_id: close_command(self.consumer_id, request_id))
+                await cnx.request(partial(close_command, self.link.consumer_id))
         except PulsarException as error:
             logger.info("%s: closing the consumer was not confirmed: %s", self.topic, error)
         finally:
-            self._end()
+            cnx = self.link.cnx or cnx
+            self._end(self.link.ended)
             if cnx is not None and not cnx.closed and not told:
-                cnx.send(close_command(self.consumer_id))
+                cnx.send(close_command(self.link.consumer_id))
             await self._handler.close()
 
-    def _end(self) -> None:
+    def _end(self, reason: PulsarException) -> None:
         """Give back everything that is held."""
-        cnx = self._cnx
-        if cnx is not None:
-            cnx.attached.consumers.pop(self.consumer_id, None)
+        self.link.ended = reason
+        if self.link.cnx is not None:
+            self.link.cnx.attached.consumers.pop(self.link.consumer_id, None)
         self._forget_connection()
-        self.acks.end()
-        self.queue.close()
-        self._inbox.remove(self)
+        self.handed_out.acks.end()
+        self.incoming.queue.close()
+        self._inbox.remove(self.incoming)
         self._attached.set()  # Who waits for it finds it closed.
-
-
-def _was_refused(error: BaseException) -> bool:
-    return isinstance(error, ServerResponseError)
 
 
 def _gives_up(error: PulsarException) -> bool:

@@ -52,7 +52,7 @@ class KeptTopics:
         self._clock = clock
         self._backoff = backoff or Backoff(0.1, 60.0)
         self._wanted: set[str] = set()
-        self._changed = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
         self._places = asyncio.Semaphore(AT_ONCE)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
@@ -73,27 +73,30 @@ class KeptTopics:
     def want(self, wanted: set[str]) -> None:
         """Want other topics from now on."""
         self._wanted = wanted
-        self._changed.set()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
         if self._task is None and wanted != self.topics and not self._closed:
             self._task = asyncio.get_running_loop().create_task(self._until_kept())
 
     async def _until_kept(self) -> None:
         try:
             while self._wanted != self.topics:
-                self._changed.clear()
+                wanted = self._wanted
                 errors = await self._attempt()
                 if errors:
                     logger.info("of %d topics: %s", len(errors), errors[0])
-                    await self._wait(self._backoff.next())
+                    if wanted is self._wanted:
+                        await self._wait(self._backoff.next())
                 else:
                     self._backoff.reset()
         finally:
             self._task = None
 
     async def _wait(self, seconds: float) -> None:
+        self._waiting = asyncio.get_running_loop().create_future()
         try:
             async with deadline(self._clock, seconds):
-                await self._changed.wait()
+                await self._waiting
         except TimeoutError:
             pass
 

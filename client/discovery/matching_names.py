@@ -51,6 +51,7 @@ class MatchingNames:
         tail = self._answer.tail()
         self.filtered = tail is not None and tail.filtered
         data = b"".join(self._answer.rest)
+        self._answer.rest.clear()  # Others have their turns meanwhile, each with a list as large.
         offset = count = 0
         while offset < len(data):
             tag, offset = decode_varint(data, offset)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from client.consumers.all_of import all_of
 from client.consumers.consumer import Consumer, topics_consumer
 from client.discovery.kept_topics import KeptTopics
 from client.discovery.schedule import DiscoveryOptions
@@ -71,11 +72,7 @@ class PatternConsumer(Consumer):
 
     async def close(self) -> None:
         """See Consumer."""
-        try:
-            await self.discovery.close()
-            await self._kept.close()
-        finally:
-            await super().close()
+        await all_of([self.discovery.close(), self._kept.close(), super().close()])
 
 
 async def open_pattern_consumer(

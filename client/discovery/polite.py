@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import GiveUp, ListTopics, OpenWatch
+from client.discovery.actions import GiveUp, ListTopics, OpenWatch, Unanswered
 from client.discovery.backoff import FullJitter
 from client.discovery.schedule import DiscoverySchedule
 
@@ -29,8 +29,6 @@ open watch."""
 RECHECK_SECONDS = 5.0
 """Behind an update whose hash does not fit, topics are listed within this time: all who watch the
 same set may have been told the same."""
-WATCH_SECONDS = 10.0
-"""A watch is asked for within this time of a connection, or of the first listing."""
 _FINAL = frozenset(
     {
         pb.AuthenticationError,
@@ -58,9 +56,10 @@ class PoliteSchedule(DiscoverySchedule):
     the operation timeout: each time later, at a moment chosen at random from the whole window.
     From then on the broker applies the pattern and compares the hash: an unchanged list is an
     answer without names. Polls begin at a random moment of the first period and each is a tenth
-    early or late. Where the broker offers a watch that can tell all, there is one, and every
-    fifth poll. Behind a lost connection nothing is asked at once: the poll comes at a random moment
-    of a period, the watch of ten seconds, since thousands lost theirs in the same moment.
+    early or late. Where the broker offers a watch that can tell all, there is one, asked for at a
+    random moment of a period, and every fifth poll. Behind a lost connection nothing is asked at
+    once, since thousands lost theirs in the same moment: at a random moment of a period a watch is
+    asked for, whose answer is a list as well, or where there are none, the list.
     """
 
     family: ClassVar[str] = "polite"
@@ -112,7 +111,7 @@ class PoliteSchedule(DiscoverySchedule):
 
     def _failed(self, failure: Failure) -> None:
         if self.topics_hash is not None:
-            self._poll_in(self._poll_backoff.next())
+            self._poll_in(_delay(self._poll_backoff, failure))
             return
         delay = self._first_backoff.next()
         if failure in _FINAL or self._clock.now() + delay >= self._give_up_at:
@@ -132,15 +131,19 @@ class PoliteSchedule(DiscoverySchedule):
 
     def connection_lost(self) -> None:
         """See DiscoverySchedule."""
-        self._cancel_watch_timer()
-        self._watch, self._watches = _Watch.NONE, False
-        if self.topics_hash is not None and not (self._closed or self._asking):
-            self._poll_within(self._options.period_seconds * self._random())
+        self._watch = _Watch.NONE
+        if self.topics_hash is not None and not self._closed:
+            if self._watches:
+                self._watch_soon()
+            elif not self._asking:
+                self._poll_soon()
+
+    def _poll_soon(self) -> None:
+        self._poll_within(self._options.period_seconds * self._random())
 
     def _watch_soon(self) -> None:
         if self._watches and self._watch is _Watch.NONE and self._watch_timer is None:
-            spread = min(self._options.period_seconds, WATCH_SECONDS)
-            self._watch_in(spread * self._random())
+            self._watch_in(self._options.period_seconds * self._random())
 
     def _open_watch(self) -> None:
         if self._watches and self._watch is _Watch.NONE:
@@ -158,14 +161,25 @@ class PoliteSchedule(DiscoverySchedule):
 
     def watch_failed(self, failure: Failure) -> None:
         """See DiscoverySchedule."""
+        if self._watch is _Watch.NONE or self._closed:
+            return  # it was lost with its connection
         self._watch = _Watch.NONE
         if failure in _FINAL:
             self._watches = False  # until the next connection
-        elif self._watches and not self._closed:
-            self._watch_in(self._watch_backoff.next())
+        else:
+            self._watch_in(_delay(self._watch_backoff, failure))
+        if not self._asking:
+            self._poll_soon()
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
         """See DiscoverySchedule."""
         self.topics_hash = topics_hash
         if not (fits or self._closed or self._asking):
             self._poll_within(SHORTEST_SECONDS + RECHECK_SECONDS * self._random())
+
+
+def _delay(backoff: FullJitter, failure: Failure) -> float:
+    """Return a delay, longer each time that a server was asked: one that is away has no load."""
+    if failure is Unanswered.UNREACHABLE:
+        backoff.reset()
+    return backoff.next()

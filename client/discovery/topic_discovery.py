@@ -20,6 +20,7 @@ from client.discovery.matching_names import MatchingNames
 from client.discovery.topic_list_watch import TopicListWatch
 from client.discovery.topics_pattern import topics_of
 from client.exceptions import (
+    AlreadyClosed,
     ConnectError,
     InvalidConfiguration,
     NotConnected,
@@ -28,8 +29,6 @@ from client.exceptions import (
     TooManyLookupRequestException,
 )
 from client.pulsar_client import topics_request
-from limiter.backoff import Backoff
-from limiter.clock import clock_sleep
 from proto.errors import RemoteProtocolError
 from proto.topic_hash import topics_hash
 
@@ -89,7 +88,7 @@ class TopicDiscovery:
         self._tasks: set[asyncio.Task[None]] = set()
         self._found: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._error: PulsarException | None = None
-        self._reconnecting = self._closed = False
+        self._closed = False
         self.names: set[str] = set()
         watcher_id = next(context.watch_ids)
         namespace = pattern.namespace
@@ -103,6 +102,7 @@ class TopicDiscovery:
         """Ask for the topics, as long as the schedule tries, and return them.
 
         Raises:
+            AlreadyClosed: It, or the client, was closed meanwhile.
             PulsarException: The error of the last attempt.
         """
         self.schedule.start()
@@ -117,6 +117,7 @@ class TopicDiscovery:
         self.schedule.close()
         self._watch.close()
         self._unlink()
+        self._fail(AlreadyClosed("the consumer was closed"))
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
@@ -133,8 +134,13 @@ class TopicDiscovery:
             self._start(self._look_up(action))
         elif isinstance(action, CloseWatch):
             self._watch.close()
-        elif not self._found.done():
-            self._found.set_exception(self._error or NotConnected("topics were not listed"))
+        else:
+            self._fail(self._error or NotConnected("topics were not listed"))
+
+    def _fail(self, error: PulsarException) -> None:
+        if not self._found.done():
+            self._found.set_exception(error)
+            self._found.exception()  # Nobody may wait for it.
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -156,8 +162,12 @@ class TopicDiscovery:
             found = MatchingNames(await cnx.topics_raw(request), self._pattern)
             for _ in found.read():
                 await asyncio.sleep(0)
+        except AlreadyClosed as error:
+            self._fail(error)
+            return
         except (PulsarException, RemoteProtocolError) as error:
             self.schedule.list_failed(self._failure(error))
+            self._error = None  # With it go the frames that it was raised in.
             return
         digest = found.topics_hash
         if found.changed:
@@ -182,6 +192,7 @@ class TopicDiscovery:
             answer = await self._watch.open(cnx, action.pattern, action.topics_hash)
         except PulsarException as error:
             self.schedule.watch_failed(self._failure(error))
+            self._error = None
             return
         if answer.topics_hash != action.topics_hash:
             self._have(set(answer.topic))
@@ -235,25 +246,9 @@ class TopicDiscovery:
             cnx.attached.watches.pop(self._link_id, None)
 
     def _lost(self) -> None:
-        """Go on without connections: of the two, one may still be there."""
+        """Go on without connections, until the schedule asks: of two, one may still be there."""
         if self._closed:
             return
         self._watch.close()
         self._unlink()
         self.schedule.connection_lost()
-        if not self._reconnecting:
-            self._reconnecting = True
-            self._start(self._reconnect())
-
-    async def _reconnect(self) -> None:
-        """Connect again, which the consumers of topics do as well, on the same connection."""
-        backoff = Backoff(0.1, 60.0)
-        try:
-            while self._link.cnx is None:
-                await clock_sleep(self._context.clock, backoff.next())
-                try:
-                    self._linked(await self._context.cluster.connect())
-                except PulsarException as error:
-                    logger.debug("%s is not watched yet: %s", self._pattern.text, error)
-        finally:
-            self._reconnecting = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import re2
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _SCHEME = "://"
 _PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
+_COMPILED = 64
+"""Expressions that are kept compiled, of all patterns of the process: 15 kB each."""
 _NAME_SECONDS = 0.01
 """The time, in seconds, that a name may take which RE2 cannot match."""
 
@@ -71,7 +74,8 @@ class TopicsPattern:
             )
         self.text = f"{domain or PERSISTENT}{_SCHEME}{self.namespace}/{local}"
         self._beginning = f"{self.namespace}/{_beginning(local)}"
-        self._expression = _compiled(f"{re2.escape(self.namespace)}/(?:{local})")
+        self._expression = f"{re2.escape(self.namespace)}/(?:{local})"
+        _compiled(self._expression)
 
     def matches(self, name: str) -> bool:
         """Tell whether a topic's full name matches.
@@ -85,7 +89,7 @@ class TopicsPattern:
         if PARTITION_SEPARATOR in path:  # few are: the look costs less than the parsing
             path = without_partition(path)
         try:
-            return self._expression.fullmatch(path) is not None
+            return _compiled(self._expression).fullmatch(path) is not None
         except TimeoutError:
             raise InvalidConfiguration(
                 f"the pattern {quoted(self.text)} takes more than {_NAME_SECONDS} s for one name:"
@@ -112,7 +116,9 @@ class _Backtracking:
         return found
 
 
+@lru_cache(_COMPILED)
 def _compiled(text: str) -> _Expression:
+    """Return what is not kept with each pattern: where brokers look, it is used but once."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _RE2_BYTES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -104,22 +104,22 @@ class ReceiverQueues:
         By bytes means fixed without a limit, and for a size of 0.
         """
         if options.max_size and options.policy is ReceiverQueuePolicy.PULSAR:
-            return self._upstream(options, consumer, options.max_size)
+            return self._upstream(options, consumer)
         if self._goes_by_bytes(options):
             questions = PendingQuestions(self._clock, self._questions)
             return self._by_bytes_queue(options, questions, consumer, options.max_size)
         return self._fixed(options, consumer, options.max_size)
 
-    def open_topics(self, options: QueueOptions, *, alone: bool = False) -> TopicsQueue:
+    def open_topics(self, options: QueueOptions, *, single: bool = False) -> TopicsQueue:
         """Return the queues of a consumer of several topics; ``close`` is the caller's duty.
 
-        Args:
-            options: Of each of them.
-            alone: There will be one topic: upstream then has no common queue beside its own.
+        With ``single`` there will be one topic, whose queue is that of ``open``.
         """
+        if single:
+            return EachTopicsQueue(
+                lambda consumer, size: self.open(consumer, replace(options, max_size=size))
+            )
         if options.max_size and options.policy is ReceiverQueuePolicy.PULSAR:
-            if alone:
-                return EachTopicsQueue(partial(self._upstream, options))
             make = partial(self._emptied, options)
             number = options.batch_receive_messages
             topics = UpstreamTopicsQueue(self._memory, make, number, options.max_size, self._forget)
@@ -151,12 +151,12 @@ class ReceiverQueues:
     def _fixed(self, options: QueueOptions, consumer: Granting, max_size: int) -> ReceiverQueue:
         return FixedReceiverQueue(consumer, self._counted(options), max_size)
 
-    def _upstream(self, options: QueueOptions, consumer: Granting, max_size: int) -> ReceiverQueue:
+    def _upstream(self, options: QueueOptions, consumer: Granting) -> ReceiverQueue:
         queue = UpstreamReceiverQueue(
             consumer,
             self._counted(options),
             options.min_size,
-            max_size,
+            options.max_size,
             self._forget,
         )
         self._as_upstream[queue] = None
@@ -217,11 +217,11 @@ def topics_queue_for(
     max_size: int,
     batch_receive_messages: int = 0,
     until_acknowledged: bool = False,
-    alone: bool = False,
+    single: bool = False,
 ) -> TopicsQueue:
     """Return the queues of a consumer of several topics; arguments as for one.
 
-    ``alone``: there will be one topic.
+    With ``single`` there will be one topic.
     """
     options = QueueOptions(policy, max_size, batch_receive_messages, until_acknowledged)
-    return queues.open_topics(options, alone=alone)
+    return queues.open_topics(options, single=single)

@@ -204,7 +204,9 @@ def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) ->
     if metadata.encryption_keys:
         if not source.takes_encrypted:
             raise BrokenEntryError(
-                pb.CommandAck.DecryptionError, "an entry is encrypted, and this client has no keys"
+                pb.CommandAck.DecryptionError,
+                "an entry is encrypted, and this client has no keys",
+                max(1, metadata.num_messages_in_batch),
             )
     elif metadata.HasField("num_messages_in_batch"):
         head.batch_size = metadata.num_messages_in_batch
@@ -226,21 +228,35 @@ def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, byt
             checked = checked[_HEADER_BYTES:]
             if google_crc32c.value(checked) != announced:
                 raise BrokenEntryError(
-                    pb.CommandAck.ChecksumMismatch, "an entry does not match its checksum"
+                    pb.CommandAck.ChecksumMismatch,
+                    "an entry does not match its checksum",
+                    _announced_messages(checked),
                 )
-        (size,) = _LENGTH.unpack_from(checked)
-        end = _LENGTH.size + size
-        if end > len(checked):
-            raise _broken_metadata()
-        metadata = checked[_LENGTH.size : end]
-        _check_field_count(metadata)
-        try:
-            return pb.MessageMetadata.FromString(metadata), checked[end:]
-        except DecodeError:
-            metadata = _mended(metadata, pb.MessageMetadata.DESCRIPTOR)
-            return pb.MessageMetadata.FromString(metadata), checked[end:]
+        return _read_metadata(checked)
     except (struct.error, DecodeError):
         raise _broken_metadata() from None
+
+
+def _read_metadata(checked: bytes) -> tuple[pb.MessageMetadata, bytes]:
+    (size,) = _LENGTH.unpack_from(checked)
+    end = _LENGTH.size + size
+    if end > len(checked):
+        raise DecodeError
+    metadata = checked[_LENGTH.size : end]
+    _check_field_count(metadata)
+    try:
+        return pb.MessageMetadata.FromString(metadata), checked[end:]
+    except DecodeError:
+        metadata = _mended(metadata, pb.MessageMetadata.DESCRIPTOR)
+        return pb.MessageMetadata.FromString(metadata), checked[end:]
+
+
+def _announced_messages(checked: bytes) -> int:
+    """Return the messages that the broker, which compares no checksum, reads of an entry."""
+    try:
+        return max(1, _read_metadata(checked)[0].num_messages_in_batch)
+    except (struct.error, DecodeError):
+        return 1
 
 
 def _mended(metadata: bytes, kind: Descriptor) -> bytes:

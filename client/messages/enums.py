@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from enum import Enum
+from typing import TYPE_CHECKING
+
+from client.exceptions import InvalidConfiguration
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class CompressionType(Enum):
@@ -84,3 +91,18 @@ class ConsumerCryptoFailureAction(Enum):
     FAIL = 0
     DISCARD = 1
     CONSUME = 2
+
+
+def check_choices(options: DataclassInstance) -> None:
+    """Check that each option whose default is a choice is one of the same kind.
+
+    Raises:
+        InvalidConfiguration: One is not.
+    """
+    for one in fields(options):
+        chosen = getattr(options, one.name)
+        if isinstance(one.default, Enum) and not isinstance(chosen, type(one.default)):
+            raise InvalidConfiguration(
+                f"{one.name} is one of {type(one.default).__name__}, such as {one.default}, not"
+                f" {chosen!r:.50}"
+            )

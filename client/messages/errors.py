@@ -18,11 +18,13 @@ class BrokenEntryError(InvalidMessage):
 
     Attributes:
         validation_error: The reason, as it stands in CommandAck.
+        messages: As many permits the broker counts for it.
     """
 
-    def __init__(self, validation_error: ValidationError, message: str) -> None:
+    def __init__(self, validation_error: ValidationError, message: str, messages: int = 1) -> None:
         super().__init__(message)
         self.validation_error = validation_error
+        self.messages = messages
 
     def __str__(self) -> str:
         return f"{pb.CommandAck.ValidationError.Name(self.validation_error)}: {self.args[0]}"

@@ -8,6 +8,9 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 
+Place = tuple[int, int]
+"""A ledger and an entry in it: what a broker counts."""
+
 _LARGEST = 2**63 - 1
 _UNSIGNED = 2**64
 
@@ -79,8 +82,8 @@ class MessageId:
         return self._partition
 
     @property
-    def entry(self) -> tuple[int, int]:
-        """The ledger and entry: what a broker counts."""
+    def entry(self) -> Place:
+        """The ledger and entry."""
         return self._ledger_id, self._entry_id
 
     def to_proto(self) -> pb.MessageIdData:
@@ -160,7 +163,8 @@ class MessageId:
         return hash(self._place())
 
     def __str__(self) -> str:
-        return f"({self._ledger_id},{self._entry_id},{self._partition},{self._batch_index})"
+        last = f"({self._ledger_id},{self._entry_id},{self._partition},{self._batch_index})"
+        return last if self.first_chunk is None else f"{self.first_chunk};{last}"
 
     def __repr__(self) -> str:
         return f"<MessageId {self}>"

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from client.connection.cnx import ClientCnx
     from client.producers.options import ProducerOptions
 
+NOBODY_ASKED = 2**64 - 1
+"""A request id whose answer nobody waits for."""
+
 
 def producer_command(
     topic: str, producer_id: int, options: ProducerOptions, name: str, epoch: int
@@ -72,7 +75,7 @@ async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.Com
     return success
 
 
-def close_command(producer_id: int, request_id: int) -> pb.BaseCommand:
+def close_command(producer_id: int, request_id: int = NOBODY_ASKED) -> pb.BaseCommand:
     """Return CLOSE_PRODUCER."""
     close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)

@@ -1,56 +1,125 @@
-"""Checks of what a program says about a message: each error names the argument and its remedy."""
+"""Messages of what a program says about them: each error names the argument and its remedy."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from client.producers.sending.pending_message import PendingMessage
+
+if TYPE_CHECKING:
+    from client.producers.options import ProducerSchema
+    from limiter.clock import Clock
+
+ONLY_HERE = "__local__"
+"""The cluster that a message names which is not to be replicated."""
+_MILLISECOND = timedelta(milliseconds=1)
 
 
-def checked_number(name: str, value: object) -> int:
-    """Return a number that is not negative.
+class MessageArguments:
+    """Makes messages of the arguments of ``Producer.send``.
 
-    Raises:
-        ValueError: It is another thing.
+    Args:
+        schema: Encodes values; None takes bytes.
+        clock: Where ``deliver_after`` counts from.
     """
-    if not isinstance(value, int) or not 0 <= value < 2**63:
-        raise _refusal(name, "a number from 0 on", value)
+
+    def __init__(self, schema: ProducerSchema | None, clock: Clock) -> None:
+        self._schema = schema
+        self._clock = clock
+
+    def message(  # noqa: PLR0913 - as many as a message has parts
+        self,
+        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        properties: Mapping[str, str] | None,
+        partition_key: str | None,
+        ordering_key: str | None,
+        sequence_id: int | None,
+        replication_clusters: Sequence[str] | None,
+        disable_replication: bool | None,
+        event_timestamp: int | None,
+        deliver_at: int | None,
+        deliver_after: timedelta | None,
+        *,
+        waits: bool,
+    ) -> PendingMessage:
+        """Return a message, not submitted yet.
+
+        Raises:
+            TypeError: An argument is of the wrong kind.
+            ValueError: A number is out of its range.
+            Exception: The schema does not take the content.
+        """
+        result = asyncio.get_running_loop().create_future()
+        number = -1 if sequence_id is None else _number("sequence_id", sequence_id)
+        message = PendingMessage(self._payload(content), number, result, waits=waits)
+        if properties:
+            message.properties = _properties(properties)
+        if partition_key is not None:
+            message.partition_key = _text("partition_key", partition_key)
+        if ordering_key is not None:
+            message.ordering_key = _text("ordering_key", ordering_key)
+        if event_timestamp is not None:
+            message.event_timestamp = _number("event_timestamp", event_timestamp)
+        if deliver_at is None and deliver_after is not None:
+            deliver_at = self._clock.wall_ms() + deliver_after // _MILLISECOND
+        if deliver_at is not None:
+            message.deliver_at = _number("deliver_at", deliver_at)
+        if disable_replication or replication_clusters:
+            clusters = (ONLY_HERE,) if disable_replication else replication_clusters
+            message.replication_clusters = _texts("replication_clusters", clusters)
+        return message
+
+    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - what a schema takes
+        if content is None:
+            return None
+        if self._schema is not None:
+            return self._schema.encode(content)
+        if type(content) is bytes:
+            return content
+        if isinstance(content, bytes | bytearray | memoryview):
+            return bytes(content)
+        raise TypeError(
+            f"without a schema content is bytes, not {type(content).__name__}: encode it, or give "
+            "create_producer a schema"
+        )
+
+
+def _number(name: str, value: object) -> int:
+    """Return a number that is not negative."""
+    kind = "a number from 0 on"
+    if not isinstance(value, int):
+        raise _refusal(name, kind, value)
+    if not 0 <= value < 2**63:
+        raise ValueError(str(_refusal(name, kind, value)))
     return value
 
 
-def checked_text(name: str, value: object) -> str:
-    """Return a text.
-
-    Raises:
-        ValueError: It is another thing.
-    """
+def _text(name: str, value: object) -> str:
+    """Return a text."""
     if not isinstance(value, str):
         raise _refusal(name, "a str", value)
     return value
 
 
-def checked_texts(name: str, value: object) -> tuple[str, ...]:
-    """Return several texts.
-
-    Raises:
-        ValueError: They are another thing.
-    """
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    """Return several texts."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise _refusal(name, "a list of str", value)
-    return tuple(checked_text(name, text) for text in value)
+    return tuple(_text(name, text) for text in value)
 
 
-def checked_properties(value: object) -> dict[str, str]:
-    """Return a copy: the program may change its own while the message waits.
-
-    Raises:
-        ValueError: They are no names and values of text.
-    """
+def _properties(value: object) -> dict[str, str]:
+    """Return a copy: the program may change its own while the message waits."""
     if not isinstance(value, Mapping):
         raise _refusal("properties", "a dict of str", value)
     return {
-        checked_text("a property's name", key): checked_text(f"the property {key!r:.50}", text)
+        _text("a property's name", key): _text(f"the property {key!r:.50}", text)
         for key, text in value.items()
     }
 
 
-def _refusal(name: str, kind: str, value: object) -> ValueError:
-    return ValueError(f"{name} is {kind}, not {value!r:.50}")
+def _refusal(name: str, kind: str, value: object) -> TypeError:
+    return TypeError(f"{name} is {kind}, not {value!r:.50}")

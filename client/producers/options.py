@@ -12,6 +12,7 @@ from client.messages.enums import (
     HashingScheme,
     PartitionsRoutingMode,
     ProducerAccessMode,
+    check_choices,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class ProducerOptions:
 
     Attributes:
         producer_name: Unique among the topic's producers; None lets the broker choose.
-        schema: Encodes values; None takes bytes, and str as UTF-8.
+        schema: Encodes values; None takes bytes.
         initial_sequence_id: The number before the first message's; None goes on behind the last
             one that the broker has of a producer of this name.
         send_timeout_millis: A message without a receipt in so many milliseconds fails, wherever
@@ -56,7 +57,8 @@ class ProducerOptions:
         batching_max_messages: A batch of so many is sent at once.
         batching_max_allowed_size_in_bytes: So is one of so many bytes of payload.
         batching_max_publish_delay_ms: So is one that is so old.
-        chunking_enabled: A message above the broker's limit is sent in parts, not refused.
+        chunking_enabled: A message above the broker's limit is sent in parts, not refused; not
+            with batches.
         message_routing_mode: Which partition gets a message without a key.
         lazy_start_partitioned_producers: Attach to a partition with its first message.
         properties: Told to the broker, and shown in its statistics.
@@ -105,6 +107,12 @@ class ProducerOptions:
             raise OperationNotSupported(
                 "this client does not encrypt: leave encryption_key and crypto_key_reader out, "
                 "and encrypt the content yourself"
+            )
+        check_choices(self)
+        if self.batching_enabled and self.chunking_enabled:
+            raise InvalidConfiguration(
+                "batches and chunks exclude each other: with chunking_enabled, batching_enabled is "
+                "False"
             )
         for name, least in _LEAST.items():
             number = getattr(self, name)

@@ -16,7 +16,7 @@ from client.producers.topic_producer import TopicProducer
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Coroutine, Iterable
 
     from client.context import ClientContext
     from client.producers.options import ProducerOptions
@@ -52,8 +52,7 @@ class PartitionedProducer:
         self._options = options_of_each(options, partitions)
         self._router = Router(options, topic, context.clock)
         self._started: dict[int, TopicProducer] = {}
-        self._starting: set[asyncio.Task[None]] = set()
-        self._watching: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def open(self) -> None:
@@ -64,8 +63,13 @@ class PartitionedProducer:
         """
         if not self._is_lazy:
             await self._open_all(range(self._partitions))
-        loop = asyncio.get_running_loop()
-        self._watching = loop.create_task(self._watch_partitions())
+        self._begin(self._watch_partitions())
+
+    def _begin(self, work: Coroutine[object, object, None]) -> None:
+        """Do something beside all else, until the producer is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     @property
     def _is_lazy(self) -> bool:
@@ -92,15 +96,13 @@ class PartitionedProducer:
     def _start(self, index: int) -> TopicProducer:
         """Attach to a partition while its first messages wait in the producer's queue."""
         producer = self._started[index] = self._producer(index)
-        task = asyncio.get_running_loop().create_task(self._open_one(index, producer))
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
+        self._begin(self._open_one(index, producer))
         return producer
 
     async def _open_one(self, index: int, producer: TopicProducer) -> None:
         try:
             await producer.open()
-        except PulsarException as error:
+        except Exception as error:  # noqa: BLE001 - as a schema of the program's own may raise
             # Its messages have failed with it; the next one tries again.
             logger.warning("%s was not opened: %s", producer.topic, error)
             if self._started.get(index) is producer:
@@ -141,16 +143,10 @@ class PartitionedProducer:
     async def close(self) -> None:
         """Close the producer of every partition; once more is harmless."""
         self._closed = True
-        tasks = [*self._starting]
-        if self._watching is not None:
-            tasks.append(self._watching)
+        tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
-        try:
-            if tasks:
-                await asyncio.wait(tasks)
-        finally:
-            await _close_all(self._started.values())
+        await _close_all(self._started.values(), tasks)
 
     @property
     def name(self) -> str:
@@ -177,9 +173,17 @@ class PartitionedProducer:
         )
 
 
-async def _close_all(producers: Iterable[TopicProducer]) -> None:
-    """Close them at the same time, each to its end."""
-    await asyncio.gather(*(producer.close() for producer in tuple(producers)))
+async def _close_all(
+    producers: Iterable[TopicProducer], tasks: Iterable[asyncio.Task[None]] = ()
+) -> None:
+    """Close producers at the same time, each to its end, and wait for tasks that were cancelled."""
+    every = tuple(producers)
+    try:
+        closing = (producer.close() for producer in every)
+        await asyncio.gather(*tasks, *closing, return_exceptions=True)
+    finally:
+        for producer in every:
+            producer.end()  # Cancelled at once, its closing has not even begun.
 
 
 def options_of_each(options: ProducerOptions, partitions: int) -> ProducerOptions:

@@ -3,71 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from client.connection_handler import try_until
-from client.exceptions import InvalidTopicName
+from client.exceptions import AlreadyClosed
 from client.interceptors import ProducerInterceptors
-from client.producers.message_arguments import (
-    checked_number,
-    checked_properties,
-    checked_text,
-    checked_texts,
-)
+from client.producers.message_arguments import MessageArguments
 from client.producers.partitioned_producer import PartitionedProducer
-from client.producers.sending.pending_message import PendingMessage
 from client.producers.topic_producer import TopicProducer
+from client.topic_names import full_name
 from limiter.backoff import Backoff
-from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import timedelta
 
     from client.context import ClientContext
     from client.messages.message_id import MessageId
     from client.producers.options import ProducerOptions
+    from client.producers.sending.pending_message import PendingMessage
     from client.producers.statistics import ProducerStatistics
-
-ONLY_HERE = "__local__"
-"""The cluster that a message names which is not to be replicated."""
-_MILLISECOND = timedelta(milliseconds=1)
-
-
-class Sending(Protocol):
-    """The producer of a topic, partitioned or not."""
-
-    topic: str
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def last_sequence_id(self) -> int:
-        """The number of the newest message that the broker has answered for."""
-
-    @property
-    def is_connected(self) -> bool:
-        """True if it is attached."""
-
-    def submit(self, message: PendingMessage) -> None:
-        """Take a message."""
-
-    def withdraw(self, message: PendingMessage) -> None:
-        """Forget a message whose caller has left."""
-
-    async def open(self) -> None:
-        """Attach."""
-
-    async def flush(self) -> None:
-        """Return when all that was submitted before is answered."""
-
-    async def close(self) -> None:
-        """End."""
-
-    def statistics(self) -> ProducerStatistics:
-        """Return a frozen snapshot of the figures."""
 
 
 class Producer:
@@ -84,15 +39,22 @@ class Producer:
             counts from.
     """
 
-    def __init__(self, sending: Sending, options: ProducerOptions, context: ClientContext) -> None:
+    def __init__(
+        self,
+        sending: TopicProducer | PartitionedProducer,
+        options: ProducerOptions,
+        context: ClientContext,
+    ) -> None:
         self._sending = sending
         self._parts = context.parts
         self._interceptors = ProducerInterceptors(options.interceptors)
         self._is_intercepted = bool(self._interceptors)
         self._closed = False
-        self._schema = options.schema
         self._waits = options.waits
-        self._clock = context.clock
+        self._arguments = MessageArguments(options.schema, context.clock)
+
+    def __repr__(self) -> str:
+        return f"<Producer {self.producer_name()} of {self.topic()}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -138,9 +100,9 @@ class Producer:
                 wait.
             MessageTooBig: It is larger than the broker takes.
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            ValueError: An argument is of the wrong kind.
+            TypeError, ValueError: An argument is of the wrong kind, or a number out of its range.
         """
-        message = self._message(
+        message = self._arguments.message(
             content,
             properties,
             partition_key,
@@ -153,6 +115,7 @@ class Producer:
             deliver_after,
             waits=self._waits,
         )
+        del content  # It is held for as long as it is needed only.
         self._submit(message)
         try:
             return await message.result
@@ -182,7 +145,7 @@ class Producer:
         Raises:
             The errors of :meth:`send` that are known at once; the others the future has.
         """
-        message = self._message(
+        message = self._arguments.message(
             content,
             properties,
             partition_key,
@@ -203,14 +166,18 @@ class Producer:
             self._sending.submit(message)
             return
         self._interceptors.before_send(self, message)
-        message.result.add_done_callback(lambda result: self._answered(message, result))
+        payload = message.payload
+        message.result.add_done_callback(lambda result: self._answered(message, payload, result))
         try:
             self._sending.submit(message)
         except Exception as error:
             message.fail(error)
             raise
 
-    def _answered(self, message: PendingMessage, result: asyncio.Future[MessageId]) -> None:
+    def _answered(
+        self, message: PendingMessage, payload: bytes | None, result: asyncio.Future[MessageId]
+    ) -> None:
+        message.payload = payload  # Entries had it meanwhile.
         error: BaseException | None
         if result.cancelled():
             error = asyncio.CancelledError("nobody waits for the message any more")
@@ -219,72 +186,26 @@ class Producer:
         message_id = None if error is not None else result.result()
         self._interceptors.on_send_acknowledgement(self, message, message_id, error)
 
-    def _message(  # noqa: PLR0913 - as many as a message has parts
-        self,
-        content: Any,  # noqa: ANN401 - what a schema takes only it knows
-        properties: Mapping[str, str] | None,
-        partition_key: str | None,
-        ordering_key: str | None,
-        sequence_id: int | None,
-        replication_clusters: Sequence[str] | None,
-        disable_replication: bool | None,
-        event_timestamp: int | None,
-        deliver_at: int | None,
-        deliver_after: timedelta | None,
-        *,
-        waits: bool,
-    ) -> PendingMessage:
-        result = asyncio.get_running_loop().create_future()
-        number = -1 if sequence_id is None else checked_number("sequence_id", sequence_id)
-        message = PendingMessage(self._payload(content), number, result, waits=waits)
-        if properties:
-            message.properties = checked_properties(properties)
-        if partition_key is not None:
-            message.partition_key = checked_text("partition_key", partition_key)
-        if ordering_key is not None:
-            message.ordering_key = checked_text("ordering_key", ordering_key)
-        if event_timestamp is not None:
-            message.event_timestamp = checked_number("event_timestamp", event_timestamp)
-        if deliver_at is not None or deliver_after is not None:
-            message.deliver_at = self._deliver_at(deliver_at, deliver_after)
-        if disable_replication or replication_clusters:
-            clusters = (ONLY_HERE,) if disable_replication else replication_clusters
-            message.replication_clusters = checked_texts("replication_clusters", clusters)
-        return message
-
-    def _deliver_at(self, deliver_at: int | None, deliver_after: timedelta | None) -> int:
-        if deliver_at is None and deliver_after is not None:
-            deliver_at = self._clock.wall_ms() + deliver_after // _MILLISECOND
-        return checked_number("deliver_at", deliver_at)
-
-    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - what a schema takes
-        if content is None:
-            return None
-        if self._schema is not None:
-            return self._schema.encode(content)
-        if type(content) is bytes:
-            return content
-        if isinstance(content, bytes | bytearray | memoryview):
-            return bytes(content)
-        raise ValueError(
-            f"without a schema content is bytes, not {type(content).__name__}: encode it, or give "
-            "create_producer a schema"
-        )
-
     async def flush(self) -> None:
-        """Send open batches, and return when all messages sent before are answered."""
+        """Send open batches, and return when all messages sent before are answered.
+
+        Raises:
+            AlreadyClosed: The producer is closed.
+        """
+        if self._closed:
+            raise AlreadyClosed(f"the producer of {self.topic()} was closed")
         await self._sending.flush()
 
     async def close(self) -> None:
         """Send what is under way, wait for its receipts, and end; what has none then fails.
 
-        Once more is harmless.
+        Cancelled, it ends at once. Once more is harmless: it returns when the producer has ended.
         """
-        self._parts.discard(self)
         is_first, self._closed = not self._closed, True
         try:
             await self._sending.close()
         finally:
+            self._parts.discard(self)
             if is_first:
                 self._interceptors.on_close()
 
@@ -319,10 +240,7 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
         InvalidTopicName: The name is not a topic's.
         PulsarException: The broker refused, or there was no way to it in time.
     """
-    try:
-        name = str(TopicName.parse(topic))
-    except InvalidNameError as error:
-        raise InvalidTopicName(str(error)) from None
+    name = full_name(topic)
     partitions = await try_until(
         lambda: context.cluster.partitions(name),
         f"the partitions of {name} could not be looked up",
@@ -330,7 +248,7 @@ async def open_producer(context: ClientContext, topic: str, options: ProducerOpt
         context.operation_timeout_seconds,
         Backoff(0.1, 60.0),
     )
-    sending: Sending
+    sending: TopicProducer | PartitionedProducer
     if partitions:
         sending = PartitionedProducer(context, name, partitions, options)
     else:

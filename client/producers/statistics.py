@@ -5,6 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 
+@dataclass(slots=True)
+class SendCounts:
+    """The counts of one producer, as they grow; ProducerStatistics says what they are."""
+
+    sent: int = 0
+    bytes: int = 0
+    batches: int = 0
+    failed: int = 0
+    late: int = 0
+    queue_full: int = 0
+    memory_full: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ProducerStatistics:
     """A snapshot of a producer. Units: bytes where named, otherwise counts.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from client.producers.sending.send_queue import SendQueue
 from limiter.clock import deadline
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from client.connection.cnx import ClientCnx
     from client.context import ClientContext
     from client.producers.options import ProducerOptions
@@ -62,10 +65,13 @@ class TopicProducer:
             gives_up=lambda error: isinstance(error, TopicTerminated | ProducerFenced),
             on_given_up=self._queue.end,
         )
+        # The connection that serves it; and the one whose broker has it, served or not.
         self._cnx: ClientCnx | None = None
+        self._known_to: ClientCnx | None = None
         self._epoch = 0
         self._topic_epoch: int | None = None
         self._closing = False
+        self._closed = asyncio.Event()
 
     # -- attaching ----------------------------------------------------------------------------
 
@@ -86,6 +92,11 @@ class TopicProducer:
             raise
 
     async def _attach(self, cnx: ClientCnx) -> None:
+        if self._known_to is cnx:
+            # Behind this answer nothing comes for what was sent before: a late receipt would be
+            # taken for that of what is sent again.
+            await cnx.request(lambda number: close_command(self._id, number))
+        self._forget()
         command = producer_command(self.topic, self._id, self._options, self._name, self._epoch)
         if self._topic_epoch is not None:
             command.topic_epoch = self._topic_epoch
@@ -104,9 +115,12 @@ class TopicProducer:
         self._epoch += 1
         if success.HasField("topic_epoch"):
             self._topic_epoch = success.topic_epoch
-        if self._id not in cnx.attached.producers or self._queue.ended:
-            return  # Lost, or closed, before this task could go on.
-        self._cnx = cnx
+        if self._id not in cnx.attached.producers:
+            return  # Lost before this task could go on.
+        self._cnx = self._known_to = cnx
+        if self._queue.ended:
+            self._leave()
+            return
         producer = SendingProducer(
             self._id, self._name, self._options.compression_type, success.schema_version
         )
@@ -115,23 +129,37 @@ class TopicProducer:
 
     def connection_lost(self) -> None:
         """Attach again: the connection is gone."""
-        self._detach()
-        if self._closing:
-            self._queue.end(AlreadyClosed(f"the producer of {self.topic} was closed"))
-        elif not self._queue.ended:
-            self._handler.lost()
+        self._lost(self._handler.lost)
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
         """Attach again: the broker closed the producer."""
+        self._lost(lambda: self._handler.closed_by_broker(assigned_url))
+
+    def _lost(self, attach_again: Callable[[], None]) -> None:
         self._detach()
+        self._known_to = None
         if self._closing:
-            self._queue.end(AlreadyClosed(f"the producer of {self.topic} was closed"))
+            self._queue.end(self._was_closed())
         elif not self._queue.ended:
-            self._handler.closed_by_broker(assigned_url)
+            attach_again()
 
     def _detach(self) -> None:
-        self._cnx = None
+        """Be served by nobody."""
+        if self._cnx is not None:
+            self._cnx.attached.producers.pop(self._id, None)
+            self._cnx = None
         self._queue.detach()
+
+    def _leave(self) -> None:
+        """Be served by nobody, and tell the broker that still has the producer."""
+        self._detach()
+        self._forget()
+
+    def _forget(self) -> None:
+        cnx, self._known_to = self._known_to, None
+        if cnx is not None and not cnx.closed:
+            cnx.turn_writer.flush()
+            cnx.send(close_command(self._id))
 
     # -- what the broker says -----------------------------------------------------------------
 
@@ -154,19 +182,21 @@ class TopicProducer:
 
         Source: upstream ClientCnx.handleSendError, which closes the connection for all else.
         """
-        if (cnx := self._cnx) is None:
+        if self._cnx is None:
             return
         refusal = server_response_error(error.error, error.message)
         if isinstance(refusal, TopicTerminated | ProducerFenced):
-            cnx.attached.producers.pop(self._id, None)
-            self._detach()
+            self._leave()
             self._queue.end(refusal)
         elif error.error == pb.NotAllowedError:
             self._queue.refuse(error.sequence_id, refusal)
+        elif self._closing:
+            self._leave()
+            self._queue.end(refusal)
         else:
             logger.warning("%s: sending is tried again after %s", self.topic, refusal)
-            cnx.attached.producers.pop(self._id, None)
-            self.closed_by_broker(None)
+            self._detach()
+            self._handler.closed_by_broker(None)
 
     # -- the program's side -------------------------------------------------------------------
 
@@ -191,26 +221,43 @@ class TopicProducer:
     async def close(self) -> None:
         """Send what is open, wait for the broker's last receipts, and end; what is left fails.
 
-        Without a connection everything fails at once. Once more is harmless.
+        Without a connection everything fails at once, and so it does when the caller is cancelled.
+        Who calls it once more waits with the first.
 
         Source: upstream ProducerImpl.closeAsync, whose CLOSE_PRODUCER goes behind all messages.
         """
-        closed = AlreadyClosed(f"the producer of {self.topic} was closed")
-        cnx, first, self._closing = self._cnx, not self._closing, True
+        if self._closing:
+            await self._closed.wait()
+            return
+        self._closing = True
         try:
-            if cnx is not None and first:
-                self._queue.stop(closed)
-                async with deadline(self._context.clock, self._context.operation_timeout_seconds):
-                    await self._queue.flush()
-                await cnx.request(lambda number: close_command(self._id, number))
+            if self._cnx is not None:
+                await self._close_attached(self._cnx)
         except (PulsarException, TimeoutError) as error:
             logger.info("%s: the producer was closed without an answer: %s", self.topic, error)
         finally:
-            if cnx is not None:
-                cnx.attached.producers.pop(self._id, None)
-            self._detach()
-            self._queue.end(closed)
-            await self._handler.close()
+            self.end()
+            try:
+                await self._handler.close()
+            finally:
+                self._closed.set()
+
+    def end(self) -> None:
+        """End at once: what is left fails. After ``close`` nothing is left."""
+        self._leave()
+        self._queue.end(self._was_closed())
+        self._handler.stop()
+
+    async def _close_attached(self, cnx: ClientCnx) -> None:
+        self._queue.stop(self._was_closed())
+        async with deadline(self._context.clock, self._context.operation_timeout_seconds):
+            await self._queue.flush()
+        if self._cnx is cnx:
+            await cnx.request(lambda number: close_command(self._id, number))
+            self._known_to = None
+
+    def _was_closed(self) -> AlreadyClosed:
+        return AlreadyClosed(f"the producer of {self.topic} was closed")
 
     @property
     def name(self) -> str:

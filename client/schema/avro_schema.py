@@ -70,12 +70,16 @@ class AvroSchema(VersionedSchema):
         return definition
 
     def encode(self, value: Value) -> bytes:
-        """Return a value as Avro.
+        """Return a value as Avro; bytes are one already.
+
+        So a large value, which the library is slow with, can be encoded in a thread, and then sent.
 
         Raises:
             TypeError: The value is of another class.
             ValueError: The value does not fit the definition.
         """
+        if isinstance(value, bytes):
+            return value
         self._validate_object_type(value)
         buffer = io.BytesIO()
         try:

@@ -80,7 +80,8 @@ async def listen(
     """
     loop = asyncio.get_running_loop()
     family, address = await _resolved(host, port)
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # Its protocol is named: asyncio's own loop sends at once by what is accepted then, as uvloop.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         _prepare(bound, send_buffer_bytes)
         bound.bind(address)

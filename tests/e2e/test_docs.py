@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import io
+import os
 import re
 import shlex
 import shutil
@@ -10,10 +13,14 @@ import socket
 import subprocess
 import sys
 import tomllib
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
@@ -27,6 +34,7 @@ from tests.support.documentation import (
     prints,
     programs,
 )
+from tests.support.peers.tls_forwarder import Certificates, tls_forwarder
 from tests.support.processes.server_process import REPOSITORY, running_server
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 MARKED = [page for page in PAGES if any(block.set_up for block in blocks(page))]
 SET_UPS = {AS_IT_IS, "corpus", "broker", "load", "storm", "metrics", "report", "transcript"}
-SET_UPS |= {PYTHON}
+SET_UPS |= {PYTHON, "tls"}
 # What a page may call besides what is here.
 FOREIGN = {
     "cd",
@@ -64,6 +72,7 @@ PORTS = {
     "broker": ("brokerServicePort", "webServicePort"),
     "proxy": ("servicePort", "webServicePort"),
 }
+PORTS_OF_PAGES = ("6650", "8080", "6651", "8081", "6652", "6653", "6659")
 # A busy machine makes a storm late, which says nothing about the page.
 ALLOWED_EXITS = (0, 98)
 # What an operator has: topics, and files that no server on this machine could take as they are.
@@ -80,17 +89,22 @@ OWN_FILES = {
 
 @lru_cache
 def help_of(*words: str) -> str:
-    """What a program of this project answers to --help."""
-    done = subprocess.run(
-        [sys.executable, "-m", *words, "--help"],
-        capture_output=True,
-        text=True,
-        cwd=REPOSITORY,
-        timeout=60,
-        env=environment(REPOSITORY),
-    )
-    assert done.returncode == 0, f"{words} --help: {done.stderr}"
-    return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    """What a program of this project answers to --help, asked in this process: it is quicker."""
+    found = find_spec(words[0])
+    assert found is not None, f"there is no module {words[0]}"
+    is_package = found.submodule_search_locations is not None
+    module = import_module(f"{words[0]}.__main__" if is_package else words[0])
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", [words[0], *words[1:], "--help"]),
+        patch.dict(os.environ, {"COLUMNS": "200", "NO_COLOR": "1"}),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        module.main()
+    assert not ended.value.code, f"{words} --help: {err.getvalue()}"
+    return out.getvalue()
 
 
 def environment(directory: Path) -> dict[str, str]:
@@ -155,7 +169,7 @@ class Desk:
         self._stack = stack
         self._servers: dict[str, ExitStack] = {}
         # Two servers of a page and what its commands ask never meet others on this machine.
-        self.ports = {port: free_port() for port in ("6650", "8080", "6651", "8081")}
+        self.ports = {port: free_port() for port in PORTS_OF_PAGES}
         for path in REPOSITORY.iterdir():
             if path.name not in ("out", ".git", ".venv"):
                 (directory / path.name).symlink_to(path)
@@ -164,6 +178,8 @@ class Desk:
             (directory / name).write_text(content)
 
     def run(self, block: Block) -> None:
+        if block.set_up == "tls":
+            self._stack.enter_context(self._tls())
         for command in block.commands:
             if block.language == PYTHON:
                 self._python(self._moved(command))
@@ -178,7 +194,33 @@ class Desk:
 
     def _moved(self, command: str) -> str:
         """The command with the ports of this desk."""
-        return re.sub(r"\b(6650|8080|6651|8081)\b", lambda port: self.ports[port[0]], command)
+        ports = "|".join(PORTS_OF_PAGES)
+        return re.sub(rf"\b({ports})\b", lambda port: self.ports[port[0]], command)
+
+    @contextmanager
+    def _tls(self) -> Iterator[None]:
+        """Two ports that speak TLS before the one at 6651, and the files of those who use them."""
+        certificates = Certificates(self.directory)
+        (self.directory / "token").write_text("a-token")
+        url = f"pulsar://127.0.0.1:{self.ports['6651']}"
+
+        async def forward() -> None:
+            async with (
+                tls_forwarder(url, certificates, port=int(self.ports["6652"])),
+                tls_forwarder(
+                    url, certificates, asks_for_certificate=True, port=int(self.ports["6653"])
+                ),
+            ):
+                started.set_result(asyncio.get_running_loop())
+                await ended.wait()
+
+        ended, started = asyncio.Event(), Future[asyncio.AbstractEventLoop]()
+        with ThreadPoolExecutor(1) as threads:
+            forwarding = threads.submit(asyncio.run, forward())
+            loop = started.result(60)
+            yield
+            loop.call_soon_threadsafe(ended.set)
+            forwarding.result(60)
 
     def _python(self, program: str) -> None:
         """Run a program as somebody who pastes it does; it says something."""

@@ -18,6 +18,9 @@ _LOCAL = {
     "bindAddress": "127.0.0.1",
     "advertisedAddress": "127.0.0.1",
     "brokerServicePort": "0",
+    # So that nobody waits: a broker that the environment names has its own.
+    "delayedDeliveryTickTimeMillis": "100",
+    "activeConsumerFailoverDelayTimeMillis": "0",
 }
 
 

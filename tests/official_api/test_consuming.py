@@ -90,7 +90,7 @@ async def test_a_negative_acknowledgement_brings_a_message_again(
             topic,
             "s",
             consumer_type=place.api.ConsumerType.Shared,
-            negative_ack_redelivery_delay_ms=200,
+            negative_ack_redelivery_delay_ms=50,
         )
         await _sent(client, topic, 2, batching_enabled=batched)
         first, second = await received(consumer, 2)
@@ -132,7 +132,7 @@ async def test_messages_refused_often_become_dead_letters(place: Place) -> None:
             topic,
             "s",
             consumer_type=place.api.ConsumerType.Shared,
-            negative_ack_redelivery_delay_ms=100,
+            negative_ack_redelivery_delay_ms=20,
             dead_letter_policy=place.api.ConsumerDeadLetterPolicy(
                 max_redeliver_count=2, dead_letter_topic=dead
             ),

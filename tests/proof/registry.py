@@ -111,6 +111,13 @@ PROOFS = {
     "official": Proof(
         "Official clients work unmodified, directly and through the proxy", "tests.proof.official"
     ),
+    "client_suites": Proof(
+        "The client's suites hold by URL, whatever the broker", "tests.proof.client.suites"
+    ),
+    "client_credentials": Proof(
+        "Tokens and TLS of the client are what a real broker wants",
+        "tests.proof.client.credentials",
+    ),
     "regex_consumers": Proof(
         "A thousand regex consumers of the official client attach at once, twice",
         "tests.proof.consumers.regex_consumers",
@@ -118,6 +125,10 @@ PROOFS = {
     "client_memory": Proof(
         "A client's memory limit holds on 10 GB, and before a stopped server",
         "tests.proof.consumers.client_memory",
+    ),
+    "client_storm": Proof(
+        "Ten thousand regex consumers of this client start at once and lose their broker",
+        "tests.proof.consumers.client_storm",
     ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.acknowledging.partial_batches import PartialBatches
 from client.exceptions import AlreadyClosed, InvalidMessage, PulsarException
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from client.consumers.acknowledging.due_times import Place
+    from client.consumers.broker_link import BrokerLink
     from client.consumers.options import ConsumerOptions
-    from client.messages.message_id import MessageId
+    from client.messages.message_id import MessageId, Place
     from limiter.clock import Clock, TimerHandle
 
 MOST_PENDING = 100_000
@@ -26,24 +26,6 @@ MOST_WORDS = 8_192
 _UNSIGNED = 2**64
 
 
-class AckLink(Protocol):
-    """The way of acknowledgements to the broker."""
-
-    @property
-    def is_attached(self) -> bool:
-        """True if there is a connection that they can be sent on."""
-
-    def send_ack(self, ack: pb.CommandAck) -> None:
-        """Send without an answer."""
-
-    async def request_ack(self, ack: pb.CommandAck) -> None:
-        """Send, and wait for the answer.
-
-        Raises:
-            PulsarException: It did not come, or it is an error.
-        """
-
-
 class Acknowledgements:
     """The acknowledgements that were not sent yet.
 
@@ -52,7 +34,6 @@ class Acknowledgements:
 
     Args:
         clock: Where time comes from.
-        consumer_id: The consumer's number.
         options: How long and how many are gathered, and whether the broker's answer is waited for.
         link: Their way to the broker.
 
@@ -62,15 +43,12 @@ class Acknowledgements:
     Source: upstream PersistentAcknowledgmentsGroupingTracker.
     """
 
-    def __init__(
-        self, clock: Clock, consumer_id: int, options: ConsumerOptions, link: AckLink
-    ) -> None:
+    def __init__(self, clock: Clock, options: ConsumerOptions, link: BrokerLink) -> None:
         self._clock = clock
-        self._consumer_id = consumer_id
         self._seconds = options.ack_group_time_ms / 1_000
         self._most = options.ack_group_size
         self._by_index = options.batch_index_ack_enabled
-        self._with_receipt = options.ack_receipt_enabled
+        self._with_receipt = options.ack_receipt_enabled and link.persistent
         self._link = link
         self._whole: dict[Place, None] = {}
         self._parts: dict[Place, None] = {}
@@ -98,6 +76,7 @@ class Acknowledgements:
             InvalidMessage: The id does not say how large its batch is.
         """
         entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
+        self._newest = None
         if index < 0 or size == 1:
             self.entry(entry)
             return True
@@ -122,24 +101,36 @@ class Acknowledgements:
         self._whole[entry] = None
         self._added()
 
-    def cumulative(self, message_id: MessageId) -> None:
-        """Acknowledge everything up to a message, and it.
+    def left_out(self, entry: Place, size: int, indexes: Iterable[int]) -> None:
+        """Take messages of a batch as acknowledged that nobody will get.
+
+        They were acknowledged before, or compacted away; the rest makes the entry whole.
+        """
+        batch = self.partial.begin(entry, size)
+        for index in indexes:
+            batch.acknowledge(index)
+        if not batch.left:
+            self.entry(entry)
+
+    def cumulative(self, message_id: MessageId) -> Place:
+        """Acknowledge everything up to a message, and it; return the last entry that is whole.
 
         In a batch, without batch_index_ack_enabled: up to the entry before, until it is the last.
         """
         entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
         words: tuple[int, ...] = ()
         whole = entry
+        self._newest = None
         if 0 <= index < size - 1:
             batch = self.partial.begin(entry, size)
             batch.acknowledge_up_to(index)
-            whole = (entry[0], entry[1] - 1)
-            if batch.left and self._by_index:
-                words = batch.ack_set()
-            elif batch.left:
-                entry = whole
-        if entry[1] < 0:
-            return
+            if batch.left:
+                whole = (entry[0], entry[1] - 1)
+                if self._by_index:
+                    words = batch.ack_set()
+                else:
+                    entry = whole
+        self.partial.forget_up_to(whole)
         if self._cumulative is None or (entry, not words) >= (
             self._cumulative[0],
             not self._cumulative[1],
@@ -147,6 +138,7 @@ class Acknowledgements:
             self._cumulative = entry, words
             self._up_to = max(self._up_to or whole, whole)
         self._added()
+        return whole
 
     def _added(self) -> None:
         if self._with_receipt:
@@ -167,13 +159,13 @@ class Acknowledgements:
 
     def flush(self) -> None:
         """Send what was gathered, unless there is no connection."""
-        if not self.pending or not self._link.is_attached:
+        if not self.pending or self._link.cnx is None:
             return
         commands = list(self._commands())
         self._forget()
         if not self._with_receipt:
             for ack in commands:
-                self._link.send_ack(ack)
+                self._link.acknowledge(ack)
             return
         group, self._group = self._group, None
         task = asyncio.get_running_loop().create_task(self._request(commands, group))
@@ -184,7 +176,8 @@ class Acknowledgements:
         if self._cumulative is not None:
             (ledger_id, entry_id), words = self._cumulative
             ack = self._command(pb.CommandAck.Cumulative)
-            ack.message_id.add(ledgerId=ledger_id, entryId=entry_id, ack_set=words)
+            # Before the first entry of a ledger stands -1, as from upstream's clients.
+            ack.message_id.add(ledgerId=ledger_id, entryId=entry_id % _UNSIGNED, ack_set=words)
             yield ack
         ack, words_left = self._command(pb.CommandAck.Individual), MOST_WORDS
         for entry in self._whole:
@@ -205,14 +198,14 @@ class Acknowledgements:
             yield ack
 
     def _command(self, kind: pb.CommandAck.AckType.ValueType) -> pb.CommandAck:
-        return pb.CommandAck(consumer_id=self._consumer_id, ack_type=kind)
+        return pb.CommandAck(consumer_id=self._link.consumer_id, ack_type=kind)
 
     async def _request(
         self, commands: list[pb.CommandAck], group: asyncio.Future[None] | None
     ) -> None:
         try:
             for ack in commands:
-                await self._link.request_ack(ack)
+                await self._link.request_acknowledgement(ack)
         except PulsarException as error:
             _fail(group, error)
         except asyncio.CancelledError:
@@ -230,11 +223,11 @@ class Acknowledgements:
         newest, self._newest = self._newest, None
         return newest
 
-    def drop(self) -> None:
-        """Forget everything: the subscription stands elsewhere."""
+    def drop(self, reason: PulsarException) -> None:
+        """Forget what was not sent: the subscription stands elsewhere, or ends."""
         self._forget()
         self.partial.clear()
-        _fail(self._group, PulsarException("the acknowledgement was dropped: the topic was sought"))
+        _fail(self._group, reason)
         self._group = None
 
     def _forget(self) -> None:
@@ -245,7 +238,7 @@ class Acknowledgements:
             self._timer.cancel()
             self._timer = None
 
-    async def close(self) -> None:
+    async def sent(self) -> None:
         """Send what waits, and wait for the answers that were asked for."""
         self.flush()
         if self._tasks:
@@ -253,10 +246,7 @@ class Acknowledgements:
 
     def end(self) -> None:
         """Forget what was not sent, and wait for nothing any more."""
-        self._forget()
-        self.partial.clear()
-        _fail(self._group, AlreadyClosed("the consumer was closed before it was acknowledged"))
-        self._group = None
+        self.drop(AlreadyClosed("the consumer was closed before it was acknowledged"))
         for task in self._tasks:
             task.cancel()
 

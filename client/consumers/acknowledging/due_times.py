@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from client.messages.message_id import Place
     from limiter.clock import Clock, TimerHandle
 
-Place = tuple[int, int]
-"""A ledger and an entry in it: what a broker counts."""
 MOST_ENTRIES = 100_000
 """Entries that wait; one more, and the oldest falls due at once."""
 

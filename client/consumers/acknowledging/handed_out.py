@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from client.consumers.acknowledging.acknowledgements import Acknowledgements
+from client.consumers.acknowledging.redelivery import Redelivery
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable
 
-    from client.consumers.acknowledging.acknowledgements import Acknowledgements
-    from client.consumers.acknowledging.due_times import Place
-    from client.consumers.acknowledging.redelivery import Redelivery
+    from client.consumers.acknowledging.redelivery import Redeliver
+    from client.consumers.broker_link import BrokerLink
+    from client.consumers.options import ConsumerOptions
     from client.messages.message import EntryHead
-    from client.messages.message_id import MessageId
+    from client.messages.message_id import MessageId, Place
+    from limiter.clock import Clock
 
 MOST_CHUNKED = 10_000
 """Chunked messages whose chunks are remembered; beyond, the oldest is forgotten, and of its chunks
@@ -20,26 +24,35 @@ only the last is acknowledged."""
 
 
 class HandedOut:
-    """Remembers of messages what their acknowledgement or redelivery needs.
+    """Acknowledges messages or has them sent again, and remembers what that needs.
 
     Args:
+        clock: Where time comes from.
+        options: When acknowledgements are sent, and messages sent again.
+        link: The way to the broker.
+        redeliver: Has entries sent again whose time is up.
+        freed: Told the bytes that the program is done with; None if they do not count.
+
+    Attributes:
         acks: What is acknowledged and not sent.
         redelivery: What is to be sent again.
-        freed: Told the bytes that the program is done with; None if they do not count.
     """
 
     def __init__(
         self,
-        acks: Acknowledgements,
-        redelivery: Redelivery,
+        clock: Clock,
+        options: ConsumerOptions,
+        link: BrokerLink,
+        redeliver: Redeliver,
         freed: Callable[[int], None] | None,
     ) -> None:
-        self._acks = acks
-        self._redelivery = redelivery
+        self._link = link
+        self.acks = Acknowledgements(clock, options, link)
+        self.redelivery = Redelivery(clock, options, redeliver)
         self._freed = freed
         self._held: dict[Place, int] = {}
         self._chunks: dict[Place, tuple[MessageId, ...]] = {}
-        self._simple = freed is None and not redelivery.watches
+        self._simple = freed is None and not self.redelivery.watches
 
     def taken(self, head: EntryHead, size_bytes: int) -> None:
         """Remember a message that the program got, whose bytes count until it is done."""
@@ -50,8 +63,8 @@ class HandedOut:
             if len(self._chunks) >= MOST_CHUNKED:
                 del self._chunks[next(iter(self._chunks))]
             self._chunks[place] = head.chunk_ids
-        if self._redelivery.watches:
-            self._redelivery.taken(place)
+        if self.redelivery.watches:
+            self.redelivery.taken(place)
         if self._freed is not None:
             self._held[place] = self._held.get(place, 0) + size_bytes
 
@@ -60,41 +73,55 @@ class HandedOut:
 
         Raises:
             InvalidMessage: See Acknowledgements.individual.
+            PulsarException: The consumer is closed, or failed.
         """
+        self._link.check_open()
         place = message_id.entry
         if (chunks := self._chunks.pop(place, None)) is not None:
             for chunk in chunks:
-                self._acks.entry(chunk.entry)
-        elif not self._acks.individual(message_id):
-            return self._acks.receipt()
-        self._redelivery.acknowledged(place)
+                self.acks.entry(chunk.entry)
+        elif not self.acks.individual(message_id):
+            return self.acks.receipt()
+        self.redelivery.forget(place)
         self._release((place,))
-        return self._acks.receipt()
+        return self.acks.receipt()
 
     def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge everything up to a message, and it; see ``Acknowledgements.receipt``."""
-        self._acks.cumulative(message_id)
-        place, index = message_id.entry, message_id.batch_index()
-        if 0 <= index < message_id.batch_size - 1:
-            place = place[0], place[1] - 1
-        self._redelivery.acknowledged_up_to(place)
+        """Acknowledge everything up to a message, and it; see ``Acknowledgements.receipt``.
+
+        Raises:
+            PulsarException: The consumer is closed, or failed.
+        """
+        self._link.check_open()
+        place = self.acks.cumulative(message_id)
+        self.redelivery.forget_up_to(place)
         for one in [one for one in self._chunks if one <= place]:
             del self._chunks[one]
         self._release([one for one in self._held if one <= place])
-        return self._acks.receipt()
+        return self.acks.receipt()
+
+    def refuse(self, message_id: MessageId, redelivery_count: int) -> None:
+        """Have a message, and with it its whole entry, sent again after its delay.
+
+        Raises:
+            PulsarException: The consumer is closed, or failed.
+        """
+        self._link.check_open()
+        if self._link.persistent:
+            self.redelivery.refuse(message_id.entry, redelivery_count)
 
     def returned(self, places: Iterable[Place]) -> list[Place]:
         """Forget entries that are sent again; return them with the chunks before them."""
         everything = list(places)
         self._release(everything)
         for place in tuple(everything):
-            everything += [chunk.entry for chunk in self._chunks.pop(place, ())[:-1]]
+            self.redelivery.forget(place)
+            everything += [chunk.entry for chunk in self._chunks.get(place, ())[:-1]]
         return everything
 
     def clear(self) -> None:
-        """Forget everything: it comes again."""
-        self._redelivery.clear()
-        self._chunks.clear()
+        """Forget everything but of what chunks messages are made: it comes again."""
+        self.redelivery.clear()
         self._release(tuple(self._held))
 
     def _release(self, places: Iterable[Place]) -> None:

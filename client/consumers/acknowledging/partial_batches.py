@@ -6,9 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from client.consumers.acknowledging.due_times import Place
+    from client.messages.message_id import Place
 
 MOST_BATCHES = 10_000
 """Batches that are remembered; beyond, the one that was acknowledged in longest ago is forgotten.
@@ -27,14 +25,10 @@ class PartialBatch:
 
     __slots__ = ("_bits", "left")
 
-    def __init__(self, size: int, ack_set: Sequence[int] | None = None) -> None:
+    def __init__(self, size: int) -> None:
         words = -(-size // _WORD_BITS)
-        if ack_set:
-            bits = b"".join((word % 2**64).to_bytes(8, "little") for word in ack_set)
-            self._bits = bytearray(bits[: words * 8].ljust(words * 8, b"\0"))
-        else:
-            self._bits = bytearray(((1 << size) - 1).to_bytes(words * 8, "little"))
-        self.left = int.from_bytes(self._bits, "little").bit_count()
+        self._bits = bytearray(((1 << size) - 1).to_bytes(words * 8, "little"))
+        self.left = size
 
     def acknowledge(self, index: int) -> bool:
         """Take one message as acknowledged; false if it was already, or is none of the batch."""
@@ -74,11 +68,11 @@ class PartialBatches:
         """Return a batch of which a part is acknowledged."""
         return self._batches.get(entry)
 
-    def begin(self, entry: Place, size: int, ack_set: Sequence[int] | None = None) -> PartialBatch:
+    def begin(self, entry: Place, size: int) -> PartialBatch:
         """Return a batch; made, if no part of it was acknowledged yet."""
         batch = self._batches.pop(entry, None)
         if batch is None:
-            batch = PartialBatch(size, ack_set)
+            batch = PartialBatch(size)
             if len(self._batches) >= MOST_BATCHES:
                 del self._batches[next(iter(self._batches))]
         self._batches[entry] = batch
@@ -87,6 +81,11 @@ class PartialBatches:
     def forget(self, entry: Place) -> None:
         """Forget a batch: it is acknowledged as a whole."""
         self._batches.pop(entry, None)
+
+    def forget_up_to(self, entry: Place) -> None:
+        """Forget an entry's batch and those before it."""
+        for earlier in [one for one in self._batches if one <= entry]:
+            del self._batches[earlier]
 
     def clear(self) -> None:
         """Forget all."""

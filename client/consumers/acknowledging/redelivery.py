@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from client.consumers.acknowledging.due_times import DueTimes
 
 if TYPE_CHECKING:
-    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
+    from client.messages.message_id import Place
     from limiter.clock import Clock
 
 _STEPS = 10
 _LEAST_STEP_SECONDS, _LONGEST_STEP_SECONDS = 0.01, 1.0
 
 
-class Redelivering(Protocol):
-    """The consumer's part."""
+class Redeliver(Protocol):
+    """Has entries sent again: not acknowledged in time, or refused."""
 
-    def redeliver_unacknowledged(self, entries: list[Place]) -> None:
-        """Have entries sent again that were not acknowledged in time."""
-
-    def redeliver_refused(self, entries: list[Place]) -> None:
-        """Have entries sent again that were negatively acknowledged."""
+    def __call__(self, entries: list[Place], *, timed_out: bool) -> None:
+        """Ask the broker."""
 
 
 class Redelivery:
@@ -31,21 +29,21 @@ class Redelivery:
     Args:
         clock: Where time comes from.
         options: The timeout and the delays.
-        consumer: Has them sent again.
+        redeliver: Has them sent again.
 
     Source: upstream UnAckedMessageTracker, NegativeAcksTracker.
     """
 
-    def __init__(self, clock: Clock, options: ConsumerOptions, consumer: Redelivering) -> None:
+    def __init__(self, clock: Clock, options: ConsumerOptions, redeliver: Redeliver) -> None:
         self._timeout_seconds = (options.unacked_messages_timeout_ms or 0) / 1_000
         self._backoff = options.negative_ack_backoff
         self._delay_seconds = options.negative_ack_redelivery_delay_ms / 1_000
         shortest = self._delay_seconds
         if self._backoff is not None:
             shortest = self._backoff.min_delay_ms / 1_000
-        self._refused = DueTimes(clock, _step(shortest), consumer.redeliver_refused)
+        self._refused = DueTimes(clock, _step(shortest), partial(redeliver, timed_out=False))
         self._unacked = DueTimes(
-            clock, _step(self._timeout_seconds), consumer.redeliver_unacknowledged
+            clock, _step(self._timeout_seconds), partial(redeliver, timed_out=True)
         )
 
     @property
@@ -75,12 +73,12 @@ class Redelivery:
         self._unacked.remove(entry)
         self._refused.add(entry, delay)
 
-    def acknowledged(self, entry: Place) -> None:
-        """Forget an entry."""
+    def forget(self, entry: Place) -> None:
+        """Forget an entry: it is acknowledged, or sent again."""
         self._unacked.remove(entry)
         self._refused.remove(entry)
 
-    def acknowledged_up_to(self, entry: Place) -> None:
+    def forget_up_to(self, entry: Place) -> None:
         """Forget an entry and those before it."""
         for times in (self._unacked, self._refused):
             if len(times):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import proto.PulsarApi_pb2 as pb
-    from client.consumers.acknowledging.due_times import Place
     from client.consumers.options import ConsumerOptions
     from client.messages.message import Message
-    from client.messages.message_id import MessageId
+    from client.messages.message_id import MessageId, Place
     from client.pulsar_client import PulsarClient
     from proto.frames import Frame
 
@@ -37,8 +35,8 @@ class Arriving(Protocol):
     def count_freed(self, messages: int, size_bytes: int) -> None:
         """Count what is not held any more, and was in no queue."""
 
-    def acknowledge_broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Tell the broker that an entry cannot be read."""
+    def broken(self, place: Place, error: BrokenEntryError) -> None:
+        """Learn that an entry cannot be read."""
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
         """Acknowledge chunks that become no message, or have them sent again."""
@@ -84,7 +82,7 @@ class Arrivals:
             expiry_seconds=options.expire_incomplete_chunks_seconds,
         )
         self._chunk_bytes = 0
-        self._line: deque[tuple[Entry, int, int]] = deque()
+        self._line: list[tuple[Entry, int, int]] = []
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -108,9 +106,9 @@ class Arrivals:
         try:
             entry = read_entry(message, frame, self._source)
         except BrokenEntryError as error:
-            self._consumer.count_arrived(1, 0)
-            self._consumer.acknowledge_broken(_place(message), error)
-            self._consumer.count_freed(1, 0)
+            self._consumer.count_arrived(error.messages, 0)
+            self._consumer.broken(_place(message), error)
+            self._consumer.count_freed(error.messages, 0)
             return
         messages = _messages(entry, message)
         if dropped:
@@ -130,7 +128,7 @@ class Arrivals:
         try:
             whole = self._assembly.add(entry)
         except BrokenEntryError as error:
-            self._consumer.acknowledge_broken(_place(message), error)
+            self._consumer.broken(_place(message), error)
             whole = None
         if whole is None:
             self._consumer.count_freed(1, 0)
@@ -173,7 +171,7 @@ class Arrivals:
                     await self._uncompress_in_thread(entry)
                 if self._versions is not None:
                     await self._versions.learn(entry.head)
-                line.popleft()
+                del line[0]
                 self._consumer.entry_arrived(entry, messages, size_bytes)
         finally:
             if self._line is line:
@@ -185,7 +183,7 @@ class Arrivals:
 
     def clear(self) -> None:
         """Drop everything that is not in the queue: it comes again."""
-        line, self._line = self._line, deque()
+        line, self._line = self._line, []
         if self._task is not None:
             self._task.cancel()
             self._task = None

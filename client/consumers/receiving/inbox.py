@@ -49,7 +49,7 @@ class Inbox:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ready: deque[Source] = deque()
-        self._sources: dict[Source, None] = {}
+        self._sources: dict[Source, bool] = {}  # Whether it is among those that are ready.
         self._waiters: dict[asyncio.Future[None], None] = {}
         self._batch_waiters: dict[asyncio.Future[None], None] = {}
         self.queued = 0
@@ -63,26 +63,19 @@ class Inbox:
 
     def add(self, source: Source) -> None:
         """Merge one more topic's messages."""
-        self._sources[source] = None
+        self._sources[source] = False
 
     def remove(self, source: Source) -> None:
         """Leave a topic out; its queue is empty."""
-        self._sources.pop(source, None)
-        if source in self._ready:
+        if self._sources.pop(source, False):
             self._ready.remove(source)
 
-    def arrived(self, source: Source, messages: int, size_bytes: int, *, first: bool) -> None:
-        """Count messages that arrived, and wake as many who wait.
-
-        Args:
-            source: Their topic.
-            messages: How many.
-            size_bytes: Bytes of all.
-            first: Whether the topic had none before.
-        """
+    def arrived(self, source: Source, messages: int, size_bytes: int) -> None:
+        """Count messages of a topic that arrived, and wake as many who wait."""
         self.queued += messages
         self.queued_bytes += size_bytes
-        if first:
+        if not self._sources[source]:
+            self._sources[source] = True
             self._ready.append(source)
         if self._waiters:
             _wake(self._waiters, messages)
@@ -112,7 +105,7 @@ class Inbox:
             source = ready[0]
             message = source.take()
             if message is None:
-                ready.popleft()
+                self._sources[ready.popleft()] = False
                 continue
             if len(ready) > 1:
                 ready.rotate(-1)
@@ -166,19 +159,25 @@ class Inbox:
         number = policy.max_num_message if policy.max_num_message > 0 else most
         number = max(1, min(number, most))
         seconds = policy.timeout_ms / 1_000 if policy.timeout_ms > 0 else None
-        if not self._enough(number, policy):
-            try:
-                async with deadline(self._clock, seconds):
+        if self._enough(number, policy) and (
+            batch := self._take_batch(number, policy.max_num_bytes)
+        ):
+            return batch
+        try:
+            async with deadline(self._clock, seconds):
+                while True:
                     await self._more(number, policy)
-            except TimeoutError:
-                pass
-        return self._take_batch(number, policy.max_num_bytes)
+                    # Of what is queued nothing may be wanted.
+                    if batch := self._take_batch(number, policy.max_num_bytes):
+                        return batch
+        except TimeoutError:
+            return self._take_batch(number, policy.max_num_bytes)
 
     async def _more(self, number: int, policy: ConsumerBatchReceivePolicy) -> None:
         while not self._enough(number, policy):
-            if self.ended is not None and not self.queued:
-                raise self.ended
             if self.ended is not None:
+                if not self.queued:
+                    raise self.ended
                 return
             self.tell_sources()
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -7,6 +7,7 @@ import inspect
 import logging
 from typing import TYPE_CHECKING
 
+from client.consumers.all_of import ended
 from client.exceptions import PulsarException
 
 if TYPE_CHECKING:
@@ -67,6 +68,4 @@ class Listening:
 
     async def close(self) -> None:
         """End the function's call too, unless it is the one that closes."""
-        if self._task is not asyncio.current_task():
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await ended(self._task)

@@ -1,4 +1,4 @@
-"""The place in a topic from which on a consumer wants messages."""
+"""The place in a topic from which on a consumer wants messages, and how far it came."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from client.messages.message_id import MessageId
 
 if TYPE_CHECKING:
-    from client.consumers.acknowledging.due_times import Place
     from client.messages.message import EntryHead
+    from client.messages.message_id import Place
+
+_NOWHERE = (-1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +63,41 @@ class Position:
         if index < 0 or not batch_size:
             return 0 if self.inclusive else max(1, batch_size)
         return index if self.inclusive else index + 1
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a consumer came since it began, or was sought.
+
+    Attributes:
+        start: From where on messages are wanted; None for wherever the subscription stands.
+        sought_time: Whether it began at a time.
+        newest: The newest entry that came by this connection.
+        passed: The newest entry of which nothing (more) will be handed over: it was broken,
+            acknowledged before, or compacted away.
+        last: The message that was taken last, as its entry's head and its index.
+    """
+
+    start: Position | None = None
+    sought_time: bool = False
+    newest: Place = _NOWHERE
+    passed: Place = _NOWHERE
+    last: tuple[EntryHead, int] | None = None
+
+    @property
+    def taken_id(self) -> MessageId:
+        """The id of the message that was taken last; earliest before the first."""
+        if self.last is None:
+            return MessageId.earliest
+        head, index = self.last
+        return head.message_id(index)
+
+    def resume(self) -> MessageId:
+        """Begin behind what was taken last; return the id that the broker is told."""
+        if self.last is not None:
+            self.start = Position(self.taken_id, inclusive=False)
+        return self.start.sent if self.start is not None else MessageId.latest
+
+    def connection_lost(self) -> None:
+        """Forget what came and was not taken: it comes again."""
+        self.newest = self.passed = _NOWHERE

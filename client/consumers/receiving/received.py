@@ -10,9 +10,9 @@ from client.messages.errors import BrokenEntryError
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from client.consumers.acknowledging.due_times import Place
     from client.messages.entry import Entry
-    from client.messages.message import EntryHead, Message
+    from client.messages.message import Message
+    from client.messages.message_id import Place
 
 
 class Taken(NamedTuple):
@@ -32,13 +32,17 @@ class Taken(NamedTuple):
 class Receiving(Protocol):
     """The consumer's part."""
 
-    def wanted(self, head: EntryHead, messages: list[Message]) -> list[Message]:
-        """Return those messages of an entry that the program is to get."""
+    def read(self, entry: Entry) -> list[Message]:
+        """Return those of an entry's next messages that the program is to get.
+
+        Raises:
+            BrokenEntryError: It cannot be read (any further).
+        """
 
     def gone(self, messages: int, size_bytes: int) -> None:
         """Learn of messages that left the queue and that nobody gets."""
 
-    def broken(self, head: EntryHead, error: BrokenEntryError) -> None:
+    def broken(self, place: Place, error: BrokenEntryError) -> None:
         """Learn that an entry cannot be read (any further)."""
 
 
@@ -71,7 +75,7 @@ class Received:
     def __init__(self, consumer: Receiving) -> None:
         self._consumer = consumer
         self._entries: deque[_Queued] = deque()
-        self._messages: deque[Message] = deque()
+        self._messages: list[Message] = []  # The next one is the last.
         self.queued = 0
         self.queued_bytes = 0
 
@@ -87,7 +91,7 @@ class Received:
             if not self._entries:
                 return None
             self._read_first()
-        message = self._messages.popleft()
+        message = self._messages.pop()
         first = self._entries[0]
         if self._messages or first.entry.left:
             messages, size_bytes = 1, min(message.size_bytes, first.size_bytes)
@@ -103,12 +107,11 @@ class Received:
     def _read_first(self) -> None:
         first = self._entries[0]
         try:
-            found = first.entry.take()
+            self._messages = self._consumer.read(first.entry)[::-1]
         except BrokenEntryError as error:
-            self._consumer.broken(first.entry.head, error)
+            self._consumer.broken(first.place, error)
             self._drop_first()
             return
-        self._messages.extend(self._consumer.wanted(first.entry.head, found))
         if not self._messages and not first.entry.left:
             self._drop_first()
 

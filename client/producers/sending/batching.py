@@ -9,10 +9,11 @@ from client.messages.batch import BatchBuilder
 from client.messages.enums import BatchingType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from client.producers.options import ProducerOptions
     from client.producers.sending.pending_message import PendingMessage
+    from limiter.clock import Clock, TimerHandle
 
 MOST_IN_A_BATCH = 8_192
 """A receipt answers for a batch in one turn, which must not take long."""
@@ -30,31 +31,30 @@ class OpenBatches:
 
     Bound: their messages have their places and memory, which are bounded.
 
-    Attributes:
-        opened_at: When the first message came.
+    Args:
+        options: The producer's.
+        clock: Where time comes from.
+        due: Called when the first message has waited for long enough.
 
     Source: upstream BatchMessageContainerImpl and BatchMessageKeyBasedContainer.
     """
 
-    def __init__(self, options: ProducerOptions) -> None:
+    def __init__(self, options: ProducerOptions, clock: Clock, due: Callable[[], object]) -> None:
         self._by_key = options.batching_type is BatchingType.KeyBased
         self._most_messages = min(options.batching_max_messages, MOST_IN_A_BATCH)
         self._most_bytes = options.batching_max_allowed_size_in_bytes
+        self._delay_seconds = options.batching_max_publish_delay_ms / 1000
+        self._clock, self._due = clock, due
+        self._timer: TimerHandle | None = None
         self._batches: dict[str, OpenBatch] = {}
         self._count = self._bytes = 0
         self._highest_sequence_id = -1
-        self.opened_at = 0.0
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[PendingMessage]:
         return chain.from_iterable(batch.messages for batch in self._batches.values())
-
-    @property
-    def first_serial(self) -> int:
-        """The serial of the first message in them; there is one."""
-        return next(iter(self)).serial
 
     @property
     def full(self) -> bool:
@@ -78,6 +78,9 @@ class OpenBatches:
 
     def add(self, message: PendingMessage) -> None:
         """Put a message to those of its kind."""
+        if self._timer is None:
+            due_at = self._clock.now() + self._delay_seconds
+            self._timer = self._clock.call_at(due_at, self._due)
         batch = self._batches.get(key := self._key(message))
         if batch is None:
             batch = self._batches[key] = OpenBatch(BatchBuilder(), [])
@@ -94,7 +97,15 @@ class OpenBatches:
         return message.ordering_key or message.partition_key or ""
 
     def take(self) -> list[OpenBatch]:
-        """Return the batches, in the order of their first messages, and begin anew."""
-        batches, self._batches = self._batches, {}
+        """Return the batches, in the order of their last messages' numbers, and begin anew.
+
+        A broker that removes duplicates takes a batch for one if a later number came before it.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batches, self._batches = list(self._batches.values()), {}
         self._count = self._bytes = 0
-        return list(batches.values())
+        if len(batches) > 1:
+            batches.sort(key=lambda batch: batch.messages[-1].sequence_id)
+        return batches

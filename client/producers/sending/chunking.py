@@ -16,12 +16,14 @@ class Chunks:
 
     Attributes:
         message: Cuts them.
+        size_bytes: Its payload, before it was compressed.
         sent: How many became entries.
         answered: How many the broker has.
         first: The first one's id, once the broker has it.
     """
 
     message: ChunkedMessage
+    size_bytes: int
     sent: int = 0
     answered: int = 0
     first: MessageId | None = None

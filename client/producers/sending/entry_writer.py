@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from client.exceptions import MessageTooBig
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EntryWriter:
-    """Writes the entries of one producer.
+    """Writes the entries of one producer; these hold the payloads from then on, not the messages.
 
     Args:
         producer: What stands in each of them.
@@ -40,17 +41,28 @@ class EntryWriter:
             MessageTooBig: The broker would not take it.
         """
         entry = message_entry(message, self.producer, self._clock.wall_ms())
-        return self._pending(entry, (message,))
+        return self._pending(entry, (message,), _let_go((message,)))
 
-    def batch(self, batch: BatchBuilder, messages: Sequence[PendingMessage]) -> PendingEntry:
+    def batch(
+        self, batch: BatchBuilder, messages: Sequence[PendingMessage], *, beside_others: bool
+    ) -> PendingEntry:
         """Return several messages as one entry; a single one needs no batch around it.
+
+        Args:
+            batch: Has the messages in it.
+            messages: The same.
+            beside_others: Whether other batches have numbers between theirs. It goes by its last
+                number then: by its first, a broker that removes duplicates might drop it.
 
         Raises:
             MessageTooBig: The broker would not take them.
         """
         if len(messages) == 1:
             return self.single(messages[0])
-        return self._pending(batch.build(self.producer, self._clock.wall_ms()), messages)
+        entry = batch.build(self.producer, self._clock.wall_ms())
+        if beside_others:
+            entry = replace(entry, sequence_id=entry.highest_sequence_id)
+        return self._pending(entry, messages, _let_go(messages))
 
     def chunks(self, message: PendingMessage) -> Chunks:
         """Return the parts of a message; one that fits has a single one.
@@ -59,18 +71,20 @@ class EntryWriter:
             MessageTooBig: Its properties leave no room for a part.
         """
         now = self._clock.wall_ms()
-        return Chunks(ChunkedMessage(message, self.producer, now, self.max_message_bytes))
+        chunked = ChunkedMessage(message, self.producer, now, self.max_message_bytes)
+        return Chunks(chunked, _let_go((message,)))
 
     def next_chunk(self, message: PendingMessage, chunks: Chunks) -> PendingEntry:
         """Return the next part of a message."""
         entry = chunks.message.entry(chunks.sent)
         chunks.sent += 1
-        return self._pending(entry, (message,), chunks)
+        return self._pending(entry, (message,), chunks.size_bytes, chunks)
 
     def _pending(
         self,
         entry: OutgoingEntry,
         messages: Sequence[PendingMessage],
+        size_bytes: int,
         chunks: Chunks | None = None,
     ) -> PendingEntry:
         if len(entry.payload) > self.max_message_bytes:
@@ -79,4 +93,13 @@ class EntryWriter:
                 f"{self.max_message_bytes}: send less, or allow chunks by chunking_enabled"
             )
         parts = entry.send_frame(self.producer.producer_id)
-        return PendingEntry(entry.sequence_id, parts, messages, chunks)
+        return PendingEntry(entry.sequence_id, parts, messages, size_bytes, chunks)
+
+
+def _let_go(messages: Sequence[PendingMessage]) -> int:
+    """Have messages hold their payloads no more; return how many bytes these are."""
+    size_bytes = 0
+    for message in messages:
+        size_bytes += message.size_bytes
+        message.payload = None
+    return size_bytes

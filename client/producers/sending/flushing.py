@@ -28,6 +28,8 @@ class Flushers:
 
     def oldest_is(self, serial: int | None) -> None:
         """Let those go whose messages all came before this one; all if there is none."""
-        for done, newest in list(self._waiting.items()):
-            if (serial is None or newest < serial) and not done.done():
+        for done, newest in self._waiting.items():
+            if serial is not None and newest >= serial:
+                return  # Those behind it wait for newer ones.
+            if not done.done():
                 done.set_result(None)

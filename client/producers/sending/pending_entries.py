@@ -20,24 +20,30 @@ class PendingEntry:
         sequence_id: The first message's.
         parts: Its frame: the head, and the payload.
         messages: Those in it; for a part of a message, that message.
+        size_bytes: Their payloads, before they were compressed.
         chunks: Which parts there are, if it is one.
-        created_at: When the first of them was given to the producer.
     """
 
-    __slots__ = ("chunks", "created_at", "messages", "parts", "sequence_id")
+    __slots__ = ("chunks", "messages", "parts", "sequence_id", "size_bytes")
 
     def __init__(
         self,
         sequence_id: int,
         parts: tuple[bytes, bytes],
         messages: Sequence[PendingMessage],
+        size_bytes: int,
         chunks: Chunks | None = None,
     ) -> None:
         self.sequence_id = sequence_id
         self.parts = parts
         self.messages = messages
+        self.size_bytes = size_bytes
         self.chunks = chunks
-        self.created_at = 0.0
+
+    @property
+    def places(self) -> int:
+        """Places that it takes: its messages', or a part's one."""
+        return 1 if self.chunks is not None else len(self.messages)
 
 
 class PendingEntries:

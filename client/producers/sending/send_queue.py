@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
+import sys
+from collections import deque
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -13,27 +15,30 @@ from client.exceptions import (
     PulsarException,
     Timeout,
 )
-from client.messages.compression import compressing_takes_long
 from client.producers.sending.answers import Answers
 from client.producers.sending.batching import OpenBatches
+from client.producers.sending.compressing import Compressing
 from client.producers.sending.flushing import Flushers
 from client.producers.sending.pending_entries import PendingEntries, PendingEntry
 from client.producers.sending.send_line import SendLine
-from client.producers.statistics import ProducerStatistics
+from client.producers.statistics import ProducerStatistics, SendCounts
 from limiter.errors import raised_anew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     import proto.PulsarApi_pb2 as pb
     from client.connection.cnx import ClientCnx
     from client.producers.options import ProducerOptions
     from client.producers.sending.batching import OpenBatch
-    from client.producers.sending.chunking import Chunks
     from client.producers.sending.entry_writer import EntryWriter
     from client.producers.sending.pending_message import PendingMessage
     from limiter.client_memory.memory_limit_controller import MemoryLimitController
     from limiter.clock import Clock, TimerHandle
+
+
+MOST_AT_ONCE = 8_192
+"""Messages whose time is up that fail in one turn, which must not take long."""
 
 
 class SendQueue:
@@ -66,20 +71,18 @@ class SendQueue:
         self._options = options
         self._answers = Answers(topic)
         self._line = SendLine(memory, options.max_pending_messages, self._take)
-        self._early: list[PendingMessage] = []
-        self._batches = OpenBatches(options)
+        self._early: deque[PendingMessage] = deque()
+        self._batches = OpenBatches(options, clock, self._batches_are_due)
         self._entries = PendingEntries()
+        self._compressing = Compressing(options, self._line, self._go_on)
         self._writer: EntryWriter | None = None
-        self._made_of: dict[PendingMessage, PendingEntry | Chunks | BaseException] = {}
         self._flushers = Flushers()
         self._end: PulsarException | None = None
         self._serial = 0
         self._next_sequence_id = 0
         self.last_sequence_id = -1
         self._send_timer: TimerHandle | None = None
-        self._batch_timer: TimerHandle | None = None
-        self._figures = {"sent": 0, "bytes": 0, "batches": 0, "failed": 0, "late": 0}
-        self._refused = {"queue": 0, "memory": 0}
+        self._counts = SendCounts()
 
     @property
     def ended(self) -> bool:
@@ -98,10 +101,10 @@ class SendQueue:
         try:
             self._line.enter(message)
         except ProducerQueueIsFull:
-            self._refused["queue"] += 1
+            self._counts.queue_full += 1
             raise
         except MemoryBufferIsFull:
-            self._refused["memory"] += 1
+            self._counts.memory_full += 1
             raise
         if self._line:
             self._go_on()
@@ -116,7 +119,7 @@ class SendQueue:
     async def flush(self) -> None:
         """Send open batches; return when all that was submitted before is answered."""
         self._batches_are_due()
-        if self._oldest_serial() is not None:
+        if self._oldest() is not None:
             await self._flushers.wait_for(self._serial)
 
     # -- sending ------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ class SendQueue:
             self._next_sequence_id = last_sequence_id + 1
         self._entries.attach(cnx)
         if self._early:
-            early, self._early = self._early, []
+            early, self._early = self._early, deque()
             self._line.begin_with(early)
         self._go_on()
 
@@ -165,11 +168,6 @@ class SendQueue:
             return False
         if not batches.has_room(message):
             self._send_batches()
-        if not batches:
-            batches.opened_at = message.created_at
-            delay = self._options.batching_max_publish_delay_ms / 1000
-            due = self._clock.now() + delay
-            self._batch_timer = self._clock.call_at(due, self._batches_are_due)
         batches.add(message)
         if batches.full:
             self._send_batches()
@@ -179,18 +177,11 @@ class SendQueue:
         """Send a message as an entry, or its next part; false when a part is left to be sent."""
         chunks = message.chunks
         if chunks is None:
-            made = self._made_of.pop(message, None)
+            made = self._compressing.made(message, writer)
             if made is None:
-                make = writer.chunks if self._options.chunking_enabled else writer.single
-                size, compression = message.size_bytes, self._options.compression_type
-                if message.waits and compressing_takes_long(compression, size):
-                    self._make_in_a_thread(message, make)
-                    return False
-                made = make(message)
-            if isinstance(made, BaseException):
-                raise made
+                return False
             if isinstance(made, PendingEntry):
-                self._add(made, message.created_at)
+                self._entries.add(made)
                 return True
             chunks = made
             if not message.waits and not self._line.has_places(chunks.left - 1):
@@ -199,55 +190,31 @@ class SendQueue:
                     "raise max_pending_messages"
                 )
             message.chunks = chunks
-        self._add(writer.next_chunk(message, chunks), message.created_at)
+        self._entries.add(writer.next_chunk(message, chunks))
         return chunks.left == 0
-
-    def _make_in_a_thread(
-        self, message: PendingMessage, make: Callable[[PendingMessage], PendingEntry | Chunks]
-    ) -> None:
-        """Compress a large message without holding the loop; it stays the first of the line.
-
-        Only what waits is compressed there: the caller of ``send_nowait`` wants it sent now.
-        """
-        self._line.is_held = message.placed = True
-        made = asyncio.get_running_loop().run_in_executor(None, make, message)
-        made.add_done_callback(lambda _: self._made(message, made))
-
-    def _made(self, message: PendingMessage, made: asyncio.Future[PendingEntry | Chunks]) -> None:
-        self._line.is_held = False
-        if made.cancelled():
-            return  # The loop ends.
-        if self._line.first is message and not message.result.done():
-            self._made_of[message] = made.exception() or made.result()
-        self._go_on()
 
     def _batches_are_due(self) -> None:
         self._send_batches()
         self._go_on()
 
     def _send_batches(self) -> None:
-        """Send the open batches."""
-        if self._batch_timer is not None:
-            self._batch_timer.cancel()
-            self._batch_timer = None
-        if self._batches:
-            for batch in self._batches.take():
-                self._send_batch(batch)
+        if self._batches and self._writer is not None:
+            batches = self._batches.take()
+            for batch in batches:
+                self._send_batch(self._writer, batch, beside_others=len(batches) > 1)
 
-    def _send_batch(self, batch: OpenBatch) -> None:
-        writer, messages = self._writer, batch.messages
-        if writer is None:
-            raise RuntimeError("a batch was opened before the producer was attached")
+    def _send_batch(self, writer: EntryWriter, batch: OpenBatch, *, beside_others: bool) -> None:
+        messages = batch.messages
         try:
-            entry = writer.batch(batch.builder, messages)
+            entry = writer.batch(batch.builder, messages, beside_others=beside_others)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it ends here
             for message in messages:
                 self._drop(message, 1)
             self._fail(messages, error)
             return
         self._hold_frame(entry, messages)
-        self._figures["batches"] += len(messages) > 1
-        self._add(entry, self._batches.opened_at)
+        self._counts.batches += len(messages) > 1
+        self._entries.add(entry)
 
     def _hold_frame(self, entry: PendingEntry, messages: Sequence[PendingMessage]) -> None:
         """Count what the frame holds beyond what its messages have reserved for it."""
@@ -256,10 +223,6 @@ class SendQueue:
         first = messages[0].reservation
         if more > 0 and first is not None:
             first.adjust(more)
-
-    def _add(self, entry: PendingEntry, created_at: float) -> None:
-        entry.created_at = created_at
-        self._entries.add(entry)
 
     # -- answers ------------------------------------------------------------------------------
 
@@ -271,13 +234,13 @@ class SendQueue:
         if number > entry.sequence_id:
             return False
         self._entries.pop_first()
-        self._line.give_back(1 if entry.chunks is not None else len(entry.messages))
+        self._line.give_back(entry.places)
         if entry.chunks is None or entry.chunks.part_answered():
             for message in entry.messages:
                 message.release()
             self.last_sequence_id = entry.messages[-1].sequence_id
-            self._figures["sent"] += len(entry.messages)
-            self._figures["bytes"] += sum(message.size_bytes for message in entry.messages)
+            self._counts.sent += len(entry.messages)
+            self._counts.bytes += entry.size_bytes
         self._answers.answer(entry, receipt.message_id)
         self._go_on()
         return True
@@ -285,58 +248,27 @@ class SendQueue:
     def refuse(self, sequence_id: int, error: PulsarException) -> None:
         """Fail the oldest entry: the broker will not take it, now or later."""
         entry = self._entries.first
-        if entry is None:
-            return
-        if sequence_id in (entry.sequence_id, entry.messages[-1].sequence_id):
+        if entry is not None and sequence_id in (
+            entry.sequence_id,
+            entry.messages[-1].sequence_id,
+        ):
             self._fail(self._taken_out(entry), error)
             self._go_on()
 
     # -- failing ------------------------------------------------------------------------------
 
-    def _taken_out(self, entry: PendingEntry) -> Sequence[PendingMessage]:
-        """Give back what the oldest entry holds, and all other parts of its message."""
-        self._entries.pop_first()
-        places = 1 if entry.chunks is not None else len(entry.messages)
-        for message in entry.messages:
-            self._drop(message, places)
-            places = 0
-        return entry.messages
-
-    def _drop(self, message: PendingMessage, places: int) -> None:
-        """Give back so many places, the memory of a message, and what its other parts hold."""
-        if message.chunks is not None:
-            places += self._entries.drop_parts_of(message)
-            self._line.leave(message)
-        self._line.give_back(places)
-        message.release()
-
-    def _fail(self, messages: Iterable[PendingMessage], error: Exception) -> None:
-        for message in messages:
-            self._figures["failed"] += 1
-            message.fail(error)
-
     def fail_pending(self, error: PulsarException) -> None:
         """Fail everything that has its place."""
-        failed: list[PendingMessage] = []
-        while (entry := self._entries.first) is not None:
-            failed += self._taken_out(entry)
-        for message in chain(self._early, *(one.messages for one in self._batches.take())):
-            self._drop(message, 1)
-            failed.append(message)
-        self._early.clear()
-        if self._batch_timer is not None:
-            self._batch_timer.cancel()
-        self._fail(failed, error)
+        self._fail(self._admitted_until(math.inf, sys.maxsize), error)
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
         """Take no more; what waits fails, what has its place is sent."""
         self._end = error
-        waiting = tuple(self._line)
+        waiting = [message for message in self._line if message.chunks is None]
         for message in waiting:
-            if message.chunks is None:
-                self._line.leave(message)
-        self._fail((one for one in waiting if one.chunks is None), error)
+            self._line.leave(message)
+        self._fail(waiting, error)
         self._send_batches()
 
     def end(self, error: PulsarException) -> None:
@@ -345,57 +277,85 @@ class SendQueue:
             self._end = error
         waiting = tuple(self._line)
         for message in reversed(waiting):
-            self._drop_waiting(message)
-        self._fail((one for one in waiting if not one.result.done()), error)
+            self._drop(message, 0)
+        self._fail(waiting, error)
         self.fail_pending(error)
         self.detach()
         if self._send_timer is not None:
             self._send_timer.cancel()
 
-    def _drop_waiting(self, message: PendingMessage) -> None:
-        if message.chunks is not None:
-            self._drop(message, 0)
+    def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
+        """Take out what has its place and was given to the producer by then; it holds nothing.
+
+        There is more when so many, or a few more, have come out.
+        """
+        out: list[PendingMessage] = []
+        while (entry := self._entries.first) is not None and _given(entry.messages) <= moment:
+            out += self._taken_out(entry)
+            if len(out) >= most:
+                return out
+        left = list(self._batches)
+        if left and _given(left) <= moment:
+            self._batches.take()
         else:
-            self._line.leave(message)
+            left = []
+        while self._early and self._early[0].created_at <= moment and len(left) < most:
+            left.append(self._early.popleft())
+        for message in left:
+            self._drop(message, 1)
+        return out + left
+
+    def _taken_out(self, entry: PendingEntry) -> Sequence[PendingMessage]:
+        """Give back what the oldest entry holds, and all other parts of its message."""
+        self._entries.pop_first()
+        places = entry.places
+        for message in entry.messages:
+            self._drop(message, places)
+            places = 0
+        return entry.messages
+
+    def _drop(self, message: PendingMessage, places: int) -> None:
+        """Give back so many places, and what a message holds in the line and by its parts."""
+        if message.chunks is not None:
+            places += self._entries.drop_parts_of(message)
+        self._line.leave(message)
+        self._line.give_back(places)
+        message.release()
+
+    def _fail(self, messages: Iterable[PendingMessage], error: Exception) -> None:
+        for message in messages:
+            self._counts.failed += 1
+            message.fail(error)
 
     # -- time ---------------------------------------------------------------------------------
 
     def _watch_time(self) -> None:
         """Arm the timer for the oldest message, unless it is armed or nothing waits."""
-        seconds, oldest = self._options.send_timeout_seconds, self._oldest_created_at()
+        seconds, oldest = self._options.send_timeout_seconds, self._oldest()
         if seconds is not None and oldest is not None and self._send_timer is None:
-            self._send_timer = self._clock.call_at(oldest + seconds, self._look_at_time)
+            self._send_timer = self._clock.call_at(oldest.created_at + seconds, self._look_at_time)
 
     def _look_at_time(self) -> None:
         self._send_timer = None
         seconds = self._options.send_timeout_millis / 1000
         latest = self._clock.now() - seconds
-        failed: list[PendingMessage] = []
-        while (entry := self._entries.first) is not None and entry.created_at <= latest:
-            failed += self._taken_out(entry)
-        if self._batches and self._batches.opened_at <= latest:
-            for batch in self._batches.take():
-                failed += batch.messages
-                for message in batch.messages:
-                    self._drop(message, 1)
-        while self._early and self._early[0].created_at <= latest:
-            failed.append(self._early.pop(0))
-            self._drop(failed[-1], 1)
+        failed = self._admitted_until(latest, MOST_AT_ONCE)
         while (first := self._line.first) is not None and first.created_at <= latest:
-            self._drop_waiting(first)
+            if len(failed) >= MOST_AT_ONCE:
+                break  # The timer, armed for the past, goes on in the next turn.
+            self._drop(first, 0)
             failed.append(first)
-        self._figures["late"] += len(failed)
-        where = f"{self._topic}: no receipt in {seconds:g} s"
-        self._fail(failed, Timeout(where))
+        self._counts.late += len(failed)
+        self._fail(failed, Timeout(f"{self._topic}: no receipt in {seconds:g} s"))
         self._go_on()
 
-    def _oldest_created_at(self) -> float | None:
+    def _oldest(self) -> PendingMessage | None:
+        """Return the oldest message without an answer."""
         if (entry := self._entries.first) is not None:
-            return entry.created_at
+            return entry.messages[0]
         if self._batches:
-            return self._batches.opened_at
-        first = self._early[0] if self._early else self._line.first
-        return None if first is None else first.created_at
+            return next(iter(self._batches))
+        return self._early[0] if self._early else self._line.first
 
     # -- going on -----------------------------------------------------------------------------
 
@@ -407,46 +367,38 @@ class SendQueue:
             self._send_batches()
             self._line.go_on()
         if self._flushers:
-            self._flushers.oldest_is(self._oldest_serial())
+            oldest = self._oldest()
+            self._flushers.oldest_is(None if oldest is None else oldest.serial)
         if self._send_timer is None:
             self._watch_time()
-
-    def _oldest_serial(self) -> int | None:
-        """Return the serial of the oldest message without an answer."""
-        if (entry := self._entries.first) is not None:
-            return entry.messages[0].serial
-        if self._batches:
-            return self._batches.first_serial
-        first = self._early[0] if self._early else self._line.first
-        return None if first is None else first.serial
-
-    def _admitted(self) -> set[PendingMessage]:
-        """Return the messages that hold memory."""
-        in_entries = chain.from_iterable(entry.messages for entry in self._entries)
-        return {*in_entries, *self._batches, *self._early, *self._line}
 
     def statistics(
         self, producer_name: str, *, is_connected: bool, reconnections: int
     ) -> ProducerStatistics:
         """Return a frozen snapshot of the figures."""
-        figures = self._figures
+        in_entries = chain.from_iterable(entry.messages for entry in self._entries)
+        holding = {*in_entries, *self._batches, *self._early, *self._line}
+        counts = self._counts
         return ProducerStatistics(
             topic=self._topic,
             producer_name=producer_name,
             is_connected=is_connected,
             pending_messages=self._line.places,
             pending_bytes=sum(
-                message.reservation.size
-                for message in self._admitted()
-                if message.reservation is not None
+                message.reservation.size for message in holding if message.reservation is not None
             ),
             waiting_sends=len(self._line),
-            messages_sent_total=figures["sent"],
-            bytes_sent_total=figures["bytes"],
-            batches_sent_total=figures["batches"],
-            send_failures_total=figures["failed"],
-            send_timeouts_total=figures["late"],
-            queue_full_total=self._refused["queue"],
-            memory_full_total=self._refused["memory"],
+            messages_sent_total=counts.sent,
+            bytes_sent_total=counts.bytes,
+            batches_sent_total=counts.batches,
+            send_failures_total=counts.failed,
+            send_timeouts_total=counts.late,
+            queue_full_total=counts.queue_full,
+            memory_full_total=counts.memory_full,
             reconnections_total=reconnections,
         )
+
+
+def _given(messages: Sequence[PendingMessage]) -> float:
+    """Return when the first of messages was given to the producer."""
+    return messages[0].created_at

@@ -11,6 +11,7 @@ import pytest
 from client.client import Client
 from client.messages.enums import ConsumerType, InitialPosition
 from client.messages.message_id import MessageId
+from tests.integration.client.server import only_here
 from tests.support.processes.restarted_server import proxy_of, restarted_broker
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ KILLS = 2
 AHEAD = 50
 DOWN_SECONDS = 0.3
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, only_here("the broker is killed")]
 
 
 class Published:

@@ -12,15 +12,15 @@ from client.exceptions import AlreadyClosed
 from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
 from limiter.clock import LoopClock
-from tests.support.processes.cluster import cluster, until
+from tests.integration.client.server import served
+from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from client.consumers.consumer import Consumer
     from client.messages.message import Message
 
-TOPIC = "persistent://public/default/closing"
 TURNS = 60
 MESSAGES = 50
 
@@ -45,28 +45,29 @@ class RecordingClock(LoopClock):
 
 
 async def test_a_client_that_is_closed_leaves_no_task_no_timer_and_no_reservation() -> None:
-    async with cluster() as parts:
+    async with served() as server:
+        topic = server.topic()
         # Given
         before = asyncio.all_tasks()
         clock = RecordingClock()
-        client = Client(parts.broker.service_url, clock=clock)
+        client = Client(server.service_url, clock=clock)
         heard: list[bytes] = []
 
         async def listener(_: Consumer, message: Message) -> None:
             heard.append(message.data())
 
-        consumer = await client.subscribe([TOPIC, f"{TOPIC}-2"], "s", ConsumerType.Shared)
+        consumer = await client.subscribe([topic, f"{topic}-2"], "s", ConsumerType.Shared)
         await client.subscribe(
-            TOPIC, "heard", message_listener=listener, unacked_messages_timeout_ms=10_000
+            topic, "heard", message_listener=listener, unacked_messages_timeout_ms=10_000
         )
-        await client.create_reader(TOPIC, MessageId.earliest)
-        await client.create_table_view(f"{TOPIC}-2")
-        producer = await client.create_producer(TOPIC)
+        await client.create_reader(topic, MessageId.earliest)
+        await client.create_table_view(f"{topic}-2")
+        producer = await client.create_producer(topic)
         await asyncio.gather(*(producer.send(b"%d" % n) for n in range(MESSAGES)))
         await consumer.negative_acknowledge(await consumer.receive())
         await until(lambda: len(heard) == MESSAGES)
         waiting = [
-            asyncio.create_task(client.create_producer(f"{TOPIC}-3")),
+            asyncio.create_task(client.create_producer(f"{topic}-3")),
             asyncio.create_task(_takes_all(consumer)),
         ]
         await asyncio.sleep(0)
@@ -80,7 +81,6 @@ async def test_a_client_that_is_closed_leaves_no_task_no_timer_and_no_reservatio
         assert clock.armed == []
         assert client.memory.current_usage == 0
         assert client._context.parts == set()
-        assert parts.held_by_broker() == {} or not parts.broker.connections
 
 
 async def _takes_all(consumer: Consumer) -> None:
@@ -88,50 +88,31 @@ async def _takes_all(consumer: Consumer) -> None:
         await consumer.receive()
 
 
-async def _producer(client: Client) -> None:
-    await (await client.create_producer(TOPIC)).close()
+async def _producer(client: Client, topic: str) -> None:
+    await (await client.create_producer(topic)).close()
 
 
-async def _consumer(client: Client) -> None:
-    await (await client.subscribe(TOPIC, "s", ConsumerType.Shared)).close()
+async def _consumer(client: Client, topic: str) -> None:
+    await (await client.subscribe(topic, "s", ConsumerType.Shared)).close()
 
 
-async def _reader(client: Client) -> None:
-    await (await client.create_reader(TOPIC, MessageId.earliest)).close()
+async def _reader(client: Client, topic: str) -> None:
+    await (await client.create_reader(topic, MessageId.earliest)).close()
 
 
-async def _table_view(client: Client) -> None:
-    await (await client.create_table_view(TOPIC)).close()
-
-
-@pytest.mark.parametrize("opening", [_producer, _consumer, _reader, _table_view])
-async def test_opening_and_closing_may_be_cancelled_anywhere(
-    opening: Callable[[Client], Coroutine[object, object, None]],
-) -> None:
-    async with cluster() as parts:
-        before = asyncio.all_tasks()
-        client = Client(parts.broker.service_url)
-        for turns in range(TURNS):
-            # When
-            task = asyncio.create_task(opening(client))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-        # Then
-        await client.close()
-        await until(lambda: asyncio.all_tasks() == before)
-        assert client.memory.current_usage == 0
+async def _table_view(client: Client, topic: str) -> None:
+    await (await client.create_table_view(topic)).close()
 
 
 async def test_a_client_is_closed_while_everything_is_being_opened() -> None:
-    async with cluster() as parts:
+    async with served() as server:
+        topic = server.topic()
         before = asyncio.all_tasks()
         for turns in range(TURNS):
             # Given
-            client = Client(parts.broker.service_url)
+            client = Client(server.service_url)
             tasks = [
-                asyncio.create_task(one(client))
+                asyncio.create_task(one(client, topic))
                 for one in (_producer, _consumer, _reader, _table_view)
             ]
             for _ in range(turns):

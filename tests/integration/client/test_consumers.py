@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ from client.client import Client
 from client.consumers.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
 from client.messages.enums import CompressionType, ConsumerType, InitialPosition
 from client.messages.message_id import MessageId
-from tests.support.processes.cluster import Cluster, cluster, until
+from tests.integration.client.server import ROLES, lose_connections, served
+from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,13 +27,10 @@ SHARED = ConsumerType.Shared
 
 
 @asynccontextmanager
-async def client_of(role: str, **keys: str) -> AsyncIterator[tuple[Cluster, Client]]:
-    """Run broker and proxy, and a client of one of them."""
-    async with (
-        cluster(topics={}, broker=keys) as parts,
-        Client(parts.part(role).service_url) as client,
-    ):
-        yield parts, client
+async def client_of(role: str = "broker", **keys: str) -> AsyncIterator[tuple[str, Client]]:
+    """Have a client of broker or proxy, and a new topic."""
+    async with served(role, keys) as server, Client(server.service_url) as client:
+        yield server.topic(), client
 
 
 async def publish(client: Client, topic: str, count: int, **options: Any) -> list[MessageId]:
@@ -55,33 +54,33 @@ def expected(count: int) -> list[bytes]:
     return [b"%d" % number for number in range(count)]
 
 
-@pytest.mark.parametrize("role", ["broker", "proxy"])
+@ROLES
 async def test_what_is_published_is_received_and_acknowledged(role: str) -> None:
-    async with client_of(role) as (_, client):
+    async with client_of(role) as (topic, client):
         # Given
-        consumer = await client.subscribe("t", "s")
-        await publish(client, "t", 2_500)
+        consumer = await client.subscribe(topic, "s")
+        await publish(client, topic, 2_500)
         # When
         messages = await take(consumer, 2_500)
         for message in messages:
             await consumer.acknowledge(message)
         await consumer.close()
-        again = await client.subscribe("t", "s", consumer_type=SHARED)
+        again = await client.subscribe(topic, "s", consumer_type=SHARED)
         # Then
         assert payloads(messages) == expected(2_500)
         (stats,) = (await again.get_broker_consumer_stats()).values()
         assert stats.message_backlog == 0
 
 
-@pytest.mark.parametrize("role", ["broker", "proxy"])
+@ROLES
 async def test_the_consumers_of_a_shared_subscription_get_each_message_once(role: str) -> None:
-    async with client_of(role) as (_, client):
+    async with client_of(role) as (topic, client):
         # Given
         consumers = [
-            await client.subscribe("t", "s", SHARED, receiver_queue_size=5) for _ in range(3)
+            await client.subscribe(topic, "s", SHARED, receiver_queue_size=5) for _ in range(3)
         ]
         # When
-        await publish(client, "t", 300, batching_enabled=False)
+        await publish(client, topic, 300, batching_enabled=False)
         got: list[bytes] = []
 
         async def drain(consumer: Consumer) -> None:
@@ -100,10 +99,10 @@ async def test_the_consumers_of_a_shared_subscription_get_each_message_once(role
 
 
 async def test_a_refused_message_comes_again_and_its_count_rises() -> None:
-    async with client_of("proxy") as (_, client):
+    async with client_of() as (topic, client):
         # Given
-        consumer = await client.subscribe("t", "s", SHARED, negative_ack_redelivery_delay_ms=100)
-        await publish(client, "t", 1)
+        consumer = await client.subscribe(topic, "s", SHARED, negative_ack_redelivery_delay_ms=100)
+        await publish(client, topic, 1)
         # When
         (first,) = await take(consumer, 1)
         await consumer.negative_acknowledge(first)
@@ -115,30 +114,30 @@ async def test_a_refused_message_comes_again_and_its_count_rises() -> None:
 
 @pytest.mark.parametrize("batched", [False, True])
 async def test_what_is_refused_too_often_is_a_dead_letter(batched: bool) -> None:
-    async with client_of("broker") as (_, client):
+    async with client_of() as (topic, client):
         # Given
         policy = ConsumerDeadLetterPolicy(2, initial_subscription_name="kept")
         consumer = await client.subscribe(
-            "t", "s", SHARED, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy
+            topic, "s", SHARED, negative_ack_redelivery_delay_ms=50, dead_letter_policy=policy
         )
-        ids = await publish(client, "t", 2, batching_enabled=batched)
+        ids = await publish(client, topic, 2, batching_enabled=batched)
         # When
         for _ in range(3):
             for message in await take(consumer, 2):
                 await consumer.negative_acknowledge(message)
-        letters = await client.subscribe("t-s-DLQ", "kept")
+        letters = await client.subscribe(f"{topic}-s-DLQ", "kept")
         messages = await take(letters, 2)
         # Then
         assert payloads(messages) == expected(2)
         assert messages[0].properties() == {
-            "REAL_TOPIC": "persistent://public/default/t",
+            "REAL_TOPIC": topic,
             "REAL_SUBSCRIPTION": "s",
             "ORIGIN_MESSAGE_ID": origin(ids[0], batched=batched),
             "ORIGIN_MESSAGE_IDY_TIME": origin(ids[0], batched=batched),
         }
         await until(lambda: consumer.statistics().topics[0].acknowledgements_pending == 0)
         await consumer.close()
-        after = await client.subscribe("t", "s", SHARED)
+        after = await client.subscribe(topic, "s", SHARED)
         (stats,) = (await after.get_broker_consumer_stats()).values()
         assert stats.message_backlog == 0
         assert consumer.statistics().dead_letters == 2
@@ -151,13 +150,13 @@ def origin(message_id: MessageId, *, batched: bool) -> str:
 
 
 async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
-    async with client_of("broker") as (_, client):
+    async with client_of() as (topic, client):
         # Given
         consumer = await client.subscribe(
-            "t", "s", SHARED, dead_letter_policy=ConsumerDeadLetterPolicy(1), retry_enabled=True
+            topic, "s", SHARED, dead_letter_policy=ConsumerDeadLetterPolicy(1), retry_enabled=True
         )
-        letters = await client.subscribe("t-s-DLQ", "kept")
-        await publish(client, "t", 1)
+        letters = await client.subscribe(f"{topic}-s-DLQ", "kept")
+        await publish(client, topic, 1)
         # When
         (first,) = await take(consumer, 1)
         await consumer.reconsume_later(first, 100, {"why": "busy"})
@@ -165,7 +164,7 @@ async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
         await consumer.reconsume_later(second, 100)
         (dead,) = await take(letters, 1)
         # Then
-        assert second.topic_name() == "persistent://public/default/t-s-RETRY"
+        assert second.topic_name() == f"{topic}-s-RETRY"
         own = second.properties()
         assert (own["RECONSUMETIMES"], own["DELAY_TIME"], own["why"]) == ("1", "100", "busy")
         assert own["REAL_TOPIC"] == first.topic_name()
@@ -174,12 +173,13 @@ async def test_a_message_that_is_put_off_comes_from_the_retry_topic() -> None:
 
 @pytest.mark.parametrize("compression", list(CompressionType))
 async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
-    async with client_of("broker", maxMessageSize="20000") as (_, client):
+    async with client_of(maxMessageSize="20000") as (topic, client):
         # Given
-        consumer = await client.subscribe("t", "s", receiver_queue_size=1)
-        content = bytes(range(256)) * 400
+        consumer = await client.subscribe(topic, "s", receiver_queue_size=1)
+        most = (await client.connection_of(topic)).max_message_size
+        content = random.Random(1).randbytes(3 * most)
         async with await client.create_producer(
-            "t", batching_enabled=False, chunking_enabled=True, compression_type=compression
+            topic, batching_enabled=False, chunking_enabled=True, compression_type=compression
         ) as producer:
             message_id = await producer.send(content)
             await producer.send(b"next")
@@ -191,17 +191,16 @@ async def test_a_message_in_chunks_is_one(compression: CompressionType) -> None:
         # Then
         assert message.data() == content
         assert message.message_id() == message_id
-        again = await client.subscribe("t", "s", SHARED)
+        again = await client.subscribe(topic, "s", SHARED)
         (stats,) = (await again.get_broker_consumer_stats()).values()
         assert stats.message_backlog == 0
 
 
 async def test_topics_and_their_partitions_are_merged() -> None:
-    async with client_of(
-        "proxy", allowAutoTopicCreationType="partitioned", defaultNumPartitions="3"
-    ) as (_, client):
+    async with served() as server, Client(server.service_url) as client:
         # Given
-        names = [f"persistent://public/default/{name}" for name in ("a", "b")]
+        await server.create("a", "b", partitions=3)
+        names = [server.topic("a"), server.topic("b")]
         consumer = await client.subscribe(names, "s", initial_position=EARLIEST)
         # When
         for name in names:
@@ -215,12 +214,12 @@ async def test_topics_and_their_partitions_are_merged() -> None:
         assert {message.message_id().topic_name for message in messages} == topics
 
 
-@pytest.mark.parametrize("role", ["broker", "proxy"])
+@ROLES
 async def test_seek_goes_to_a_message_and_to_a_time(role: str) -> None:
-    async with client_of(role) as (_, client):
+    async with client_of(role) as (topic, client):
         # Given
-        consumer = await client.subscribe("t", "s")
-        await publish(client, "t", 10, batching_enabled=False)
+        consumer = await client.subscribe(topic, "s")
+        await publish(client, topic, 10, batching_enabled=False)
         messages = await take(consumer, 10)
         # When
         await consumer.seek(messages[3].message_id())
@@ -228,20 +227,20 @@ async def test_seek_goes_to_a_message_and_to_a_time(role: str) -> None:
         await consumer.seek(0)
         everything = await take(consumer, 10)
         await consumer.seek(MessageId.latest)
-        await publish(client, "t", 1)
+        await publish(client, topic, 1)
         # Then
         assert payloads(behind) == expected(10)[4:]
         assert payloads(everything) == expected(10)
         assert payloads(await take(consumer, 1)) == [b"0"]
 
 
-@pytest.mark.parametrize("role", ["broker", "proxy"])
+@ROLES
 async def test_a_reader_reads_all_there_is(role: str) -> None:
-    async with client_of(role) as (_, client):
+    async with client_of(role) as (topic, client):
         # Given
-        ids = await publish(client, "t", 100)
+        ids = await publish(client, topic, 100)
         # When
-        async with await client.create_reader("t", ids[49]) as reader:
+        async with await client.create_reader(topic, ids[49]) as reader:
             got = []
             while await reader.has_message_available():
                 got.append((await reader.read_next()).data())
@@ -250,17 +249,17 @@ async def test_a_reader_reads_all_there_is(role: str) -> None:
         # Then
         assert got == expected(100)[50:]
         assert first.data() == b"0"
-        latest = await client.create_reader("t", MessageId.latest)
+        latest = await client.create_reader(topic, MessageId.latest)
         assert not await latest.has_message_available()
-        await publish(client, "t", 1)
+        await publish(client, topic, 1)
         assert await latest.has_message_available()
 
 
 async def test_a_lost_connection_loses_nothing() -> None:
-    async with client_of("broker") as (parts, client):
+    async with client_of() as (topic, client):
         # Given
-        consumer = await client.subscribe("t", "s", receiver_queue_size=10)
-        await publish(client, "t", 100, batching_enabled=False)
+        consumer = await client.subscribe(topic, "s", receiver_queue_size=10)
+        await publish(client, topic, 100, batching_enabled=False)
         got = set()
         # When
         for turn in range(4):
@@ -268,9 +267,7 @@ async def test_a_lost_connection_loses_nothing() -> None:
                 got.add(message.data())
                 await consumer.acknowledge(message)
             if turn < 3:
-                for cnx in list(parts.broker.connections):
-                    cnx.abort()
-                await until(lambda: not consumer.is_connected())
+                await lose_connections(client)
         while len(got) < 100:
             (message,) = await take(consumer, 1)
             got.add(message.data())
@@ -281,34 +278,34 @@ async def test_a_lost_connection_loses_nothing() -> None:
 
 
 async def test_the_rest_of_a_batch_comes_again_if_single_messages_are_acknowledged() -> None:
-    async with client_of("broker") as (_, client):
+    async with client_of() as (topic, client):
         # Given
         options: dict[str, Any] = {"batch_index_ack_enabled": True, "initial_position": EARLIEST}
-        await publish(client, "t", 10)
-        consumer = await client.subscribe("t", "s", SHARED, **options)
+        await publish(client, topic, 10)
+        consumer = await client.subscribe(topic, "s", SHARED, **options)
         messages = await take(consumer, 10)
         # When
         await consumer.acknowledge(messages[::2])
         await consumer.close()
-        again = await client.subscribe("t", "s", SHARED, **options)
+        again = await client.subscribe(topic, "s", SHARED, **options)
         # Then
         assert payloads(await take(again, 5)) == expected(10)[1::2]
 
 
 async def test_batches_are_received_together() -> None:
-    async with client_of("broker") as (_, client):
+    async with client_of() as (topic, client):
         policy = ConsumerBatchReceivePolicy(50, -1, 5_000)
-        consumer = await client.subscribe("t", "s", batch_receive_policy=policy)
-        await publish(client, "t", 100)
+        consumer = await client.subscribe(topic, "s", batch_receive_policy=policy)
+        await publish(client, topic, 100)
         assert payloads(await consumer.batch_receive()) == expected(50)
         assert payloads(await consumer.batch_receive()) == expected(100)[50:]
 
 
 async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
-    async with client_of("broker", activeConsumerFailoverDelayTimeMillis="0") as (_, client):
+    async with client_of(activeConsumerFailoverDelayTimeMillis="0") as (topic, client):
         # Given
         consumers = [
-            await client.subscribe("t", "s", ConsumerType.Failover, consumer_name=name)
+            await client.subscribe(topic, "s", ConsumerType.Failover, consumer_name=name)
             for name in ("a", "b")
         ]
         # When
@@ -320,3 +317,26 @@ async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
         await active.close()
         # Then
         await until(other.is_active)
+
+
+@pytest.mark.parametrize("by_index", [True, False])
+async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -> None:
+    keys = {"acknowledgmentAtBatchIndexLevelEnabled": str(by_index).lower()}
+    async with client_of("broker", **keys) as (_, client):
+        # Given a consumer that acknowledges single messages, and one that does not
+        await publish(client, "t", 10)
+        first = await client.subscribe(
+            "t", "s", SHARED, batch_index_ack_enabled=True, initial_position=EARLIEST
+        )
+        await first.acknowledge((await take(first, 10))[::2])
+        await first.close()
+        second = await client.subscribe("t", "s", SHARED)
+        # When
+        messages = await take(second, 5 if by_index else 10)
+        await second.acknowledge(messages)
+        await second.close()
+        # Then
+        assert payloads(messages) == (expected(10)[1::2] if by_index else expected(10))
+        third = await client.subscribe("t", "s", SHARED)
+        (stats,) = (await third.get_broker_consumer_stats()).values()
+        assert stats.message_backlog == 0

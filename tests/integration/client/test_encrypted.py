@@ -11,23 +11,22 @@ from client.client import Client
 from client.exceptions import Timeout
 from client.messages.enums import ConsumerCryptoFailureAction
 from proto.frames import encode_payload_command
-from tests.support.processes.cluster import cluster
+from tests.integration.client.server import served
 
 if TYPE_CHECKING:
     from client.consumers.consumer import Consumer
 
-TOPIC = "persistent://public/default/encrypted"
 PRODUCER_ID = 900
 
 
-async def publish_encrypted(client: Client) -> None:
+async def publish_encrypted(client: Client, topic: str) -> None:
     """Publish a batch of two messages that is said to be encrypted."""
-    cnx = await client.connection_of(TOPIC)
+    cnx = await client.connection_of(topic)
     await cnx.request(
         lambda request_id: pb.BaseCommand(
             type=pb.BaseCommand.PRODUCER,
             producer=pb.CommandProducer(
-                topic=TOPIC, producer_id=PRODUCER_ID, request_id=request_id, encrypted=True
+                topic=topic, producer_id=PRODUCER_ID, request_id=request_id, encrypted=True
             ),
         )
     )
@@ -62,19 +61,20 @@ async def received(consumer: Consumer, producer_says: bytes) -> list[bytes]:
 async def test_the_program_says_what_becomes_of_them(
     action: ConsumerCryptoFailureAction, delivered: list[bytes], *, left: bool
 ) -> None:
-    async with cluster() as parts, Client(parts.broker.service_url) as client:
+    async with served() as server, Client(server.service_url) as client:
+        topic = server.topic()
         # Given
-        consumer = await client.subscribe(TOPIC, "s", crypto_failure_action=action)
-        await publish_encrypted(client)
+        consumer = await client.subscribe(topic, "s", crypto_failure_action=action)
+        await publish_encrypted(client, topic)
         # When
-        async with await client.create_producer(TOPIC) as producer:
+        async with await client.create_producer(topic) as producer:
             await producer.send(b"plain")
         got = await received(consumer, b"plain")
         await consumer.close()
         # Then
         assert got == delivered
         again = await client.subscribe(
-            TOPIC, "s", crypto_failure_action=ConsumerCryptoFailureAction.CONSUME
+            topic, "s", crypto_failure_action=ConsumerCryptoFailureAction.CONSUME
         )
         if left:
             message = await again.receive()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import uuid4
-
-import pytest
 
 from client import ConsumerInterceptor, ConsumerType, ProducerInterceptor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pytest
 
     from client import Client, Message, MessageId
     from client.messages.outgoing import OutgoingMessage
@@ -77,11 +76,6 @@ class Failing(ProducerInterceptor, ConsumerInterceptor):
 
     def on_close(self) -> None:
         raise RuntimeError("on_close")
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"persistent://public/default/intercepted-{uuid4().hex}"
 
 
 async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:

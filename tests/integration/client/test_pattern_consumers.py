@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.changes import TopicChanges
 from client.client import Client
 from client.discovery.families import FAMILIES
 from client.discovery.pattern_consumer import PatternConsumer
@@ -18,15 +16,12 @@ from client.discovery.polite import PoliteSchedule
 from client.exceptions import InvalidConfiguration
 from client.messages.enums import ConsumerType
 from limiter.memory.dual_limiter import LimitType
-from proto.names import NamespaceName
+from tests.integration.client.server import ROLES, lose_connections, only_here, served
 from tests.support.processes.cluster import cluster, fill, topic_names, until
-
-if TYPE_CHECKING:
-    from tests.support.processes.cluster import Cluster
 
 NS = "public/default"
 BASE = f"persistent://{NS}/"
-PATTERN = f"{BASE}t-.*"
+PATTERN = "t-.*"
 PERIOD = 1
 SHARED = ConsumerType.Shared
 
@@ -36,15 +31,10 @@ def full(*names: str) -> list[str]:
 
 
 def topics(consumer: PatternConsumer) -> set[str]:
-    return {name.removeprefix(BASE) for name in consumer._topics.topics}
+    return {name.rpartition("/")[2] for name in consumer._topics.topics}
 
 
-async def remove(parts: Cluster, *names: str) -> None:
-    gone = TopicChanges([], [name.encode() for name in full(*names)])
-    await parts.broker.store.apply(NamespaceName.parse(NS), gone)
-
-
-async def subscribed(client: Client, pattern: str = PATTERN, **options) -> PatternConsumer:
+async def subscribed(client: Client, pattern: str = BASE + PATTERN, **options) -> PatternConsumer:
     options = {"pattern_auto_discovery_period": PERIOD, **options}
     consumer = await client.subscribe(re.compile(pattern), "s", **options)
     assert isinstance(consumer, PatternConsumer)
@@ -52,25 +42,24 @@ async def subscribed(client: Client, pattern: str = PATTERN, **options) -> Patte
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("role", ["broker", "proxy"])
+@ROLES
 async def test_topics_that_come_are_found_and_those_that_go_are_left(role, family) -> None:
-    async with (
-        cluster({NS: full("t-a", "t-b", "other")}) as parts,
-        Client(parts.part(role).service_url) as client,
-    ):
+    async with served(role) as server, Client(server.service_url) as client:
         # Given
-        consumer = await subscribed(client, discovery_schedule=family)
+        await server.create("t-a", "t-b", "other")
+        consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
         assert topics(consumer) == {"t-a", "t-b"}
         # When
-        await fill(parts.broker, {NS: full("t-c", "u")})
-        await remove(parts, "t-a")
+        await server.create("t-c", "u")
+        await server.delete("t-a")
         # Then
         await until(lambda: topics(consumer) == {"t-b", "t-c"})
-        producer = await client.create_producer(BASE + "t-c")
+        producer = await client.create_producer(server.topic("t-c"))
         await producer.send(b"found")
         assert (await consumer.receive(20_000)).data() == b"found"
 
 
+@only_here("the broker must be told to filter no lists")
 async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
     keys = {"enableBrokerSideSubscriptionPatternEvaluation": "false"}
     async with (
@@ -88,60 +77,52 @@ async def test_a_list_that_the_broker_did_not_filter_is_filtered_here() -> None:
 
 
 @pytest.mark.parametrize("family", ["polite", "java-watch"])
-@pytest.mark.parametrize("role", ["broker", "proxy"])
+@ROLES
 async def test_what_changed_while_connections_were_lost_is_found(role, family) -> None:
-    async with (
-        cluster({NS: full("t-a", "t-b")}) as parts,
-        Client(parts.part(role).service_url) as client,
-    ):
+    async with served(role) as server, Client(server.service_url) as client:
         # Given
-        consumer = await subscribed(client, discovery_schedule=family)
+        await server.create("t-a", "t-b")
+        consumer = await subscribed(client, server.topic(PATTERN), discovery_schedule=family)
         # When
-        for cnx in list(parts.part(role).connections):
-            cnx.abort()
-        await fill(parts.broker, {NS: full("t-c")})
-        await remove(parts, "t-a")
+        await lose_connections(client)
+        await server.create("t-c")
+        await server.delete("t-a")
         # Then
         await until(lambda: topics(consumer) == {"t-b", "t-c"})
 
 
 async def test_partitions_are_one_topic() -> None:
-    async with cluster() as parts:
-        name = f"{BASE}t-p"
-        partitions = [f"{name}-partition-{index}" for index in range(3)]
-        added = [one.encode() for one in partitions]
-        changes = TopicChanges(added, partitioned={name: 3})
-        await parts.broker.store.apply(NamespaceName.parse(NS), changes)
-        async with Client(parts.broker.service_url) as client:
-            # When
-            consumer = await subscribed(client)
-            # Then
-            assert set(consumer._topics.topics) == set(partitions)
+    async with served() as server, Client(server.service_url) as client:
+        await server.create("t-p", partitions=3)
+        consumer = await subscribed(client, server.topic(PATTERN))
+        assert topics(consumer) == {f"t-p-partition-{index}" for index in range(3)}
 
 
 async def test_no_topic_may_match_yet() -> None:
-    async with cluster() as parts, Client(parts.broker.service_url) as client:
+    async with served() as server, Client(server.service_url) as client:
         # Given
-        consumer = await subscribed(client)
+        consumer = await subscribed(client, server.topic(PATTERN))
         # When
-        await fill(parts.broker, {NS: full("t-a")})
+        await server.create("t-a")
         # Then
         await until(lambda: topics(consumer) == {"t-a"})
 
 
 async def test_a_topic_that_is_gone_is_not_made_again() -> None:
-    async with cluster({NS: full("t-a")}) as parts, Client(parts.broker.service_url) as client:
+    async with served() as server, Client(server.service_url) as client:
         # Given
-        consumer = await subscribed(client)
+        await server.create("t-a")
+        consumer = await subscribed(client, server.topic(PATTERN))
         # When
-        await remove(parts, "t-a")
+        await server.delete("t-a")
         await until(lambda: not topics(consumer))
         # Then
-        listed = await client.topics_of_namespace(NS)
+        listed = await client.topics_of_namespace(server.namespace)
         assert listed.topics == ()
 
 
-@pytest.mark.parametrize("role", ["broker", "proxy"])
+@only_here("the broker's memory is taken from within")
+@ROLES
 async def test_all_are_subscribed_where_most_are_refused_at_first(role, monkeypatch) -> None:
     # Given a server that holds memory for one listing, and lets one more wait
     names = [*full("t-a"), *topic_names(NS, 200)]
@@ -180,11 +161,11 @@ async def test_all_are_subscribed_where_most_are_refused_at_first(role, monkeypa
     [
         ("persistent://public/default/t-(", {}, "is no regular expression"),
         ("persistent://.*/default/t", {}, "names no namespace"),
-        (PATTERN, {"discovery_schedule": "rude"}, "is no discovery schedule"),
-        (PATTERN, {"retry_enabled": True}, "retry"),
+        (BASE + PATTERN, {"discovery_schedule": "rude"}, "is no discovery schedule"),
+        (BASE + PATTERN, {"retry_enabled": True}, "retry"),
     ],
 )
 async def test_what_makes_no_sense_is_refused(topic, options, sentence) -> None:
-    async with cluster() as parts, Client(parts.broker.service_url) as client:
+    async with served() as server, Client(server.service_url) as client:
         with pytest.raises(InvalidConfiguration, match=sentence):
             await client.subscribe(topic, "s", is_pattern_topic=True, **options)

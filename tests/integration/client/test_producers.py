@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.changes import TopicChanges
 from client.client import Client
 from client.exceptions import ProducerBusy, ProducerFenced
 from client.messages.enums import (
@@ -19,34 +18,42 @@ from client.messages.enums import (
     ProducerAccessMode,
 )
 from client.messages.key_hash import boost_hash
-from proto.names import NamespaceName
-from tests.support.processes.cluster import cluster, until
+from tests.integration.client.server import ROLES, served
+from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
     from client.messages.message import Message
-
-TOPIC = "persistent://public/default/produced"
-ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 
 
 @asynccontextmanager
 async def client_of(
-    role: str, limit_bytes: int = 1 << 26, broker: Mapping[str, str] | None = None
-) -> AsyncIterator[Client]:
-    """Run the parts, and a client of one of them, which holds nothing in the end."""
+    role: str, limit_bytes: int = 1 << 26, *, partitions: int | None = None, repeats: bool = True
+) -> AsyncIterator[tuple[str, Client]]:
+    """Have a client that holds nothing in the end, and a new topic.
+
+    Args:
+        role: Broker or proxy.
+        limit_bytes: The client's memory limit.
+        partitions: Of the topic.
+        repeats: Whether the broker stores a message that it has already.
+    """
     async with (
-        cluster(broker=broker) as parts,
-        Client(parts.part(role).service_url, memory_limit_bytes=limit_bytes) as client,
+        served(role) as server,
+        Client(server.service_url, memory_limit_bytes=limit_bytes) as client,
     ):
-        yield client
+        if partitions is not None:
+            await server.create("t", partitions=partitions)
+        if not repeats:
+            await server.ask("POST", f"namespaces/{server.namespace}/deduplication", True)
+        yield server.topic(), client
         await client.close()
         assert client.memory.statistics().usage_bytes == 0
         assert client.memory.statistics().reservations == 0
 
 
-async def everything(client: Client, count: int, topic: str = TOPIC) -> list[Message]:
+async def everything(client: Client, count: int, topic: str) -> list[Message]:
     """Return so many messages from the topic's beginning."""
     consumer = await client.subscribe(topic, "all", initial_position=InitialPosition.Earliest)
     messages = [await consumer.receive() for _ in range(count)]
@@ -57,15 +64,15 @@ async def everything(client: Client, count: int, topic: str = TOPIC) -> list[Mes
 @ROLES
 @pytest.mark.parametrize("compression", CompressionType)
 async def test_batches_arrive_as_they_were_sent(role: str, compression: CompressionType) -> None:
-    async with client_of(role) as client:
-        producer = await client.create_producer(TOPIC, compression_type=compression)
+    async with client_of(role) as (topic, client):
+        producer = await client.create_producer(topic, compression_type=compression)
         ids = await asyncio.gather(
             *(
                 producer.send(b"%d" % number, {"n": str(number)}, partition_key=f"k{number}")
                 for number in range(2_500)
             )
         )
-        messages = await everything(client, 2_500)
+        messages = await everything(client, 2_500, topic)
         assert [one.data() for one in messages] == [b"%d" % number for number in range(2_500)]
         assert [one.properties() for one in messages[:2]] == [{"n": "0"}, {"n": "1"}]
         assert [one.partition_key() for one in messages[:2]] == ["k0", "k1"]
@@ -74,13 +81,13 @@ async def test_batches_arrive_as_they_were_sent(role: str, compression: Compress
 
 @ROLES
 async def test_a_message_in_parts_arrives_whole(role: str) -> None:
-    async with client_of(role) as client:
+    async with client_of(role) as (topic, client):
         producer = await client.create_producer(
-            TOPIC, chunking_enabled=True, batching_enabled=False, max_pending_messages=2
+            topic, chunking_enabled=True, batching_enabled=False, max_pending_messages=2
         )
         content = random.Random(1).randbytes(17_000_000)
         message_id = await producer.send(content, {"a": "b"})
-        (message,) = await everything(client, 1)
+        (message,) = await everything(client, 1, topic)
         assert message.data() == content
         assert message.message_id() == message_id
         assert message_id.first_chunk is not None
@@ -88,14 +95,13 @@ async def test_a_message_in_parts_arrives_whole(role: str) -> None:
 
 @ROLES
 async def test_keys_have_their_partition_and_their_order(role: str) -> None:
-    keys = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": "4"}
-    async with client_of(role, broker=keys) as client:
-        producer = await client.create_producer(TOPIC, batching_type=BatchingType.KeyBased)
+    async with client_of(role, partitions=4) as (topic, client):
+        producer = await client.create_producer(topic, batching_type=BatchingType.KeyBased)
         ids = await asyncio.gather(
             *(producer.send(b"%d" % n, partition_key=f"k{n % 7}") for n in range(700))
         )
         assert [one.partition() for one in ids[:7]] == [boost_hash(f"k{n}") % 4 for n in range(7)]
-        messages = await everything(client, 700)
+        messages = await everything(client, 700, topic)
         for key in range(7):
             of_key = [int(one.data()) for one in messages if one.partition_key() == f"k{key}"]
             assert of_key == list(range(key, 700, 7))
@@ -103,13 +109,13 @@ async def test_keys_have_their_partition_and_their_order(role: str) -> None:
 
 @ROLES
 async def test_a_connection_that_is_lost_costs_no_message(role: str) -> None:
-    async with client_of(role, broker={"brokerDeduplicationEnabled": "true"}) as client:
-        producer = await client.create_producer(TOPIC, batching_max_messages=10)
+    async with client_of(role, repeats=False) as (topic, client):
+        producer = await client.create_producer(topic, batching_max_messages=10)
 
         async def break_now_and_then() -> None:
             for _ in range(3):
                 await until(producer.is_connected)
-                (await client.connection_of(TOPIC)).abort()
+                (await client.connection_of(topic)).abort()
                 await until(lambda: not producer.is_connected())
 
         breaking = asyncio.create_task(break_now_and_then())
@@ -118,26 +124,26 @@ async def test_a_connection_that_is_lost_costs_no_message(role: str) -> None:
             await asyncio.gather(*(producer.send(b"%d" % n) for n in range(sent, sent + 100)))
             sent += 100
         await breaking
-        messages = await everything(client, sent)
+        messages = await everything(client, sent, topic)
         assert [int(one.data()) for one in messages] == list(range(sent))
         assert producer.statistics().reconnections_total == 3
 
 
 @ROLES
 async def test_exclusive_access_passes_from_one_to_the_next(role: str) -> None:
-    async with client_of(role) as client:
-        first = await client.create_producer(TOPIC, access_mode=ProducerAccessMode.Exclusive)
+    async with client_of(role) as (topic, client):
+        first = await client.create_producer(topic, access_mode=ProducerAccessMode.Exclusive)
         with pytest.raises(ProducerFenced):
-            await client.create_producer(TOPIC, access_mode=ProducerAccessMode.Exclusive)
+            await client.create_producer(topic, access_mode=ProducerAccessMode.Exclusive)
         with pytest.raises(ProducerBusy):
-            await client.create_producer(TOPIC)
+            await client.create_producer(topic)
         waiting = asyncio.create_task(
-            client.create_producer(TOPIC, access_mode=ProducerAccessMode.WaitForExclusive)
+            client.create_producer(topic, access_mode=ProducerAccessMode.WaitForExclusive)
         )
         leaving = asyncio.create_task(
-            client.create_producer(TOPIC, access_mode=ProducerAccessMode.WaitForExclusive)
+            client.create_producer(topic, access_mode=ProducerAccessMode.WaitForExclusive)
         )
-        cnx = await client.connection_of(TOPIC)
+        cnx = await client.connection_of(topic)
         await until(lambda: len(cnx.exclusive_turns) == 2)
         leaving.cancel()
         await asyncio.wait([leaving])
@@ -149,11 +155,11 @@ async def test_exclusive_access_passes_from_one_to_the_next(role: str) -> None:
 
 @ROLES
 async def test_a_producer_that_is_fenced_out_ends(role: str) -> None:
-    async with client_of(role) as client:
-        first = await client.create_producer(TOPIC, access_mode=ProducerAccessMode.Exclusive)
+    async with client_of(role) as (topic, client):
+        first = await client.create_producer(topic, access_mode=ProducerAccessMode.Exclusive)
         await first.send(b"mine")
         second = await client.create_producer(
-            TOPIC, access_mode=ProducerAccessMode.ExclusiveWithFencing
+            topic, access_mode=ProducerAccessMode.ExclusiveWithFencing
         )
         with pytest.raises(ProducerFenced):
             await first.send(b"not mine any more")
@@ -162,31 +168,44 @@ async def test_a_producer_that_is_fenced_out_ends(role: str) -> None:
 
 @ROLES
 async def test_repetitions_are_dropped_where_the_broker_does_so(role: str) -> None:
-    async with client_of(role, broker={"brokerDeduplicationEnabled": "true"}) as client:
-        producer = await client.create_producer(TOPIC, "mine")
+    async with client_of(role, repeats=False) as (topic, client):
+        producer = await client.create_producer(topic, "mine")
         await producer.send(b"5", sequence_id=5)
         again = await producer.send(b"again", sequence_id=5)
         assert (again.ledger_id(), again.entry_id()) == (-1, -1)
         await producer.close()
-        producer = await client.create_producer(TOPIC, "mine")
+        producer = await client.create_producer(topic, "mine")
         assert producer.last_sequence_id() == 5
         await producer.send(b"6")
         assert producer.last_sequence_id() == 6
-        assert [one.data() for one in await everything(client, 2)] == [b"5", b"6"]
+        assert [one.data() for one in await everything(client, 2, topic)] == [b"5", b"6"]
+
+
+async def test_batches_by_key_are_no_repetitions_of_each_other() -> None:
+    async with client_of("broker", repeats=False) as (topic, client):
+        producer = await client.create_producer(topic, batching_type=BatchingType.KeyBased)
+        sends = [producer.send(b"%d" % n, partition_key="ba"[n % 2]) for n in range(4)]
+        ids = await asyncio.gather(*sends)
+        assert sorted((one.entry_id(), one.batch_index()) for one in ids) == [
+            (0, 0), (0, 1), (1, 0), (1, 1),
+        ]  # fmt: skip
+        assert {one.data() for one in await everything(client, 4, topic)} == {
+            b"0", b"1", b"2", b"3",
+        }  # fmt: skip
 
 
 @ROLES
 async def test_many_sends_stay_within_the_limit(role: str) -> None:
     limit, size = 64 * 1024, 1024
-    async with client_of(role, limit) as client:
+    async with client_of(role, limit) as (topic, client):
         producer = await client.create_producer(
-            TOPIC, max_pending_messages=0, batching_enabled=False
+            topic, max_pending_messages=0, batching_enabled=False
         )
         await asyncio.gather(*(producer.send(bytes(size)) for _ in range(2_000)))
         figures = client.memory.statistics()
         assert limit < figures.high_water_bytes <= limit + 2 * size
         assert (figures.usage_bytes, figures.waiters, figures.rejected_total) == (0, 0, 0)
-        assert len(await everything(client, 2_000)) == 2_000
+        assert len(await everything(client, 2_000, topic)) == 2_000
 
 
 @ROLES
@@ -195,15 +214,12 @@ async def test_sends_before_a_lazy_producer_is_attached_do_not_block_those_that_
 ) -> None:
     # Given: memory for two of four messages
     async with (
-        cluster() as parts,
-        Client(
-            parts.part(role).service_url, memory_limit_bytes=1_500, producer_share=0.0
-        ) as client,
+        served(role) as server,
+        Client(server.service_url, memory_limit_bytes=1_500, producer_share=0.0) as client,
     ):
-        namespace = NamespaceName.parse("public/default")
-        await parts.broker.store.apply(namespace, TopicChanges((), (), {TOPIC: 1}))
+        await server.create("t", partitions=1)
         producer = await client.create_producer(
-            TOPIC, lazy_start_partitioned_producers=True, block_if_queue_full=True
+            server.topic(), lazy_start_partitioned_producers=True, block_if_queue_full=True
         )
         # When
         ids = await asyncio.gather(*[producer.send(bytes(1_000)) for _ in range(4)])

@@ -6,7 +6,6 @@ import logging
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
 from pydantic import BaseModel
@@ -64,11 +63,6 @@ def version(name: str, *fields: str) -> AvroSchema:
     """A version of a record of text fields, each of which may be missing."""
     described = [{"name": one, "type": "string", "default": "none"} for one in fields]
     return AvroSchema(None, {"type": "record", "name": name, "fields": described})
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"persistent://public/default/schemas-{uuid4().hex}"
 
 
 @pytest.mark.parametrize(
@@ -186,7 +180,7 @@ async def test_a_version_that_is_gone_costs_a_line_and_not_the_message(
         f"{topic}-2", "s", schema=schema, initial_position=InitialPosition.Earliest
     )
     other = await client.create_producer(f"{topic}-2", schema=schema)
-    source = consumer._topics.topics[f"{topic}-2"].arrivals._versions
+    source = consumer._topics.topics[f"{topic}-2"].incoming.arrivals._versions
     assert source is not None
     source._topic = f"{topic}-3"  # type: ignore[attr-defined] - as if it was deleted meanwhile
     # When

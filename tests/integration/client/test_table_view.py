@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
 
-from client import AlreadyClosed, InitialPosition
+from client import AlreadyClosed, Client, InitialPosition
 from client.schema import StringSchema
-
-if TYPE_CHECKING:
-    from client import Client
-
-
-@pytest.fixture
-def topic() -> str:
-    return f"persistent://public/default/table-{uuid4().hex}"
+from tests.integration.client.server import served
 
 
 class Changes:
@@ -127,3 +118,28 @@ async def test_the_client_closes_its_tables(client: Client, topic: str) -> None:
     assert table.failure is None
     with pytest.raises(AlreadyClosed):
         await client.create_table_view(topic)
+
+
+async def test_the_table_of_a_partitioned_topic_is_filled_through_a_small_limit() -> None:
+    async with (
+        served() as server,
+        Client(server.service_url, memory_limit_bytes=50_000) as client,
+    ):
+        # Given
+        await server.create("t", partitions=2)
+        producer = await client.create_producer(server.topic(), schema=StringSchema())
+        for turn in range(3):
+            text = str(turn).ljust(4_000)
+            await asyncio.gather(
+                *(producer.send(text, partition_key=str(key)) for key in range(20))
+            )
+        # When
+        async with await client.create_table_view(server.topic(), schema=StringSchema()) as table:
+            changes = Changes()
+            table.for_each_and_listen(changes)
+            await producer.send("new", partition_key="0")
+            await changes.count(21)
+            # Then
+            values = {key: value.strip() for key, value in table.items()}
+            assert values == {"0": "new"} | {str(key): "2" for key in range(1, 20)}
+        assert client.memory.current_usage == 0

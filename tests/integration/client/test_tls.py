@@ -10,12 +10,15 @@ import pytest
 from client.authentication.tls import AuthenticationTLS
 from client.client import Client
 from client.exceptions import ConnectError
+from tests.integration.client.server import only_here
 from tests.support.peers.tls_forwarder import Certificates, tls_forwarder
 from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+pytestmark = only_here("TLS is a forwarder's here; see the proof client_credentials")
 
 TOPIC = "persistent://public/default/secret"
 

@@ -146,12 +146,13 @@ class History:
 
     def check(self) -> None:
         (topic,) = self.consumer._topics.topics.values()
+        incoming = topic.incoming
         assert self.broker.permits <= self.queue_size
-        assert topic.outstanding <= self.queue_size
-        assert self.broker.memory.current_usage == topic.received.queued_bytes
-        assert topic.received.queued == sum(one.messages for one in topic.received._entries)
-        assert self.consumer._inbox.queued == topic.received.queued
-        assert self.consumer._inbox.queued_bytes == topic.received.queued_bytes
+        assert incoming.outstanding <= self.queue_size
+        assert self.broker.memory.current_usage == incoming.received.queued_bytes
+        assert incoming.received.queued == sum(one.messages for one in incoming.received._entries)
+        assert self.consumer._inbox.queued == incoming.received.queued
+        assert self.consumer._inbox.queued_bytes == incoming.received.queued_bytes
 
     def check_nobody_waits_in_vain(self) -> None:
         """Check, when everybody has acted, that nobody waits for a message that is there."""

@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import MemoryBufferIsFull, ProducerQueueIsFull, PulsarException
+from client.exceptions import (
+    AlreadyClosed,
+    MemoryBufferIsFull,
+    ProducerQueueIsFull,
+    PulsarException,
+)
 from client.messages.enums import BatchingType
 from client.producers.sending.entry_writer import EntryWriter
 from tests.support.clocks.settle import settle
@@ -37,6 +42,7 @@ STEPS = st.one_of(
     st.tuples(st.just("advance"), st.sampled_from([0.01, 0.2, 3.0])),
     st.tuples(st.sampled_from(["break", "close_producer", "refuse", "retry", "flush"]), st.just(0)),
     st.tuples(st.sampled_from(["full", "empty", "fail_write", "other", "other_gone"]), st.just(0)),
+    st.tuples(st.sampled_from(["opens", "close", "cancel_close", "cancel_flush"]), st.just(0)),
 )
 OPTIONS = st.fixed_dictionaries(
     {
@@ -47,7 +53,7 @@ OPTIONS = st.fixed_dictionaries(
         "max_pending_messages": st.sampled_from([0, 1, PLACES]),
         "send_timeout_millis": st.sampled_from([0, 5_000]),
     }
-)
+).filter(lambda options: not (options["batching_enabled"] and options["chunking_enabled"]))
 
 
 class Run:
@@ -60,6 +66,7 @@ class Run:
         self.overhead = 0 if places else 1_024
         self.sends: list[tuple[bytes, asyncio.Future[MessageId]]] = []
         self.flushes: list[asyncio.Task[None]] = []
+        self.closing: asyncio.Task[None] | None = None
         self.others: list[Reservation] = []
         self.fails = 0
 
@@ -76,6 +83,7 @@ class Run:
             "close_producer": broker.closes_producers,
             "full": broker.cnx.takes_no_more,
             "empty": broker.cnx.takes_more,
+            "opens": broker.opens,
             "other": lambda: self.others.append(broker.memory.force_reserve(2_000)),
             "refuse": lambda: self.refused(pb.NotAllowedError),
             "retry": lambda: self.refused(pb.PersistenceError),
@@ -93,7 +101,7 @@ class Run:
 
     def send_nowait(self, size: int) -> None:
         content = self.content(size)
-        with suppress(ProducerQueueIsFull, MemoryBufferIsFull):
+        with suppress(ProducerQueueIsFull, MemoryBufferIsFull, AlreadyClosed):
             self.sends.append((content, self.producer.send_nowait(content)))
 
     def cancel(self, number: int) -> None:
@@ -102,6 +110,18 @@ class Run:
 
     def flush(self, _: int) -> None:
         self.flushes.append(asyncio.get_running_loop().create_task(self.producer.flush()))
+
+    def cancel_flush(self, _: int) -> None:
+        if self.flushes:
+            self.flushes[-1].cancel()
+
+    def close(self, _: int) -> None:
+        if self.closing is None:
+            self.closing = asyncio.get_running_loop().create_task(self.producer.close())
+
+    def cancel_close(self, _: int) -> None:
+        if self.closing is not None:
+            self.closing.cancel()
 
     def fail_write(self, _: int) -> None:
         self.fails += 1
@@ -159,6 +179,7 @@ class Run:
     async def recover(self) -> None:
         """Let everything go well from now on: then everybody is answered."""
         self.fails = 0
+        self.broker.opens()
         while self.others:
             self.others.pop().release()
         for _ in range(400):
@@ -180,11 +201,16 @@ async def run(
     steps: list[tuple[str, float]],
     *,
     closes: bool,
+    early: bool,
     patch: pytest.MonkeyPatch,
 ) -> None:
     """Do the steps; then either all goes well, or the producer is closed as it is."""
     broker = ScriptedBroker(limit_bytes=LIMIT, max_message_size=PART)
-    one = Run(broker, await broker.producer(**options), options["max_pending_messages"])
+    broker.holds = asyncio.Event() if early else None
+    producer, opening = broker.opening(**options)
+    if not early:
+        await opening
+    one = Run(broker, producer, options["max_pending_messages"])
     patch.setattr(EntryWriter, "next_chunk", failing(EntryWriter.next_chunk, one))
     for step, number in steps:
         one.do(step, number)
@@ -202,6 +228,8 @@ async def run(
         broker.clock.advance(31.0)
     await settle()
     assert closing.done()
+    opening.cancel()
+    await asyncio.wait([opening])
     while one.others:
         one.others.pop().release()
     one.check_end()
@@ -221,9 +249,15 @@ def failing(written: Callable[..., PendingEntry], one: Run) -> Callable[..., Pen
 
 
 @settings(max_examples=100, deadline=None)
-@given(options=OPTIONS, steps=st.lists(STEPS, max_size=40), closes=st.booleans())
+@given(
+    options=OPTIONS,
+    steps=st.lists(STEPS, max_size=40),
+    closes=st.booleans(),
+    early=st.booleans(),
+)
 def test_a_producer_holds_what_it_holds(
-    options: dict[str, Any], steps: list[tuple[str, float]], closes: bool
+    options: dict[str, Any], steps: list[tuple[str, float]], closes: bool, early: bool
 ) -> None:
+    """``early``: messages come before it is attached for the first time, if it ever is."""
     with pytest.MonkeyPatch.context() as patch:
-        asyncio.run(run(options, steps, closes=closes, patch=patch))
+        asyncio.run(run(options, steps, closes=closes, early=early, patch=patch))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import google_crc32c
@@ -49,6 +50,29 @@ def batch_of(
 def plain(count: int) -> list[OutgoingMessage]:
     """Return messages whose payloads are their numbers."""
     return [OutgoingMessage(b"%d" % number, number) for number in range(count)]
+
+
+def encrypted(messages: int) -> OutgoingEntry:
+    """Return a batch that nobody here has keys for."""
+    entry = batch_of(plain(messages))
+    metadata = pb.MessageMetadata.FromString(entry.metadata)
+    metadata.encryption_keys.add(key="k", value=b"v")
+    return replace(entry, metadata=metadata.SerializeToString())
+
+
+def compacted(messages: int, out: set[int]) -> OutgoingEntry:
+    """Return a batch whose messages with these indexes were compacted away."""
+    entry = batch_of(plain(messages))
+    payload, at = b"", 0
+    for index in range(messages):
+        (size,) = struct.unpack_from(">I", entry.payload, at)
+        start = at + 4 + size
+        single = pb.SingleMessageMetadata.FromString(entry.payload[at + 4 : start])
+        single.compacted_out = index in out
+        head = single.SerializeToString()
+        at = start + single.payload_size
+        payload += struct.pack(">I", len(head)) + head + entry.payload[start:at]
+    return replace(entry, payload=payload)
 
 
 def with_checksum(metadata: pb.MessageMetadata, payload: bytes) -> bytes:

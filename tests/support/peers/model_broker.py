@@ -231,6 +231,8 @@ class ModelBroker:
     def _acknowledge(self, ack: pb.CommandAck) -> None:
         self.acks.append(ack)
         for one in ack.message_id:
+            if one.entryId == 2**64 - 1:
+                continue  # All before the first entry: nothing.
             if ack.ack_type == pb.CommandAck.Cumulative:
                 for entry in self.entries[: one.entryId]:
                     entry.left = 0
@@ -303,7 +305,7 @@ class ModelBroker:
                 type=Type.CONSUMER_STATS_RESPONSE,
                 consumerStatsResponse=pb.CommandConsumerStatsResponse(
                     request_id=0,
-                    availablePermits=self.permits,
+                    availablePermits=max(0, self.permits),
                     msgBacklog=len(self.left),
                     unackedMessages=3,
                 ),

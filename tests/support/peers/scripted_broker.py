@@ -102,6 +102,8 @@ class ScriptedCnx:
         self.commands.append(command)
         if command.type == pb.BaseCommand.PRODUCER:
             return await self._broker.attach(self, command.producer)
+        if self._broker.holds_closes is not None:
+            await self._broker.holds_closes.wait()
         return pb.BaseCommand(type=pb.BaseCommand.SUCCESS)
 
     def abort(self) -> None:
@@ -132,6 +134,7 @@ class ScriptedBroker:
         refusals: The answers to the next PRODUCERs; None accepts.
         lookup_refusals: The answers to the next questions for partitions; then it tells.
         holds: Waited for before PRODUCER is answered.
+        holds_closes: Waited for before CLOSE_PRODUCER is.
         is_ready: Whether exclusive access is given at once.
         connected: How often a connection was asked for.
         stored: What it has sent receipts for, by entry.
@@ -142,6 +145,7 @@ class ScriptedBroker:
     refusals: list[PulsarException | None] = field(default_factory=list)
     lookup_refusals: list[PulsarException] = field(default_factory=list)
     holds: asyncio.Event | None = None
+    holds_closes: asyncio.Event | None = None
     is_ready: bool = True
     last_sequence_id: int = -1
     schema_version: bytes = b""
@@ -271,11 +275,22 @@ class ScriptedBroker:
 
     async def producer(self, topic: str = TOPIC, **options: Any) -> Producer:
         """Return a producer of this broker, without batching if not told."""
+        producer, opening = self.opening(topic, **options)
+        await opening
+        return producer
+
+    def opening(self, topic: str = TOPIC, **options: Any) -> tuple[Producer, asyncio.Task[None]]:
+        """Return a producer that is being attached."""
         chosen = ProducerOptions(**{"batching_enabled": False, **options})
         context = self.context()
         topic_producer = TopicProducer(context, topic, chosen)
-        await topic_producer.open()
-        return Producer(topic_producer, chosen, context)
+        task = asyncio.get_running_loop().create_task(topic_producer.open())
+        return Producer(topic_producer, chosen, context), task
+
+    def opens(self) -> None:
+        """Answer PRODUCER, now and from now on."""
+        if self.holds is not None:
+            self.holds.set()
 
 
 def refusal(code: pb.ServerError.ValueType, text: str = "no") -> PulsarException:

@@ -46,17 +46,21 @@ class Certificates:
 
 @asynccontextmanager
 async def tls_forwarder(
-    plain_url: str, certificates: Certificates, *, asks_for_certificate: bool = False
+    plain_url: str,
+    certificates: Certificates,
+    *,
+    asks_for_certificate: bool = False,
+    port: int = 0,
 ) -> AsyncIterator[str]:
     """Forward TLS connections to a server for the length of a block; yields the service URL."""
-    host, _, port = plain_url.removeprefix("pulsar://").partition(":")
+    host, _, plain_port = plain_url.removeprefix("pulsar://").partition(":")
     pipes: set[asyncio.Task[None]] = set()
 
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         pipes.add(task)
-        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        far_reader, far_writer = await asyncio.open_connection(host, int(plain_port))
         both = [
             asyncio.ensure_future(_copy(reader, far_writer)),
             asyncio.ensure_future(_copy(far_reader, writer)),
@@ -74,7 +78,7 @@ async def tls_forwarder(
             pipes.discard(task)
 
     context = certificates.server_context(asks_for_certificate=asks_for_certificate)
-    server = await asyncio.start_server(forward, "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(forward, "127.0.0.1", port, ssl=context)
     try:
         yield f"pulsar+ssl://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:

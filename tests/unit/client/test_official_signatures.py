@@ -6,6 +6,7 @@ What is not, or is otherwise, stands in the tables below with its reason.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import TYPE_CHECKING
 
 import _pulsar
@@ -15,6 +16,7 @@ import pulsar.schema as official_schema
 import pytest
 
 import client
+from tests.support.processes.server_process import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,6 +47,15 @@ NOT_HERE_METHODS = {
     ("ServiceInfo", "wrap"): "of a C++ object",
     ("Producer", "send_async"): "send_nowait, which returns a future",
 }
+NOT_HONOURED = {
+    "crypto_key_reader",
+    "encryption_key",
+    "io_threads",
+    "log_conf_file_path",
+    "message_listener_threads",
+    "use_tls",
+}
+"""Arguments that are refused, or have no effect in the official client either."""
 ENUMS = [
     "BatchingType",
     "CompressionType",
@@ -140,6 +151,25 @@ def test_methods_of_the_asyncio_client_have_the_same_arguments(kind: str, name: 
         return
     assert inspect.iscoroutinefunction(ours) is inspect.iscoroutinefunction(theirs)
     check(f"{kind}.{name}", theirs, ours)
+
+
+@pytest.mark.parametrize(
+    ("call", "theirs"),
+    [
+        ("Client", pulsar.Client.__init__),
+        ("create_producer", official.Client.create_producer),
+        ("subscribe", official.Client.subscribe),
+        ("create_reader", official.Client.create_reader),
+        ("create_table_view", pulsar.Client.create_table_view),
+        ("Producer.send", official.Producer.send),
+    ],
+)
+def test_the_page_says_of_every_argument_whether_it_is_honoured(call: str, theirs: object) -> None:
+    page = (REPOSITORY / "docs" / "coming-from-pulsar-client.md").read_text()
+    (row,) = re.findall(rf"^\| `{call}` \|(.*)\|(.*)\|$", page, re.MULTILINE)
+    honoured, others = (re.findall(r"`(\w+)`", column) for column in row)
+    assert {*honoured, *others} == set(parameters(theirs))
+    assert set(others) == NOT_HONOURED & set(parameters(theirs))
 
 
 @pytest.mark.parametrize(

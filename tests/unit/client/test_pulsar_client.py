@@ -193,6 +193,7 @@ async def test_a_lookup_that_names_no_address_is_a_sentence(url: str, said: str)
         ("pulsar://b:1,c:2", False, (("b", 1), None)),
         ("pulsar://b:1", True, (("h", 6650), "b:1")),
         ("pulsar://[::1]:1", True, (("h", 6650), "[::1]:1")),
+        ("pulsar://h", True, (("h", 6650), None)),
     ],
 )
 async def test_a_broker_is_connected_to_or_named_to_the_proxy(

@@ -10,7 +10,7 @@ import pytest
 
 import client.table_view as module
 import proto.PulsarApi_pb2 as pb
-from client.exceptions import Timeout
+from client.exceptions import NotConnected, Timeout
 from client.messages.message import EntryHead, Message
 from client.schema import StringSchema
 from client.table_view import TableView, open_table_view
@@ -50,7 +50,7 @@ class FedReader:
         self.asked.set()
         return not self.coming.empty()
 
-    async def read_next(self) -> Message:
+    async def read_next(self, _: int | None = None) -> Message:
         found = await self.coming.get()
         if isinstance(found, Exception):
             raise found
@@ -122,9 +122,17 @@ async def test_it_reads_under_its_name(opened: Opened) -> None:
 
 
 async def test_a_topic_that_cannot_be_read_leaves_nothing_open(opened: Opened) -> None:
-    with pytest.raises(Timeout):
-        await opened.view(message("a", "1"), Timeout("late"))
+    with pytest.raises(NotConnected):
+        await opened.view(message("a", "1"), NotConnected("gone"))
     assert opened.reader.closed == 1
+
+
+async def test_what_is_said_to_be_there_and_does_not_come_is_not_waited_for(
+    opened: Opened,
+) -> None:
+    view = await opened.view(message("a", "1"), Timeout("no message came"))
+    assert dict(view) == {"a": "1"}
+    await view.close()
 
 
 async def test_who_is_cancelled_while_it_fills_leaves_nothing_open(opened: Opened) -> None:

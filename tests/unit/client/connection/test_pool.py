@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,6 +114,34 @@ async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next()
         # Then
         assert [type(one) for one in found] == [ConnectError] * 3
         assert not pool._connections
+
+
+async def test_a_server_that_is_away_costs_no_connection_object(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    made = []
+    monkeypatch.setattr("client.connection.pool.ClientCnx", lambda *_: made.append(1))
+    async with ByteBroker(connected_command()) as broker:
+        pass
+    # When
+    with pytest.raises(ConnectError, match="cannot be reached"):
+        await open_connection(address(broker))
+    # Then
+    assert not made
+
+
+async def test_a_server_that_closes_at_once_is_told_of_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    async def closed(*_: object) -> tuple[object, None]:
+        return SimpleNamespace(is_closing=lambda: True), None
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", closed)
+    # When
+    with pytest.raises(ConnectError, match="closed the connection"):
+        await open_connection(("127.0.0.1", 1), clock=ManualClock())
 
 
 async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import TYPE_CHECKING
+
 import pytest
 
+from client.consumers import dead_letters
 from client.consumers.dead_letters import _Letter
+from client.consumers.policies import ConsumerDeadLetterPolicy
+from client.exceptions import AlreadyClosed, NotConnected, TopicTerminated
+from client.messages.enums import ConsumerType
+from client.messages.outgoing import OutgoingMessage
+from tests.support.clocks.settle import settle, started
+from tests.support.messages.entries import batch_of
+from tests.support.peers.model_broker import ModelBroker
+from tests.support.peers.model_consumers import after, opened
+
+if TYPE_CHECKING:
+    from client.consumers.consumer import Consumer
+    from client.exceptions import PulsarException
 
 
 class Topic:
     """Counts what is freed."""
 
     def __init__(self) -> None:
+        self.incoming = self
         self.losses = 0
         self.freed: list[tuple[int, int]] = []
 
@@ -30,3 +47,182 @@ def test_what_a_lost_connection_took_along_is_not_freed_again(
     letter.freed()
     # Then
     assert topic.freed == freed
+
+
+class Producer:
+    """Takes what is sent, when a test lets it."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.sent: list[tuple[bytes, dict[str, str]]] = []
+        self.errors: list[PulsarException] = []
+        self.hold: asyncio.Event | None = None
+        self.closed = 0
+
+    async def send(self, content: bytes, properties: dict[str, str], **_: object) -> None:
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.errors:
+            raise self.errors.pop(0)
+        self.sent.append((content, properties))
+
+    async def close(self) -> None:
+        self.closed += 1
+        await settle()
+
+
+class Producers:
+    """Opens producers, when a test lets it."""
+
+    def __init__(self) -> None:
+        self.opened: list[Producer] = []
+        self.errors: list[PulsarException] = []
+        self.hold: asyncio.Event | None = None
+
+    async def open(self, _: object, topic: str, options: object) -> Producer:
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.errors:
+            raise self.errors.pop(0)
+        self.opened.append(Producer(topic))
+        return self.opened[-1]
+
+
+@pytest.fixture
+def producers(monkeypatch: pytest.MonkeyPatch) -> Producers:
+    producers = Producers()
+    monkeypatch.setattr(dead_letters, "open_producer", producers.open)
+    return producers
+
+
+async def retrying(broker: ModelBroker, *, retry_enabled: bool = True) -> Consumer:
+    return await opened(
+        broker,
+        consumer_type=ConsumerType.Shared,
+        dead_letter_policy=ConsumerDeadLetterPolicy(1, dead_letter_topic="dead"),
+        retry_enabled=retry_enabled,
+        negative_ack_redelivery_delay_ms=1_000,
+    )
+
+
+async def refused_twice(broker: ModelBroker, consumer: Consumer) -> None:
+    for _ in range(2):
+        message = consumer.receive_nowait()
+        assert message is not None
+        await consumer.negative_acknowledge(message)
+        await after(broker, 1.2)
+
+
+async def test_a_producer_that_has_ended_is_closed_and_the_next_message_has_another(
+    producers: Producers,
+) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await retrying(broker)
+    message = await consumer.receive()
+    await consumer.reconsume_later(message, 10)
+    producers.opened[0].errors.append(TopicTerminated("terminated"))
+    # When
+    with pytest.raises(TopicTerminated):
+        await consumer.reconsume_later(message, 10)
+    await consumer.reconsume_later(message, 10)
+    # Then
+    assert [(one.closed, len(one.sent)) for one in producers.opened] == [(1, 1), (0, 1)]
+    await consumer.close()
+    assert producers.opened[1].closed == 1
+
+
+async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_delivery(
+    producers: Producers,
+) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await retrying(broker)
+    producers.errors.append(NotConnected("not now"))
+    # When
+    await refused_twice(broker, consumer)
+    failed = broker.left
+    await after(broker, 1.2)
+    await after(broker, 0.1)
+    # Then
+    assert failed == [0]
+    assert [one.topic for one in producers.opened] == ["dead"]
+    assert len(producers.opened[0].sent) == 1
+    assert broker.left == []
+
+
+async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
+    producers: Producers,
+) -> None:
+    # Given two letters, of which one is being sent
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await retrying(broker, retry_enabled=False)
+    producers.hold = asyncio.Event()
+    for _ in range(2):
+        for message in [await consumer.receive() for _ in range(2)]:
+            await consumer.negative_acknowledge(message)
+        await after(broker, 1.2)
+    # When
+    broker.breaks()
+    await after(broker, 1)
+    producers.hold.set()
+    await after(broker, 1)
+    # Then
+    assert [content for content, _ in producers.opened[0].sent].count(b"1") == 1
+    assert broker.left == []
+    await consumer.close()
+    assert broker.memory.current_usage == 0
+
+
+async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Producers) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await retrying(broker)
+    message = await consumer.receive()
+    producers.hold = asyncio.Event()
+    sending = await started(consumer.reconsume_later(message, 10))
+    # When
+    await consumer.close()
+    # Then
+    with pytest.raises(AlreadyClosed):
+        await sending
+    with pytest.raises(AlreadyClosed):
+        await consumer.reconsume_later(message, 10)
+    assert producers.opened == []
+
+
+async def test_a_close_that_is_cancelled_closes_every_producer(producers: Producers) -> None:
+    # Given one of the retry topic, and one of the dead letters
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await retrying(broker)
+    message = await consumer.receive()
+    await consumer.reconsume_later(message, 10)
+    letters = consumer._topics.letters
+    assert letters is not None
+    await letters.send_dead(message)
+    # When
+    closing = asyncio.create_task(consumer.close())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    closing.cancel()
+    await settle()
+    # Then
+    assert [one.closed for one in producers.opened] == [1, 1]
+
+
+async def test_a_count_that_is_no_number_counts_as_none(producers: Producers) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.store(batch_of([OutgoingMessage(b"0", 0, properties={"RECONSUMETIMES": "often"})]))
+    consumer = await retrying(broker)
+    # When
+    await consumer.reconsume_later(await consumer.receive(), 10)
+    # Then
+    ((_, properties),) = producers.opened[0].sent
+    assert properties["RECONSUMETIMES"] == "1"

@@ -6,12 +6,16 @@ import asyncio
 
 import pytest
 
-from client.consumers.consumer import Consumer, topics_consumer
-from client.consumers.multi_topics_consumer import all_of
+from client.consumers.all_of import all_of
+from client.consumers.consumer import Consumer, open_consumer, topics_consumer
 from client.consumers.options import ConsumerOptions
-from client.exceptions import AlreadyClosed, ConnectError
+from client.consumers.topic_consumer import TopicConsumer
+from client.exceptions import AlreadyClosed, ConnectError, TopicTerminated
+from client.memory.upstream_receiver_queue import UpstreamReceiverQueue
+from client.memory.upstream_topics_queue import EmptiedQueue
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
+from tests.support.peers.model_consumers import after, opened
 
 
 async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> None:
@@ -89,3 +93,116 @@ async def test_all_come_to_their_end_before_an_error_is_raised() -> None:
     with pytest.raises(ConnectError):
         await all_of([fails(), takes_longer()])
     assert ended == ["longer"]
+
+
+async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> None:
+    # Given
+    broker = ModelBroker(partition_count=2)
+    consumer = await opened(broker, auto_update_partitions_seconds=60)
+    # When
+    broker.partition_count = 3
+    await after(broker, 60)
+    # Then
+    topics = [one.topic for one in consumer.statistics().topics]
+    assert topics == [f"{TOPIC}-partition-{index}" for index in range(3)]
+
+
+async def test_partitions_are_looked_for_again_after_any_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    broker = ModelBroker(partition_count=1)
+    consumer = await opened(broker, auto_update_partitions_seconds=60)
+    broker.partition_count = 2
+    with monkeypatch.context() as patch:
+        patch.setattr(TopicConsumer, "open", fails_strangely)
+        await after(broker, 60)
+        failed = len(consumer.statistics().topics)
+    # When
+    await after(broker, 60)
+    # Then
+    assert (failed, len(consumer.statistics().topics)) == (1, 2)
+    await consumer.close()
+    assert broker.memory.statistics().reservations == 0
+
+
+async def fails_strangely(_: TopicConsumer) -> None:
+    raise RuntimeError("this was not foreseen")
+
+
+async def test_a_topic_that_is_left_and_comes_back_while_it_grows_is_there_once() -> None:
+    # Given a third partition that is being opened
+    broker = ModelBroker(partition_count=2)
+    topics = topics_consumer(
+        broker.context, "s", ConsumerOptions(auto_update_partitions_seconds=60)
+    )
+    await topics.add_topic(TOPIC)
+    broker.partition_count, broker.hold = 3, asyncio.Event()
+    await after(broker, 60)
+    # When
+    hold, broker.hold = broker.hold, None
+    await topics.remove_topic(TOPIC)
+    await topics.add_topic(TOPIC)
+    hold.set()
+    await settle()
+    # Then
+    assert broker.cnx is not None
+    assert len(topics.topics) == len(broker.cnx.attached.consumers) == 3
+    await topics.close()
+    assert not broker.cnx.attached.consumers
+    assert broker.memory.statistics().reservations == 0
+
+
+async def test_a_topic_that_is_added_goes_on_where_all_others_have_ended() -> None:
+    # Given
+    broker = ModelBroker()
+    topics = topics_consumer(broker.context, "s", ConsumerOptions())
+    consumer = Consumer(broker.context, topics, TOPIC)
+    await topics.add_topic(TOPIC)
+    topics.topics[TOPIC].end_of_topic_reached()
+    with pytest.raises(TopicTerminated):
+        await consumer.receive()
+    # When
+    await topics.add_topic(f"{TOPIC}-2")
+    receiving = await started(consumer.receive())
+    # Then
+    assert not receiving.done()
+    await consumer.close()
+    with pytest.raises(AlreadyClosed):
+        await receiving
+
+
+async def test_when_one_topic_has_ended_and_the_other_failed_nobody_waits() -> None:
+    # Given
+    broker = ModelBroker()
+    topics = topics_consumer(broker.context, "s", ConsumerOptions())
+    consumer = Consumer(broker.context, topics, TOPIC)
+    await topics.add_topic(TOPIC)
+    await topics.add_topic(f"{TOPIC}-2")
+    receiving = await started(consumer.receive())
+    # When
+    topics.topics[TOPIC].end_of_topic_reached()
+    topics.topics[f"{TOPIC}-2"]._given_up(ConnectError("gone"))
+    # Then
+    with pytest.raises(ConnectError, match="gone"):
+        await receiving
+
+
+@pytest.mark.parametrize(
+    ("topics", "partitions", "kind"),
+    [
+        (TOPIC, 0, UpstreamReceiverQueue),
+        (TOPIC, 2, EmptiedQueue),
+        ([TOPIC, f"{TOPIC}-2"], 0, EmptiedQueue),
+    ],
+)
+async def test_under_upstreams_policy_one_topic_has_one_queue(
+    topics: str | list[str], partitions: int, kind: type
+) -> None:
+    broker = ModelBroker(partition_count=partitions)
+    options = ConsumerOptions(receiver_queue_policy="pulsar")
+    consumer = await open_consumer(broker.context, topics, "s", options)
+    kinds = {type(one.incoming.queue) for one in consumer._topics.topics.values()}
+    assert kinds == {kind}
+    await consumer.close()
+    assert not broker.context.receiver_queues._as_upstream

@@ -9,15 +9,20 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.consumers.options import ReaderOptions
 from client.consumers.reader import open_reader
-from client.exceptions import AlreadyClosed, InvalidConfiguration, Timeout
+from client.exceptions import (
+    AlreadyClosed,
+    InvalidConfiguration,
+    ServerResponseError,
+    Timeout,
+    server_response_error,
+)
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
+from tests.support.messages.entries import compacted
 from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
 
 if TYPE_CHECKING:
     from client.consumers.reader import Reader
-
-Type = pb.BaseCommand
 
 
 async def opened(
@@ -91,7 +96,7 @@ async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
     reader = await opened(broker, reader_listener=lambda _, message: got.append(message.data()))
     # Then
     assert got == [b"0", b"1"]
-    with pytest.raises(InvalidConfiguration, match="reader_listener"):
+    with pytest.raises(InvalidConfiguration, match="the listener"):
         await reader.read_next()
     await reader.close()
 
@@ -196,3 +201,35 @@ async def test_reading_ends_with_its_time_or_the_reader() -> None:
         await reading
     assert [message async for message in reader] == []
     assert broker.memory.current_usage == 0
+
+
+async def test_what_nobody_will_get_is_no_message_that_is_available() -> None:
+    # Given a topic that ends with a batch whose rest was compacted away, and with a broken entry
+    broker = ModelBroker()
+    broker.store(compacted(3, {1, 2}), 3, is_batch=True)
+    reader = await opened(broker)
+    got = await rest(reader)
+    # When
+    broker.delivers = False
+    broker.publish()
+    broker.entries[-1].tail, broker.delivers = b"?", True
+    broker.deliver()
+    # Then
+    assert got == [b"0"]
+    assert await rest(reader) == []
+
+
+async def test_a_refused_seek_reads_nothing_twice() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(3)
+    broker.publish()
+    reader = await opened(broker)
+    taken = [(await reader.read_next()).data() for _ in range(2)]
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    # When
+    with pytest.raises(ServerResponseError):
+        await reader.seek(MessageId.earliest)
+    await settle()
+    # Then
+    assert taken + await rest(reader) == [b"0", b"1", b"2", b"3"]

@@ -42,6 +42,15 @@ def test_only_names_that_match_are_kept():
     assert (found.topics_hash, found.filtered, found.changed) == ("01020304", False, True)
 
 
+def test_the_answer_is_not_held_twice_while_it_is_read():
+    # Given
+    answer = answer_of([f"{BASE}other-{number}" for number in range(NAMES_IN_A_STEP)])
+    # When
+    next(MatchingNames(answer, PATTERN).read())
+    # Then
+    assert answer.rest == []
+
+
 def test_what_the_broker_filtered_is_taken_as_it_is():
     found, _ = read(answer_of([BASE + "u"], filtered=True))
     assert found.names == {BASE + "u"}

@@ -22,6 +22,25 @@ def opened(options=PLAIN, seed=1):
     return world
 
 
+def watched(seed=1):
+    """Return a consumer whose watch was opened."""
+    world = opened(OPTIONS, seed)
+    while not world.watching:
+        world.calm(1)
+    return world
+
+
+def refusing(failure):
+    """Return a consumer whose watch was refused."""
+    world = opened(OPTIONS)
+    while not (world.pending and isinstance(world.pending[0], OpenWatch)):
+        if world.pending:
+            world.answer()
+        world.clock.advance(1)
+    world.refuse(failure)
+    return world
+
+
 def test_the_first_listing_is_asked_for_at_once_with_the_pattern():
     # Given
     world = World("polite")
@@ -114,24 +133,53 @@ def test_losses_in_a_row_do_not_put_off_the_poll():
     assert len(world.listings) > 1
 
 
-def test_a_watch_is_asked_for_soon_and_polls_become_rare():
+def test_a_watch_is_asked_for_within_a_period_and_polls_become_rare():
     # Given
     world = opened(OPTIONS)
     # When
-    world.calm(10)
+    world.calm(OPTIONS.period_seconds)
     listings = len(world.listings)
     world.calm(20 * OPTIONS.period_seconds)
     # Then
-    assert [type(action) for _, action in world.asked][:2] == [ListTopics, OpenWatch]
+    assert OpenWatch in [type(action) for _, action in world.asked][:3]
     assert 3 <= len(world.listings) - listings <= 5
+
+
+def test_watches_of_consumers_that_lost_their_connection_together_are_spread():
+    # Given
+    worlds = [watched(seed) for seed in range(100)]
+    delays = []
+    # When
+    for world in worlds:
+        lost_at, asked = world.clock.now(), len(world.asked)
+        world.lose()
+        world.clock.advance(OPTIONS.period_seconds)
+        # Then each is asked for once, and its answer is a list
+        ((at, action),) = world.asked[asked:]
+        assert isinstance(action, OpenWatch)
+        delays.append((at - lost_at) / OPTIONS.period_seconds)
+    assert sum(delay < 0.1 for delay in delays) < 20
+    assert max(delays) > 0.9
+
+
+def test_an_outage_does_not_put_off_what_comes_behind_it():
+    # Given
+    world = watched()
+    world.lose()
+    # When
+    for _ in range(100):
+        world.clock.advance(OPTIONS.period_seconds / 5)
+        while world.pending:
+            world.refuse(Unanswered.UNREACHABLE)
+    world.calm(1.1 * OPTIONS.period_seconds)
+    # Then
+    assert world.watching
 
 
 def test_a_refused_watch_is_asked_for_later():
     # Given
-    world = opened(OPTIONS)
-    world.clock.advance(10)
+    world = refusing(pb.TooManyRequests)
     # When
-    world.refuse(pb.TooManyRequests)
     asked = len(world.asked)
     world.calm(OPTIONS.period_seconds)
     # Then
@@ -140,10 +188,8 @@ def test_a_refused_watch_is_asked_for_later():
 
 def test_a_forbidden_watch_is_not_asked_for_again_on_the_connection():
     # Given
-    world = opened(OPTIONS)
-    world.clock.advance(10)
+    world = refusing(pb.NotAllowedError)
     # When
-    world.refuse(pb.NotAllowedError)
     asked = len(world.asked)
     world.calm(10 * OPTIONS.period_seconds)
     # Then
@@ -162,8 +208,7 @@ def test_what_a_watch_cannot_tell_is_not_watched(options):
 
 def test_an_update_whose_hash_does_not_fit_lists_again():
     # Given
-    world = opened(OPTIONS)
-    world.calm(11)
+    world = watched()
     # When
     world.change("t-1", told=False)
     world.change("t-2")
@@ -174,21 +219,20 @@ def test_an_update_whose_hash_does_not_fit_lists_again():
 
 def test_many_such_updates_do_not_put_it_off():
     # Given
-    world = opened(OPTIONS)
-    world.calm(11)
+    world = watched()
     world.change("t-1", told=False)
+    listings = len(world.listings)
     # When
     for turn in range(60):
         world.change(f"t-{2 + turn % 2}")
         world.clock.advance(0.1)
     # Then
-    assert len(world.listings) == 2
+    assert len(world.listings) - listings == 1
 
 
 def test_closing_ends_the_watch_and_asks_no_more():
     # Given
-    world = opened(OPTIONS)
-    world.calm(11)
+    world = watched()
     asked = len(world.asked)
     # When
     world.schedule.close()

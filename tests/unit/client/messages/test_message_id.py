@@ -47,6 +47,7 @@ def test_ids_of_batches_and_chunks_keep_all_they_know() -> None:
     read = MessageId.deserialize(message_id.serialize())
     # THEN nothing is lost
     assert (read.batch_size, read.first_chunk) == (9, first)
+    assert str(read) == "(2,3,1,-1);(2,5,1,4)"  # As the official client shows it.
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08", b"\x08\x01", b"\xff" * 5, b"hello"])

@@ -26,6 +26,7 @@ from client.messages.enums import CompressionType, ProducerAccessMode
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.send_queue import MOST_AT_ONCE
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
@@ -284,6 +285,94 @@ async def test_closing_fails_those_that_wait_and_what_has_no_receipt_in_time() -
     assert broker.memory.current_usage == 0
 
 
+def closes(broker: ScriptedBroker) -> int:
+    """How often the broker was told that the producer is gone."""
+    commands = broker.cnx.commands
+    return sum(one.type == pb.BaseCommand.CLOSE_PRODUCER for one in commands)
+
+
+async def test_a_broker_that_answers_no_more_is_told_that_the_producer_is_gone() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    producer.send_nowait(b"x")
+    closing = await started(producer.close())
+    broker.clock.advance(30.0)
+    await closing
+    assert closes(broker) == 1
+    assert not broker.cnx.attached.producers
+
+
+async def test_a_close_that_is_cancelled_ends_at_once_and_tells_the_broker() -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    result = producer.send_nowait(b"x")
+    closing = await started(producer.close())
+    # When
+    closing.cancel()
+    await settle()
+    # Then
+    assert closing.cancelled()
+    assert isinstance(result.exception(), AlreadyClosed)
+    assert closes(broker) == 1
+    await producer.close()
+    assert closes(broker) == 1
+
+
+async def test_who_closes_once_more_waits_with_the_first_and_costs_no_message() -> None:
+    # Given
+    broker = ScriptedBroker()
+    context = broker.context()
+    producer = await broker.producer()
+    context.parts.add(producer)
+    result = producer.send_nowait(b"x")
+    # When
+    first, second = await started(producer.close()), await started(producer.close())
+    # Then
+    assert not first.done()
+    assert not second.done()
+    broker.answers()
+    await asyncio.gather(first, second)
+    assert result.exception() is None
+    assert closes(broker) == 1
+
+
+@pytest.mark.parametrize("code", [pb.TopicTerminatedError, pb.ProducerFenced])
+async def test_a_refusal_that_is_final_ends_the_producer_at_the_broker_too(
+    code: pb.ServerError.ValueType,
+) -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    producer.send_nowait(b"x")
+    broker.refuses(broker.sent[0].send, code)
+    assert closes(broker) == 1
+    await producer.close()
+    assert closes(broker) == 1
+
+
+async def test_a_late_receipt_is_not_taken_for_that_of_what_is_sent_again() -> None:
+    # Given: a message in three parts, of which the second fails
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(chunking_enabled=True)
+    result = producer.send_nowait(bytes(2_500))
+    first, second, third = broker.sent
+    broker.receipt(first)
+    broker.refuses(second.send, pb.PersistenceError)
+    # When
+    goes_on = broker.holds_closes = asyncio.Event()
+    await pass_time(broker, 1.0)
+    broker.receipt(third)
+    goes_on.set()
+    await settle()
+    # Then
+    assert len(broker.producers) == 2
+    assert [one.metadata.chunk_id for one in broker.sent] == [0, 1, 2, 1, 2]
+    broker.answers(1)
+    assert not result.done()
+    broker.answers()
+    assert result.result().entry_id() == 3
+
+
 async def test_frames_stay_here_while_the_connection_takes_no_more() -> None:
     # Given
     broker = ScriptedBroker()
@@ -325,6 +414,19 @@ async def test_one_timer_watches_all_sends() -> None:
     broker.clock.advance(0.6)
     assert isinstance(second.exception(), Timeout)
     assert producer.statistics().send_timeouts_total == 2
+
+
+async def test_very_many_messages_whose_time_is_up_fail_in_several_turns() -> None:
+    broker = ScriptedBroker(limit_bytes=1 << 30)
+    producer = await broker.producer(max_pending_messages=0, send_timeout_millis=1_000)
+    results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
+    between: list[bool] = []
+    broker.clock.call_at(
+        broker.clock.now() + 1.0, lambda: between.extend(one.done() for one in results[-2:])
+    )
+    broker.clock.advance(1.0)
+    assert between == [True, False]
+    assert results[-1].done()
 
 
 async def test_a_send_that_waits_for_its_place_has_the_same_time() -> None:
@@ -517,3 +619,8 @@ async def test_a_large_message_that_cannot_be_compressed_fails(
     with pytest.raises(MemoryError):
         await producer.send(bytes(200_000))
     assert broker.memory.current_usage == 0
+
+
+async def test_a_producer_shows_its_name_and_its_topic() -> None:
+    producer = await ScriptedBroker().producer()
+    assert repr(producer) == f"<Producer {producer.producer_name()} of {producer.topic()}>"

@@ -152,7 +152,7 @@ async def test_messages_whose_time_is_up_hold_nothing(batching: bool) -> None:
 async def test_a_batch_that_cannot_be_built_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upstream: ProducerMemoryLimitTest.testBatchMessageOOMMemoryRelease"""
 
-    def no_memory(*_: object) -> None:
+    def no_memory(*_: object, **__: object) -> None:
         raise MemoryError("no buffer")
 
     broker = ScriptedBroker()

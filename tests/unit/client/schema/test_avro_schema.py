@@ -105,6 +105,12 @@ def test_a_record_is_what_the_avro_library_writes() -> None:
     assert data == buffer.getvalue()
 
 
+def test_what_was_encoded_beside_the_loop_is_sent_as_it_is() -> None:
+    schema = AvroSchema(Order)
+    data = schema.encode(ORDER)
+    assert schema.encode(data) is data
+
+
 @pytest.mark.parametrize(
     "value", [ORDER, WHOLE, Model(parts={"a": Part("tea", Size.SMALL)})], ids=lambda v: type(v)
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from client.consumers.acknowledging import due_times
-from client.consumers.acknowledging.due_times import DueTimes, Place
+from client.consumers.acknowledging.due_times import DueTimes
 from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     import pytest
+
+    from client.messages.message_id import Place
 
 
 class Times:

@@ -39,12 +39,6 @@ def test_cumulative_takes_all_before() -> None:
     assert batch.left == 2
 
 
-def test_it_begins_with_what_the_broker_says() -> None:
-    batch = PartialBatch(3, [0b101])
-    assert batch.left == 2
-    assert batch.is_acknowledged(1)
-
-
 def test_at_the_bound_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial_batches, "MOST_BATCHES", 2)
     batches = PartialBatches()

@@ -9,8 +9,10 @@ from client.consumers.receiving.received import Received
 from tests.support.messages.entries import batch_of, plain, received
 
 if TYPE_CHECKING:
+    from client.messages.entry import Entry
     from client.messages.errors import BrokenEntryError
-    from client.messages.message import EntryHead, Message
+    from client.messages.message import Message
+    from client.messages.message_id import Place
 
 
 class Consumer:
@@ -22,14 +24,14 @@ class Consumer:
         self.errors: list[int] = []
         self.received = Received(self)
 
-    def wanted(self, _: EntryHead, messages: list[Message]) -> list[Message]:
-        return [one for one in messages if one.batch_index not in self.unwanted]
+    def read(self, entry: Entry) -> list[Message]:
+        return [one for one in entry.take() if one.batch_index not in self.unwanted]
 
     def gone(self, messages: int, size_bytes: int) -> None:
         self.left[0] += messages
         self.left[1] += size_bytes
 
-    def broken(self, _: EntryHead, error: BrokenEntryError) -> None:
+    def broken(self, _: Place, error: BrokenEntryError) -> None:
         self.errors.append(error.validation_error)
 
     def append(self, messages: int, entry_id: int = 0) -> None:

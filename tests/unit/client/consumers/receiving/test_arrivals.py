@@ -1,8 +1,9 @@
-"""Messages wait for the version of the schema that their producer had, in order."""
+"""Entries are counted as they come; chunks are put together, and versions of schemas waited for."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import struct
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,21 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.consumers.options import ConsumerOptions
 from client.consumers.receiving.arrivals import Arrivals
+from client.messages.chunked_message import ChunkedMessage
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
 from client.schema import Schema
 from proto.frames import Frame
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-from tests.support.messages.entries import NOW, TOPIC, entry_bytes
+from tests.support.messages.entries import NOW, PRODUCER, TOPIC, batch_of, entry_bytes, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from client.messages.entry import Entry
     from client.messages.message import EntryHead
+    from client.messages.message_id import MessageId
+    from client.messages.outgoing import OutgoingEntry
 
 
 class Asked:
@@ -58,20 +64,25 @@ class Taken:
 
     def __init__(self) -> None:
         self.entries: list[int] = []
-        self.held = 0
+        self.held = self.held_bytes = 0
+        self.dropped: list[int] = []
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
         self.entries.append(entry.head.entry_id)
-        self.held -= messages
+        self.count_freed(messages, size_bytes)
 
     def count_arrived(self, messages: int, size_bytes: int) -> None:
         self.held += messages
+        self.held_bytes += size_bytes
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
         self.held -= messages
+        self.held_bytes -= size_bytes
 
-    def acknowledge_broken(self, *_: object) -> None: ...
-    def chunks_dropped(self, *_: object, **__: object) -> None: ...
+    def broken(self, *_: object) -> None: ...
+
+    def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
+        self.dropped += [one.entry_id() for one in ids]
 
 
 class Line:
@@ -86,12 +97,23 @@ class Line:
     def come(self, entry_id: int, version: bytes) -> None:
         """Let an entry come that was written by a version."""
         producer = SendingProducer(1, "p", schema_version=version)
-        data = entry_bytes(message_entry(OutgoingMessage(b"x", 0), producer, NOW))
+        self.read(entry_id, message_entry(OutgoingMessage(b"x", 0), producer, NOW))
+
+    def read(
+        self,
+        entry_id: int,
+        entry: OutgoingEntry,
+        ack_set: Sequence[int] = (),
+        *,
+        dropped: bool = False,
+    ) -> None:
+        """Let an entry come."""
+        data = entry_bytes(entry)
         position = pb.MessageIdData(ledgerId=1, entryId=entry_id)
-        command = pb.CommandMessage(consumer_id=1, message_id=position)
+        command = pb.CommandMessage(consumer_id=1, message_id=position, ack_set=ack_set)
         whole = pb.BaseCommand(type=pb.BaseCommand.MESSAGE, message=command).SerializeToString()
         body = struct.pack(">I", len(whole)) + whole + data
-        self.arrivals.read(command, Frame(len(body), (memoryview(body),)), dropped=False)
+        self.arrivals.read(command, Frame(len(body), (memoryview(body),)), dropped=dropped)
 
 
 @pytest.fixture
@@ -138,3 +160,46 @@ async def test_what_waits_is_dropped_with_the_connection(line: Line) -> None:
     await settle()
     # Then
     assert (line.taken.entries, line.taken.held) == ([3], 0)
+
+
+async def test_a_batch_takes_as_many_permits_as_it_has_messages_left(line: Line) -> None:
+    # Given a consumer that keeps what comes
+    line.taken.count_freed = lambda *_: None  # type: ignore[method-assign]
+    # When
+    line.read(1, batch_of(plain(70)), ack_set=[0b11, -1])
+    line.read(2, batch_of(plain(3)), dropped=True)
+    # Then
+    assert line.taken.held == 2 + 6 + 3
+    assert line.taken.entries == [1]
+
+
+async def test_chunks_are_held_until_their_message_is_whole(line: Line) -> None:
+    # Given
+    large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
+    chunks = [large.entry(number) for number in range(large.chunk_count)]
+    held = []
+    # When
+    for number, chunk in enumerate(chunks):
+        line.read(number, chunk)
+        held.append(line.taken.held_bytes)
+    # Then
+    sizes = [len(chunk.payload) for chunk in chunks[:-1]]
+    assert held == [*itertools.accumulate(sizes), 0]
+    assert (line.taken.entries, line.taken.held, line.arrivals.incomplete) == (
+        [len(chunks) - 1],
+        0,
+        0,
+    )
+
+
+async def test_chunks_that_become_no_message_are_not_held(line: Line) -> None:
+    # Given
+    large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
+    line.read(0, large.entry(0))
+    incomplete = line.arrivals.incomplete
+    # When the second does not come
+    line.read(2, large.entry(2))
+    # Then
+    assert (incomplete, line.arrivals.incomplete) == (1, 0)
+    assert (line.taken.held, line.taken.held_bytes) == (0, 0)
+    assert line.taken.dropped == [0, 2]

@@ -1,0 +1,41 @@
+"""Several things that are done at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable
+
+
+async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do several things at once; each comes to its end, and the first error is raised.
+
+    Cancelled, it cancels all of them, and waits for their ends.
+    """
+    coroutines = list(parts)
+    if len(coroutines) == 1:
+        await coroutines[0]
+        return
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(one) for one in coroutines]
+    if not tasks:
+        return
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+
+
+async def ended(task: asyncio.Task[Any] | None) -> None:
+    """Cancel a task, if there is one, and wait for its end."""
+    if task is not None and task is not asyncio.current_task():
+        task.cancel()
+        await asyncio.wait([task])

@@ -1,0 +1,125 @@
+"""The part that consumers and readers have in common: messages of topics, one after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from client.consumers.receiving.listening import Listening
+from client.consumers.statistics import ConsumerStatistics, topic_statistics
+from client.exceptions import AlreadyClosed, InvalidConfiguration, Timeout, TopicTerminated
+from limiter.clock import deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from client.consumers.multi_topics_consumer import MultiTopicsConsumer
+    from client.context import ClientContext
+    from client.messages.message import Message
+
+
+class Receiver:
+    """Gives the messages of topics to a program, or to its listener.
+
+    Args:
+        context: The client's.
+        topics: What it is subscribed to.
+        name: The topic that it was opened with; of several, their names with commas between.
+        listener: Called with each message, instead of its being asked for.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        topics: MultiTopicsConsumer,
+        name: str,
+        listener: Callable[..., object] | None,
+    ) -> None:
+        self._context = context
+        self._topics = topics
+        self._inbox = topics.inbox
+        self._name = name
+        self._listening: Listening | None = None
+        if listener is not None:
+            self._listening = Listening(listener, self, self._next)
+
+    def __repr__(self) -> str:
+        kept = self._topics.subscription
+        return f"<{type(self).__name__} {kept.consumer_name} of {kept.name} on {self._name:.200}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        """Return the next message; the loop ends with the receiver, or with a terminated topic."""
+        try:
+            return await self._receive()
+        except (AlreadyClosed, TopicTerminated):
+            raise StopAsyncIteration from None
+
+    async def _receive(self, timeout_millis: int | None = None) -> Message:
+        self._check_no_listener()
+        if timeout_millis is None:
+            return await self._next()
+        message = self._inbox.take()
+        if message is not None:
+            return self._handed_over(message)
+        try:
+            async with deadline(self._context.clock, timeout_millis / 1_000):
+                return await self._next()
+        except TimeoutError:
+            raise Timeout(f"no message came in {timeout_millis} ms") from None
+
+    async def _next(self) -> Message:
+        message = self._inbox.take()
+        if message is None:
+            message = await self._inbox.receive()
+        return self._handed_over(message)
+
+    def _handed_over(self, message: Message) -> Message:
+        """Return what the program gets for a message that left its queue."""
+        return message
+
+    def _check_no_listener(self) -> None:
+        if self._listening is not None:
+            raise InvalidConfiguration("messages go to the listener: nothing else gets them")
+
+    async def close(self) -> None:
+        """Leave; once more is harmless."""
+        self._context.parts.discard(self)
+        try:
+            await self._topics.close()
+        finally:
+            if self._listening is not None:
+                await self._listening.close()
+
+    def topic(self) -> str:
+        """Return the topic's full name; of several, their names with commas between."""
+        return self._name
+
+    def is_connected(self) -> bool:
+        """Tell whether connections serve all topics."""
+        return not self._topics.closed and all(
+            topic.is_attached for topic in self._topics.topics.values()
+        )
+
+    def has_reached_end_of_topic(self) -> bool:
+        """Tell whether every topic was terminated, and all of it acknowledged."""
+        topics = self._topics.topics
+        return bool(topics) and all(topic.end_of_topic for topic in topics.values())
+
+    def statistics(self) -> ConsumerStatistics:
+        """Return the figures of this moment."""
+        subscription, letters = self._topics.subscription, self._topics.letters
+        return ConsumerStatistics(
+            subscription=subscription.name,
+            consumer_name=subscription.consumer_name,
+            topics=tuple(topic_statistics(topic) for topic in self._topics.topics.values()),
+            waiting=self._inbox.waiting,
+            dead_letters=letters.sent if letters is not None else 0,
+        )

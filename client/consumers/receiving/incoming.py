@@ -1,0 +1,255 @@
+"""One topic's messages, from the connection until the program takes them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.receiving.arrivals import Arrivals
+from client.consumers.receiving.received import Received
+from client.messages.enums import ConsumerCryptoFailureAction
+from client.messages.message_id import MessageId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from client.consumers.acknowledging.handed_out import HandedOut
+    from client.consumers.broker_link import BrokerLink
+    from client.consumers.options import ConsumerOptions
+    from client.consumers.receiving.inbox import Inbox
+    from client.consumers.receiving.position import Progress
+    from client.memory.receiver_queue import ReceiverQueue, TopicsQueue
+    from client.messages.entry import Entry
+    from client.messages.errors import BrokenEntryError
+    from client.messages.message import Message
+    from client.messages.message_id import Place
+    from client.pulsar_client import PulsarClient
+    from proto.frames import Frame
+
+logger = logging.getLogger(__name__)
+
+
+class Incoming:
+    """Counts, reads and queues what comes, and grants permits for more.
+
+    Args:
+        cluster: Where time comes from, and versions of the schema.
+        options: Everything else; ``receiver_queue_size`` is this topic's share.
+        link: The way to the broker.
+        handed_out: Remembers what is taken.
+        inbox: Where messages are waited for.
+        queues: Gives the topic its receiver queue.
+        dead_letter: Takes an entry that was redelivered too often, with its messages and bytes,
+            which are counted until ``count_freed``; false if it is to be delivered.
+        progress: Where a subscription that is not durable begins.
+        durable: Whether the broker keeps the subscription.
+
+    Attributes:
+        queue: Its permits.
+        arrivals: What came and is not ready.
+        received: What is ready and was not taken.
+        outstanding: Permits that the broker has; below 0 after a batch that was larger than they
+            were.
+        progress: How far it came.
+        losses: Times that all of it was dropped with the connection.
+        seeking: Whether what comes is dropped: another place is sought.
+        messages_received, bytes_received, broken_entries: Counted since it was made.
+    """
+
+    def __init__(  # noqa: PLR0913 - what stands between a connection and a program
+        self,
+        cluster: PulsarClient,
+        options: ConsumerOptions,
+        link: BrokerLink,
+        handed_out: HandedOut,
+        inbox: Inbox,
+        queues: TopicsQueue,
+        dead_letter: Callable[[Entry, int, int], bool],
+        progress: Progress,
+        *,
+        durable: bool,
+    ) -> None:
+        self._link = link
+        self._handed_out = handed_out
+        self._acks = handed_out.acks
+        self._inbox = inbox
+        self._dead_letter = dead_letter
+        self._durable = durable
+        self._keeps_encrypted = options.crypto_failure_action is ConsumerCryptoFailureAction.FAIL
+        self.progress = progress
+        self.outstanding = 0
+        self.losses = 0
+        self.seeking = False
+        self.messages_received = self.bytes_received = self.broken_entries = 0
+        self.received = Received(self)
+        self.arrivals = Arrivals(self, cluster, link.topic, options)
+        self.queue: ReceiverQueue = queues.open(self, options.receiver_queue_size)
+
+    # -- what comes ---------------------------------------------------------------------------
+
+    def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
+        """Take an entry from the connection."""
+        place = message.message_id.ledgerId, message.message_id.entryId
+        progress = self.progress
+        dropped = self.seeking or (
+            message.HasField("consumer_epoch") and message.consumer_epoch < self._link.epoch
+        )
+        if not dropped and place > progress.newest:
+            progress.newest = place
+        if progress.start is not None and progress.start.is_last_chunk(place):
+            dropped = True
+            self._acknowledge_unwanted([MessageId(-1, *place)])
+        self.arrivals.read(message, frame, dropped=dropped)
+
+    def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
+        """See Arriving."""
+        head, start = entry.head, self.progress.start
+        if self._acks.is_pending((head.ledger_id, head.entry_id)):
+            self.count_freed(messages, size_bytes)
+        elif start is not None and start.skips_entry(head):
+            self._acknowledge_unwanted([head.message_id()])
+            self.count_freed(messages, size_bytes)
+        elif not self._dead_letter(entry, messages, size_bytes):
+            self.received.append(entry, messages, size_bytes)
+            self._inbox.arrived(self, messages, size_bytes)
+
+    def count_arrived(self, messages: int, size_bytes: int) -> None:
+        """See Arriving."""
+        self.outstanding -= messages
+        self.queue.arrived(messages, size_bytes)
+
+    def count_freed(self, messages: int, size_bytes: int) -> None:
+        """See Arriving."""
+        self.queue.taken(messages, size_bytes)
+        self.queue.acknowledged(size_bytes)
+
+    def gone(self, messages: int, size_bytes: int) -> None:
+        """See Receiving."""
+        if messages or size_bytes:
+            self._inbox.left(messages, size_bytes)
+            self.count_freed(messages, size_bytes)
+
+    def broken(self, place: Place, error: BrokenEntryError) -> None:
+        """See Arriving; the broker is told why, unless a consumer that has the key shall get it."""
+        logger.warning("%s: entry %d:%d was dropped: %s", self._link.topic, *place, error)
+        self.broken_entries += 1
+        self._pass(place)
+        if error.validation_error == pb.CommandAck.DecryptionError and self._keeps_encrypted:
+            return
+        ack = pb.CommandAck(
+            consumer_id=self._link.consumer_id,
+            ack_type=pb.CommandAck.Individual,
+            validation_error=error.validation_error,
+        )
+        ack.message_id.add(ledgerId=place[0], entryId=place[1])
+        self._link.acknowledge(ack)
+
+    def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
+        """See Arriving."""
+        if not self._durable:
+            return  # Asking for them again would bring everything again.
+        for one in ids:
+            if acknowledge:
+                self._acks.entry(one.entry)
+            else:
+                self._handed_out.redelivery.refuse(one.entry, 0)
+
+    def read(self, entry: Entry) -> list[Message]:
+        """See Receiving: take the next messages of an entry, and those alone that are wanted."""
+        left = entry.left
+        messages = entry.take()
+        head = entry.head
+        if not head.batch_size:
+            return messages
+        place = head.ledger_id, head.entry_id
+        if len(messages) < left - entry.left:
+            first = head.batch_size - left
+            missing = set(range(first, head.batch_size - entry.left))
+            missing.difference_update(one.batch_index for one in messages)
+            if head.batch_size - 1 in missing:
+                self._pass(place)
+            self._acks.left_out(place, head.batch_size, missing)
+        if (batch := self._acks.partial.get(place)) is not None:
+            messages = [one for one in messages if not batch.is_acknowledged(one.batch_index)]
+        start = self.progress.start
+        if start is not None and (skipped := start.skipped_indexes(head)):
+            unwanted = [one.message_id() for one in messages if one.batch_index < skipped]
+            self._acknowledge_unwanted(unwanted)
+            messages = [one for one in messages if one.batch_index >= skipped]
+        return messages
+
+    def _pass(self, place: Place) -> None:
+        self.progress.passed = max(self.progress.passed, place)
+
+    def _acknowledge_unwanted(self, ids: Iterable[MessageId]) -> None:
+        """Acknowledge what stands before the place that was sought: it would come for ever."""
+        if self._durable:
+            for message_id in ids:
+                self._acks.individual(message_id)
+
+    # -- handing over -------------------------------------------------------------------------
+
+    @property
+    def queued(self) -> int:
+        """See Granting."""
+        return self.received.queued + self.arrivals.waiting
+
+    @property
+    def more_may_come(self) -> bool:
+        """See Source."""
+        return self.outstanding > 0
+
+    def take(self) -> Message | None:
+        """See Source."""
+        taken = self.received.pop()
+        if taken is None:
+            return None
+        message, messages, size_bytes = taken
+        head = message.entry
+        self.progress.last = head, message.batch_index
+        self.messages_received += 1
+        self.bytes_received += message.size_bytes
+        self._inbox.left(messages, size_bytes)
+        self.queue.taken(messages, size_bytes)
+        self._handed_out.taken(head, size_bytes)
+        return message
+
+    def found_nothing(self) -> None:
+        """See Source."""
+        if self._link.cnx is None:
+            return
+        if self.outstanding > 0 and not self.queue.current_size:
+            return  # Who was cancelled asked for it already.
+        self.queue.found_nothing()
+
+    def grant(self, permits: int) -> None:
+        """See Granting."""
+        if self._link.cnx is not None and permits > 0:
+            self.outstanding += permits
+            self._link.grant(permits)
+
+    async def more_is_pending(self) -> bool:
+        """See Granting."""
+        if self._link.alone:
+            last, acknowledged = await self._link.last_message_id()
+            newest = self.progress.newest
+            known = newest if acknowledged is None else max(newest, acknowledged.entry)
+            return last.entry > known
+        stats = await self._link.stats()
+        return stats.msgBacklog > 0 and stats.availablePermits <= 0
+
+    # -- what is dropped ----------------------------------------------------------------------
+
+    def drop(self) -> None:
+        """Drop what was not taken: it comes again, or is not wanted."""
+        self.arrivals.clear()
+        self.received.clear()
+
+    def connection_lost(self) -> None:
+        """Drop what came by the connection, and count nothing of it any more."""
+        self.losses += 1
+        self.outstanding = 0
+        self.progress.connection_lost()
+        self.queue.detached()
+        self.drop()

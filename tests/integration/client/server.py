@@ -1,0 +1,103 @@
+"""The server that the client's tests talk to, in this process or named by the environment.
+
+``PULSAR_SERVICE_URL`` and ``PULSAR_WEB_URL`` name one, of whatever make, and ``PULSAR_PROXY_URL`` a
+proxy in front of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import aiohttp
+import pytest
+
+from tests.support.processes.cluster import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from client.client import Client
+
+SERVICE_URL, WEB_URL, PROXY_URL = "PULSAR_SERVICE_URL", "PULSAR_WEB_URL", "PULSAR_PROXY_URL"
+IS_NAMED = SERVICE_URL in os.environ
+
+
+def only_here(reason: str) -> pytest.MarkDecorator:
+    """Skip a test, or one of its parameters, with a server that the environment names."""
+    return pytest.mark.skipif(IS_NAMED, reason=f"not by URL: {reason}")
+
+
+_PROXY_IS_MISSING = pytest.mark.skipif(
+    IS_NAMED and PROXY_URL not in os.environ, reason=f"{PROXY_URL} names no proxy"
+)
+ROLES = pytest.mark.parametrize("role", ["broker", pytest.param("proxy", marks=_PROXY_IS_MISSING)])
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server.
+
+    Attributes:
+        service_url: Where clients connect.
+        web_url: The broker's admin REST.
+        namespace: One that no other test uses.
+    """
+
+    service_url: str
+    web_url: str
+    namespace: str = "public/default"
+
+    def topic(self, name: str = "t") -> str:
+        """Return a topic's full name."""
+        return f"persistent://{self.namespace}/{name}"
+
+    async def ask(self, method: str, path: str, body: object = None) -> None:
+        """Ask the admin for something."""
+        async with aiohttp.ClientSession() as session:
+            headers = {"Content-Type": "application/json"}
+            url = f"{self.web_url}/admin/v2/{path}"
+            data = None if body is None else json.dumps(body)
+            async with session.request(method, url, data=data, headers=headers) as answer:
+                assert answer.ok, f"{method} {path}: {answer.status} {await answer.text()}"
+
+    async def create(self, *names: str, partitions: int | None = None) -> None:
+        """Create topics; each of so many partitions, if told."""
+        end = "" if partitions is None else "/partitions"
+        for name in names:
+            path = f"persistent/{self.namespace}/{name}{end}"
+            await self.ask("PUT", path, partitions)
+
+    async def delete(self, name: str) -> None:
+        """Delete a topic, even if somebody uses it."""
+        await self.ask("DELETE", f"persistent/{self.namespace}/{name}?force=true")
+
+
+@asynccontextmanager
+async def served(
+    role: str = "broker", keys: Mapping[str, str] | None = None
+) -> AsyncIterator[Server]:
+    """Have a server for a block.
+
+    Args:
+        role: Whether clients talk to the broker itself, or to a proxy.
+        keys: Of the broker in this process, to save time; a named one has what it has.
+    """
+    if IS_NAMED:
+        url = os.environ[SERVICE_URL if role == "broker" else PROXY_URL]
+        server = Server(url, os.environ[WEB_URL], f"public/client-{uuid4().hex}")
+        await server.ask("PUT", f"namespaces/{server.namespace}")
+        yield server
+        return
+    async with cluster(topics={}, broker=keys) as parts:
+        yield Server(parts.part(role).service_url, parts.broker.web_service_url)
+
+
+async def lose_connections(client: Client) -> None:
+    """Cut all connections of a client, as a network would."""
+    for opening in list(client._pool._connections.values()):
+        (await opening).abort()

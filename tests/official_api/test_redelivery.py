@@ -1,0 +1,161 @@
+"""What comes again: of batches, by type of subscription, and when a topic moves or ends."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from typing import Any
+
+import pytest
+
+from tests.official_api.apis import Place, new_topic, received, refusal, within
+
+pytestmark = [pytest.mark.official, pytest.mark.processes]
+LAST = b"last"
+"""A message that is sent when all that is to come again is on its way."""
+
+
+async def _batch(client: Any, topic: str, count: int) -> None:
+    producer = await client.create_producer(topic)
+    await asyncio.gather(*(within(producer.send(b"%d" % number)) for number in range(count)))
+    await within(producer.close())
+
+
+async def _rest(client: Any, consumer: Any, topic: str) -> list[bytes]:
+    """Return what comes before a message that is sent now."""
+    producer = await client.create_producer(topic)
+    await within(producer.send(LAST))
+    found: list[bytes] = []
+    while LAST not in found:
+        found += [one.data() for one in await received(consumer, 1)]
+    return found[:-1]
+
+
+@pytest.mark.parametrize("by_index", [False, True])
+@pytest.mark.parametrize("kind", ["Exclusive", "Shared"])
+async def test_a_batch_comes_again_whole_or_without_what_was_acknowledged(
+    place: Place, kind: str, by_index: bool
+) -> None:
+    topic = new_topic()
+    options: dict[str, Any] = {"consumer_type": getattr(place.api.ConsumerType, kind)}
+    options["batch_index_ack_enabled"] = by_index
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s", **options)
+        await _batch(client, topic, 5)
+        for message in (await received(consumer, 5))[:2]:
+            await within(consumer.acknowledge(message))
+        # When
+        await within(consumer.close())
+        consumer = await client.subscribe(topic, "s", **options)
+        # Then
+        wanted = [b"2", b"3", b"4"] if by_index else [b"0", b"1", b"2", b"3", b"4"]
+        assert await _rest(client, consumer, topic) == wanted
+
+
+@pytest.mark.parametrize("by_index", [False, True])
+async def test_acknowledging_up_to_the_middle_of_a_batch(place: Place, by_index: bool) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s", batch_index_ack_enabled=by_index)
+        for _ in range(2):
+            await _batch(client, topic, 3)
+        messages = await received(consumer, 6)
+        await within(consumer.acknowledge_cumulative(messages[4]))
+        # When
+        await within(consumer.close())
+        consumer = await client.subscribe(topic, "s", batch_index_ack_enabled=by_index)
+        # Then
+        wanted = [b"2"] if by_index else [b"0", b"1", b"2"]
+        assert await _rest(client, consumer, topic) == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts"),
+    [("Exclusive", [0, 0]), ("Failover", [0, 0]), ("Shared", [0, 1]), ("KeyShared", [0, 1])],
+)
+async def test_redeliveries_are_counted_where_the_broker_counts_them(
+    place: Place, kind: str, counts: list[int]
+) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(
+            topic,
+            "s",
+            consumer_type=getattr(place.api.ConsumerType, kind),
+            negative_ack_redelivery_delay_ms=10,
+        )
+        await _batch(client, topic, 1)
+        found = []
+        for _ in range(2):
+            (message,) = await received(consumer, 1)
+            found.append(message.redelivery_count())
+            await within(consumer.negative_acknowledge(message))
+        assert found == counts
+
+
+async def test_a_receive_that_waits_gets_what_a_seek_brings(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        await _batch(client, topic, 2)
+        await received(consumer, 2)
+        waiting = asyncio.ensure_future(consumer.receive())
+        await asyncio.sleep(0)
+        # When
+        await within(consumer.seek(0))
+        # Then
+        assert (await within(waiting)).data() == b"0"
+
+
+@pytest.mark.parametrize(("method", "end"), [("PUT", "/unload"), ("DELETE", "?force=true")])
+async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(
+    place: Place, method: str, end: str
+) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic)
+        await within(producer.send(b"before"))
+        await within(consumer.acknowledge((await received(consumer, 1))[0]))
+        # When
+        path = f"persistent/{topic.partition('://')[2]}{end}"
+        request = urllib.request.Request(f"{place.web_url}/admin/v2/{path}", method=method)
+        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).close())
+        await within(producer.send(b"behind"))
+        # Then
+        while (await received(consumer, 1))[0].data() != b"behind":
+            pass  # The acknowledgement may have been on its way.
+
+
+async def test_messages_of_a_topic_that_is_not_persistent(place: Place) -> None:
+    topic = new_topic().replace("persistent", "non-persistent")
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic)
+        sent = await within(producer.send(b"x"))
+        (message,) = await received(consumer, 1)
+        await within(consumer.acknowledge(message))
+        await within(consumer.negative_acknowledge(message))
+        found = message.message_id()
+        assert (sent.ledger_id(), sent.entry_id(), found.ledger_id()) == (0, 0, 0)
+        assert message.topic_name() == topic
+
+
+async def test_sequence_ids_go_on_behind_the_first(place: Place) -> None:
+    async with place.client() as client:
+        producer = await client.create_producer(new_topic(), initial_sequence_id=10)
+        seen = [producer.last_sequence_id()]
+        for number in (None, 5, None, 100, None):
+            await within(producer.send(b"x", sequence_id=number))
+            seen.append(producer.last_sequence_id())
+        assert seen == [10, 11, 5, 12, 100, 13]
+        fresh = await client.create_producer(new_topic())
+        assert fresh.last_sequence_id() == -1
+
+
+async def test_a_consumer_that_is_not_alone_cannot_unsubscribe(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        kind = place.api.ConsumerType.Shared
+        consumers = [await client.subscribe(topic, "s", consumer_type=kind) for _ in range(2)]
+        assert await refusal(consumers[0].unsubscribe()) == "BrokerMetadataError"

@@ -1,0 +1,1 @@
+"""Proofs of the client against brokers of any make."""

@@ -1,0 +1,40 @@
+"""A real broker with keys of broker.conf, by a command that the environment names."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+COMMAND = "REAL_PULSAR"
+"""Names a command that takes ``key=value`` arguments, starts a broker, prints ``READY PID ...``
+when it answers, and ends."""
+PATIENCE_SECONDS = 150.0
+
+
+@contextmanager
+def real_broker(keys: Mapping[str, str]) -> Iterator[None]:
+    """Run one for a block.
+
+    Raises:
+        ProofError: It does not start.
+    """
+    command = [*shlex.split(os.environ[COMMAND]), *(f"{key}={keys[key]}" for key in keys)]
+    started = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    ready, _, rest = started.stdout.partition(" ")
+    if ready != "READY":
+        raise ProofError(f"{COMMAND} started no broker: {started.stdout[:200]!r}")
+    try:
+        yield
+    finally:
+        os.kill(int(rest.split()[0]), signal.SIGTERM)

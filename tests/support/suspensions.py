@@ -1,0 +1,63 @@
+"""Cancels a coroutine at one of the moments at which it waits."""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
+T = TypeVar("T")
+
+
+async def cancelled_at(
+    work: Coroutine[Any, Any, object], number: int, *, as_it_ends: bool
+) -> asyncio.Task[object]:
+    """Return the task of a coroutine, ended: cancelled when it waited so many times, from 1 on.
+
+    Args:
+        work: The coroutine.
+        number: The wait that is cut short; one that does not come leaves it alone.
+        as_it_ends: Whether what it waits for is there in that very turn; else it has just begun.
+    """
+    waits = 0
+
+    def waiting(waited: object) -> None:
+        nonlocal waits
+        waits += 1
+        if waits != number:
+            return
+        if as_it_ends and isinstance(waited, asyncio.Future):
+            # Before the task is told, which is to be called back behind this.
+            waited.add_done_callback(lambda _: task.cancel())
+        else:
+            task.cancel()
+
+    async def run() -> object:
+        return await _watched(work, waiting)
+
+    task = asyncio.get_running_loop().create_task(run())
+    await asyncio.wait([task])
+    return task
+
+
+@types.coroutine
+def _watched(
+    work: Coroutine[Any, Any, T], waiting: Callable[[object], None]
+) -> Generator[Any, Any, T]:
+    """Do the work, and tell of each wait before it begins."""
+    go_on: Callable[[Any], Any] = work.send
+    value: Any = None
+    while True:
+        try:
+            waited = go_on(value)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+        waiting(waited)
+        try:
+            value, go_on = (yield waited), work.send
+        except BaseException as error:  # noqa: BLE001 - it is the coroutine's
+            value, go_on = error, work.throw

@@ -1,0 +1,174 @@
+"""Acknowledgements are gathered, and sent in few commands, or with receipts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from client.consumers.acknowledging import acknowledgements
+from client.consumers.acknowledging.acknowledgements import Acknowledgements
+from client.consumers.options import ConsumerOptions
+from client.exceptions import AlreadyClosed, NotConnected, PulsarException
+from client.messages.message_id import MessageId
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+if TYPE_CHECKING:
+    import proto.PulsarApi_pb2 as pb
+
+
+class Link:
+    """The way to the broker, open or not; what a test says is answered."""
+
+    consumer_id = 3
+    persistent = True
+
+    def __init__(self) -> None:
+        self.cnx: object | None = self
+        self.sent: list[pb.CommandAck] = []
+        self.error: PulsarException | None = None
+        self.hold = asyncio.Event()
+
+    def acknowledge(self, ack: pb.CommandAck) -> None:
+        self.sent.append(ack)
+
+    async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
+        self.sent.append(ack)
+        await self.hold.wait()
+        if self.error is not None:
+            raise self.error
+
+    def ids(self) -> list[tuple[int, list[int]]]:
+        """The entries of each id that was sent, and its bits."""
+        return [(one.entryId, list(one.ack_set)) for ack in self.sent for one in ack.message_id]
+
+
+class Acks:
+    """Acknowledgements with their link and clock."""
+
+    def __init__(self, **options: Any) -> None:
+        self.link, self.clock = Link(), ManualClock()
+        link: Any = self.link
+        self.acks = Acknowledgements(self.clock, ConsumerOptions(**options), link)
+
+
+def of(entry: int, index: int = -1, size: int = 0) -> MessageId:
+    return MessageId(-1, 1, entry, index, batch_size=size)
+
+
+async def test_they_are_sent_when_they_are_many_or_their_time_is_up() -> None:
+    # Given
+    case = Acks(ack_group_size=3)
+    # When
+    case.acks.individual(of(1))
+    case.acks.individual(of(1))
+    before = case.link.ids()
+    case.clock.advance(0.1)
+    timed = case.link.ids()
+    for entry in (2, 3, 4):
+        case.acks.individual(of(entry))
+    # Then
+    assert (before, timed) == ([], [(1, [])])
+    assert len(case.link.sent) == 2
+    assert case.acks.pending == 0
+
+
+async def test_a_command_has_so_many_ids_and_words_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given
+    monkeypatch.setattr(acknowledgements, "MOST_IDS", 2)
+    monkeypatch.setattr(acknowledgements, "MOST_WORDS", 3)
+    case = Acks(batch_index_ack_enabled=True, ack_group_size=100)
+    # When
+    for entry in range(5):
+        case.acks.individual(of(entry))
+    for entry in (10, 11):
+        case.acks.individual(of(entry, 0, 128))
+    case.acks.flush()
+    # Then
+    assert [len(ack.message_id) for ack in case.link.sent] == [2, 2, 2, 1]
+    assert case.link.ids()[-1] == (11, [-2, -1])
+
+
+async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
+    case = Acks(ack_group_time_ms=0)
+    case.link.cnx = None
+    # When
+    for entry in range(4):
+        case.acks.individual(of(entry))
+    waiting = case.acks.is_pending((1, 3)), case.acks.is_pending((1, 1))
+    case.link.cnx = case
+    case.acks.flush()
+    # Then
+    assert waiting == (True, False)
+    assert case.link.ids() == [(2, []), (3, [])]
+
+
+@pytest.mark.parametrize(
+    ("by_index", "ids", "expected", "whole"),
+    [
+        (False, [of(5)], [(5, [])], 5),
+        (False, [of(5, 2, 3)], [(5, [])], 5),
+        (False, [of(5, 1, 3)], [(4, [])], 4),
+        (True, [of(5, 1, 3)], [(5, [0b100])], 4),
+        (True, [of(5, 1, 3), of(4)], [(5, [0b100])], 4),
+        (True, [of(4), of(5, 0, 3), of(5, 1, 3)], [(5, [0b100])], 4),
+        (False, [of(0, 1, 3)], [(2**64 - 1, [])], -1),
+    ],
+)
+async def test_the_furthest_is_sent_of_those_that_are_cumulative(
+    by_index: bool, ids: list[MessageId], expected: list[tuple[int, list[int]]], whole: int
+) -> None:
+    # Given
+    case = Acks(batch_index_ack_enabled=by_index)
+    # When
+    reached = [case.acks.cumulative(one) for one in ids]
+    case.acks.flush()
+    # Then
+    assert case.link.ids() == expected
+    assert max(reached) == (1, whole)
+
+
+async def test_all_that_are_gathered_have_one_receipt() -> None:
+    # Given
+    case = Acks(ack_receipt_enabled=True)
+    case.acks.individual(of(1))
+    first = case.acks.receipt()
+    case.acks.individual(of(2))
+    # Then
+    assert first is not None
+    assert case.acks.receipt() is first
+    assert case.acks.receipt() is None
+    # When
+    sending = await started(case.acks.sent())
+    case.link.hold.set()
+    await sending
+    assert first.done()
+
+
+@pytest.mark.parametrize("how", ["the link", "dropped", "ended"])
+async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
+    # Given
+    case = Acks(ack_receipt_enabled=True)
+    case.acks.individual(of(1))
+    receipt = case.acks.receipt()
+    assert receipt is not None
+    # When
+    if how == "dropped":
+        case.acks.drop(NotConnected("dropped"))
+    else:
+        case.link.error = NotConnected("the link")
+        case.acks.flush()
+        await settle()
+        if how == "ended":
+            case.acks.end()
+        case.link.hold.set()
+        await settle()
+    # Then
+    with pytest.raises(AlreadyClosed if how == "ended" else NotConnected):
+        await receipt

@@ -1,0 +1,370 @@
+"""What the program has is acknowledged, or comes again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.policies import (
+    NegativeAckBackoff,
+)
+from client.exceptions import (
+    AlreadyClosed,
+    CumulativeAcknowledgementNotAllowedError,
+    InvalidMessage,
+    NotConnected,
+)
+from client.messages.chunked_message import ChunkedMessage
+from client.messages.enums import ConsumerType
+from client.messages.message_id import MessageId
+from client.messages.outgoing import OutgoingMessage
+from tests.support.clocks.settle import settle, started
+from tests.support.messages.entries import NOW, PRODUCER
+from tests.support.peers.model_broker import LEDGER, ModelBroker
+from tests.support.peers.model_consumers import after, kinds, numbers, opened, topic_of
+
+Type = pb.BaseCommand
+REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
+SHARED = ConsumerType.Shared
+
+
+async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker)
+    messages = [await consumer.receive() for _ in range(3)]
+    # When
+    await consumer.acknowledge(messages[:2])
+    await consumer.acknowledge(messages[2].message_id())
+    before = len(broker.acks)
+    await after(broker, 0.1)
+    # Then
+    assert before == 0
+    assert [len(ack.message_id) for ack in broker.acks] == [3]
+    assert broker.left == []
+
+
+async def test_a_batch_is_acknowledged_when_all_of_it_is() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(3)
+    consumer = await opened(broker, ack_group_time_ms=0)
+    messages = [await consumer.receive() for _ in range(3)]
+    # When
+    await consumer.acknowledge(messages[:2])
+    await settle()
+    before = len(broker.acks)
+    await consumer.acknowledge(messages[2])
+    await settle()
+    # Then
+    assert before == 0
+    assert broker.left == []
+
+
+async def test_single_messages_of_a_batch_are_acknowledged_if_that_is_asked_for() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(70)
+    consumer = await opened(broker, batch_index_ack_enabled=True, receiver_queue_size=100)
+    messages = [await consumer.receive() for _ in range(70)]
+    # When
+    await consumer.acknowledge(messages[:65])
+    await after(broker, 0.1)
+    # Then
+    assert list(broker.acks[0].message_id[0].ack_set) == [0, 62]
+
+
+async def test_cumulative_goes_to_the_entry_before_an_incomplete_batch() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish(3)
+    consumer = await opened(broker)
+    messages = [await consumer.receive() for _ in range(4)]
+    # When
+    await consumer.acknowledge_cumulative(messages[2])
+    await after(broker, 0.1)
+    first = broker.left
+    await consumer.acknowledge_cumulative(messages[3])
+    await after(broker, 0.1)
+    # Then
+    assert (first, broker.left) == ([1], [])
+
+
+async def test_cumulative_is_refused_where_others_share() -> None:
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, consumer_type=SHARED)
+    with pytest.raises(CumulativeAcknowledgementNotAllowedError):
+        await consumer.acknowledge_cumulative(await consumer.receive())
+
+
+async def test_a_receipt_is_waited_for_if_that_is_asked_for() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True)
+    message = await consumer.receive()
+    # When
+    acknowledging = await started(consumer.acknowledge(message))
+    waited = not acknowledging.done()
+    broker.clock.advance(0.1)
+    await acknowledging
+    # Then
+    assert waited
+    assert broker.left == []
+
+
+async def test_a_receipt_that_a_lost_connection_keeps_is_an_error() -> None:
+    # Given
+    broker = ModelBroker(hold=None)
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
+    message = await consumer.receive()
+    broker.hold = asyncio.Event()
+    acknowledging = await started(consumer.acknowledge(message))
+    # When
+    broker.breaks()
+    broker.hold.set()
+    # Then
+    with pytest.raises(NotConnected):
+        await acknowledging
+
+
+async def test_an_id_that_does_not_say_enough_is_refused() -> None:
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    with pytest.raises(InvalidMessage, match="of how many messages"):
+        await consumer.acknowledge(MessageId(-1, LEDGER, 0, 1))
+    with pytest.raises(InvalidMessage, match="no such topic"):
+        await consumer.acknowledge(MessageId(-1, LEDGER, 0, topic_name="persistent://a/b/other"))
+
+
+async def test_a_refused_message_comes_again_after_its_delay() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
+    await consumer.negative_acknowledge(await consumer.receive())
+    # When
+    await after(broker, 0.9)
+    early = consumer.receive_nowait()
+    await after(broker, 0.3)
+    # Then
+    message = consumer.receive_nowait()
+    assert early is None
+    assert message is not None
+    assert (message.data(), message.redelivery_count()) == (b"0", 1)
+
+
+async def test_the_delay_grows_with_each_redelivery() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(
+        broker,
+        consumer_type=SHARED,
+        negative_ack_backoff=NegativeAckBackoff(1_000, 3_000),
+    )
+    waits = []
+    # When
+    for _ in range(3):
+        message = consumer.receive_nowait()
+        assert message is not None
+        await consumer.negative_acknowledge(message)
+        waits.append(0.0)
+        while not consumer.statistics().messages_queued:
+            await after(broker, 0.1)
+            waits[-1] += 0.1
+    # Then
+    assert [round(wait) for wait in waits] == [1, 2, 3]
+
+
+async def test_an_acknowledged_message_is_not_sent_again_for_its_refusal() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, consumer_type=SHARED)
+    message = await consumer.receive()
+    # When
+    await consumer.negative_acknowledge(message)
+    await consumer.acknowledge(message)
+    await after(broker, 100)
+    # Then
+    assert REDELIVER not in kinds(broker)
+
+
+async def test_what_is_not_acknowledged_in_time_comes_again() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(2):
+        broker.publish()
+    consumer = await opened(broker, consumer_type=SHARED, unacked_messages_timeout_ms=10_000)
+    first, second = await consumer.receive(), await consumer.receive()
+    await consumer.acknowledge(first)
+    # When
+    await after(broker, 11)
+    # Then
+    again = consumer.receive_nowait()
+    assert again is not None
+    assert again.message_id() == second.message_id()
+    assert consumer.receive_nowait() is None
+
+
+async def test_exclusive_asks_for_everything_again_in_a_new_epoch() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker)
+    await numbers(consumer, 2)
+    # When
+    consumer.redeliver_unacknowledged_messages()
+    await settle()
+    # Then
+    assert broker.epoch == 1
+    assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
+    assert consumer.receive_nowait() is None
+
+
+async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> None:
+    # Given
+    broker = ModelBroker(by_index=False)
+    broker.publish(3)
+    consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
+    first, second = await consumer.receive(), await consumer.receive()
+    # When
+    await consumer.acknowledge(first)
+    await consumer.negative_acknowledge(second)
+    await after(broker, 1.2)
+    # Then
+    assert await numbers(consumer, 2) == [b"1", b"2"]
+    assert consumer.receive_nowait() is None
+
+
+async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(
+        broker,
+        consumer_type=SHARED,
+        memory_until_acknowledged=True,
+        negative_ack_redelivery_delay_ms=100,
+    )
+    queued = broker.memory.current_usage
+    messages = [await consumer.receive() for _ in range(3)]
+    taken = broker.memory.current_usage
+    # When
+    await consumer.acknowledge(messages[0])
+    acknowledged = broker.memory.current_usage
+    await consumer.negative_acknowledge(messages[1])
+    broker.delivers = False
+    await after(broker, 1)
+    refused = broker.memory.current_usage
+    # Then
+    assert (queued, taken, acknowledged, refused) == (3, 3, 2, 1)
+    await consumer.close()
+    assert broker.memory.current_usage == 0
+
+
+async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(broker, ack_group_time_ms=0)
+    ids = [(await consumer.receive()).message_id().serialize() for _ in range(2)]
+    # When
+    for one in ids:
+        await consumer.acknowledge(MessageId.deserialize(one))
+    await settle()
+    # Then
+    assert broker.left == []
+
+
+async def test_a_batch_that_ends_cumulatively_is_done_with() -> None:
+    # Given a batch whose last message was acknowledged alone
+    broker = ModelBroker()
+    broker.publish(3)
+    consumer = await opened(
+        broker, memory_until_acknowledged=True, unacked_messages_timeout_ms=10_000
+    )
+    messages = [await consumer.receive() for _ in range(3)]
+    await consumer.acknowledge(messages[2])
+    # When
+    await consumer.acknowledge_cumulative(messages[1])
+    # Then
+    handed_out = topic_of(consumer).handed_out
+    assert (handed_out.redelivery.unacknowledged, broker.memory.current_usage) == (0, 0)
+    assert len(handed_out.acks.partial) == 0
+    await after(broker, 0.1)
+    assert broker.left == []
+
+
+async def test_batches_that_are_acknowledged_cumulatively_are_not_remembered() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(4):
+        broker.publish(2)
+    consumer = await opened(broker)
+    # When
+    for _ in range(8):
+        await consumer.acknowledge_cumulative(await consumer.receive())
+    # Then
+    assert len(topic_of(consumer).handed_out.acks.partial) == 0
+
+
+async def test_what_is_sent_again_for_one_reason_is_not_for_the_other() -> None:
+    # Given a batch of which a part was refused, and another part is not acknowledged in time
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(
+        broker,
+        consumer_type=SHARED,
+        unacked_messages_timeout_ms=10_000,
+        negative_ack_redelivery_delay_ms=15_000,
+    )
+    await consumer.negative_acknowledge(await consumer.receive())
+    await consumer.receive()
+    # When
+    await after(broker, 12)
+    broker.delivers = False
+    await after(broker, 10)
+    # Then
+    assert kinds(broker).count(REDELIVER) == 1
+
+
+async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() -> None:
+    # Given
+    broker = ModelBroker()
+    large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
+    for number in range(large.chunk_count):
+        broker.store(large.entry(number))
+    consumer = await opened(broker, ack_group_time_ms=0)
+    message = await consumer.receive()
+    broker.delivers = False
+    broker.breaks()
+    await after(broker, 1)
+    # When
+    await consumer.acknowledge(message)
+    await settle()
+    # Then
+    assert len(message.data()) == 1_000
+    assert broker.left == []
+
+
+async def test_a_stale_receipt_is_not_the_one_of_a_part_of_a_batch() -> None:
+    # Given an acknowledgement of the consumer's own that was dropped
+    broker = ModelBroker()
+    broker.publish(2)
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
+    acks = topic_of(consumer).handed_out.acks
+    acks.entry((LEDGER, 9))
+    acks.drop(AlreadyClosed("dropped"))
+    # Then
+    await consumer.acknowledge(await consumer.receive())

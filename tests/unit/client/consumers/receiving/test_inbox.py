@@ -1,0 +1,181 @@
+"""The inbox merges topics fairly, and a message is taken by one who still wants it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+import pytest
+
+from client.consumers.policies import ConsumerBatchReceivePolicy
+from client.consumers.receiving.inbox import Inbox
+from client.exceptions import AlreadyClosed
+from limiter.clock import deadline
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+
+class Text(str):
+    """A message, as far as the inbox looks at it."""
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self)
+
+
+class Topic:
+    """Messages of one topic; those that start with "-" nobody wants."""
+
+    more_may_come = True
+
+    def __init__(self, inbox: Inbox) -> None:
+        self.inbox = inbox
+        self.messages: deque[str] = deque()
+        self.found_nothing_count = 0
+        inbox.add(self)
+
+    def come(self, *messages: str) -> None:
+        self.messages.extend(messages)
+        self.inbox.arrived(self, len(messages), sum(map(len, messages)))
+
+    def drop(self) -> None:
+        self.inbox.left(len(self.messages), sum(map(len, self.messages)))
+        self.messages.clear()
+
+    def take(self) -> Any:
+        while self.messages:
+            message = self.messages.popleft()
+            self.inbox.left(1, len(message))
+            if not message.startswith("-"):
+                return Text(message)
+        return None
+
+    def found_nothing(self) -> None:
+        self.found_nothing_count += 1
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    return Inbox(ManualClock())
+
+
+async def batch(inbox: Inbox, *policy: int) -> list[Any]:
+    return await inbox.receive_batch(ConsumerBatchReceivePolicy(*policy), 100)
+
+
+def test_a_topic_whose_messages_were_dropped_has_one_turn_as_before(inbox: Inbox) -> None:
+    # Given
+    lost, other = Topic(inbox), Topic(inbox)
+    for _ in range(3):
+        lost.come("x")
+        lost.drop()
+    # When
+    lost.come("a", "b", "c")
+    other.come("1", "2", "3")
+    # Then
+    assert [inbox.take() for _ in range(6)] == ["a", "1", "b", "2", "c", "3"]
+    assert (inbox.take(), inbox.queued, inbox.queued_bytes) == (None, 0, 0)
+
+
+def test_a_topic_that_is_left_has_no_turn(inbox: Inbox) -> None:
+    lost, other = Topic(inbox), Topic(inbox)
+    lost.come("x")
+    lost.drop()
+    inbox.remove(lost)
+    other.come("1")
+    assert inbox.take() == "1"
+
+
+async def test_receives_end_in_their_order(inbox: Inbox) -> None:
+    # Given
+    topic = Topic(inbox)
+    receives = [await started(inbox.receive()) for _ in range(3)]
+    # When
+    topic.come("a", "b", "c")
+    # Then
+    assert await asyncio.gather(*receives) == ["a", "b", "c"]
+    assert inbox.waiting == 0
+
+
+@pytest.mark.parametrize("arrives_first", [True, False])
+async def test_a_message_that_comes_as_the_time_is_up_is_not_lost(arrives_first: bool) -> None:
+    # Given
+    clock = ManualClock()
+    inbox = Inbox(clock)
+    topic = Topic(inbox)
+
+    async def receive() -> Any:
+        async with deadline(clock, 1):
+            return await inbox.receive()
+
+    first, second = await started(receive()), await started(inbox.receive())
+    # When both happen in one turn of the loop
+    if arrives_first:
+        topic.come("a")
+    clock.advance(1)
+    if not arrives_first:
+        topic.come("a")
+    await settle()
+    # Then one of them has it
+    assert first.done()
+    taken = [one.result() for one in (first, second) if one.done() and not one.exception()]
+    assert (taken, inbox.queued) == (["a"], 0)
+    second.cancel()
+
+
+async def test_a_batch_of_what_nobody_wants_waits_on(inbox: Inbox) -> None:
+    # Given
+    topic = Topic(inbox)
+    topic.come("-a", "-b")
+    # When
+    receiving = await started(batch(inbox, 2, -1, 1_000))
+    # Then
+    assert not receiving.done()
+    topic.come("c", "d")
+    assert await receiving == ["c", "d"]
+
+
+async def test_a_batch_is_full_by_its_bytes(inbox: Inbox) -> None:
+    # Given
+    topic = Topic(inbox)
+    receiving = await started(batch(inbox, -1, 5, -1))
+    # When
+    topic.come("aaaa")
+    await settle()
+    early = receiving.done()
+    topic.come("bbb", "c")
+    # Then
+    assert not early
+    assert await receiving == ["aaaa", "bbb"]
+    assert inbox.queued == 1
+
+
+async def test_who_waits_for_a_batch_without_end_takes_what_there_is(inbox: Inbox) -> None:
+    # Given a broker that may send no more
+    topic = Topic(inbox)
+    topic.come("a")
+    topic.more_may_come = False
+    # Then
+    assert await batch(inbox, 10, -1, -1) == ["a"]
+
+
+async def test_the_end_is_told_to_all_and_may_be_taken_back(inbox: Inbox) -> None:
+    # Given
+    topic = Topic(inbox)
+    waiting = [await started(inbox.receive()), await started(batch(inbox, 10, -1, -1))]
+    # When
+    inbox.end(AlreadyClosed("closed"))
+    await settle()
+    # Then
+    assert [type(one.exception()) for one in waiting] == [AlreadyClosed, AlreadyClosed]
+    inbox.end(None)
+    receiving = await started(inbox.receive())
+    topic.come("a")
+    assert await receiving == "a"
+
+
+async def test_who_finds_nothing_tells_every_topic(inbox: Inbox) -> None:
+    topics = [Topic(inbox), Topic(inbox)]
+    (await started(inbox.receive())).cancel()
+    assert [one.found_nothing_count for one in topics] == [1, 1]

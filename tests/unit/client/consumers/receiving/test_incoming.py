@@ -1,0 +1,141 @@
+"""What comes is counted, read, skipped and asked for."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.consumer import open_consumer
+from client.consumers.options import ConsumerOptions
+from client.messages.enums import ConsumerCryptoFailureAction, ConsumerType
+from client.messages.message_id import MessageId
+from tests.support.clocks.settle import settle, started
+from tests.support.messages.entries import compacted, encrypted
+from tests.support.peers.model_broker import ModelBroker
+from tests.support.peers.model_consumers import after, kinds, numbers, opened, topic_of
+
+Type = pb.BaseCommand
+SHARED = ConsumerType.Shared
+
+
+async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_comes_free() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.entries[0].tail = broker.entries[0].tail[:-1] + b"?"
+    broker.publish()
+    # When
+    consumer = await opened(broker)
+    # Then
+    assert await numbers(consumer, 1) == [b"1"]
+    assert broker.acks[0].validation_error == pb.CommandAck.ChecksumMismatch
+    assert broker.left == [1]
+    assert consumer.statistics().topics[0].broken_entries == 1
+
+
+@pytest.mark.parametrize("kind", [ConsumerType.Exclusive, SHARED])
+async def test_more_is_pending_as_the_broker_says(kind: ConsumerType) -> None:
+    # Given
+    broker = ModelBroker(delivers=False)
+    consumer = await opened(broker, consumer_type=kind)
+    (topic,) = consumer._topics.topics.values()
+    # When
+    before = await topic.incoming.more_is_pending()
+    broker.publish()
+    broker.permits = 0
+    # Then
+    assert (before, await topic.incoming.more_is_pending()) == (False, True)
+
+
+async def test_a_batch_that_cannot_be_read_gives_back_the_permits_that_it_took() -> None:
+    # Given
+    broker = ModelBroker()
+    discard = ConsumerCryptoFailureAction.DISCARD
+    consumer = await opened(broker, crypto_failure_action=discard)
+    # When
+    for number in range(8):
+        broker.store(encrypted(5), 5, is_batch=True)
+        broker.publish(5)
+        broker.entries[-1].tail = broker.entries[-1].tail[:-1] + bytes([number])
+        await settle()
+    broker.publish()
+    # Then
+    assert topic_of(consumer).incoming.outstanding == broker.permits
+    assert len(await numbers(consumer, 1)) == 1
+
+
+async def test_a_batch_of_which_a_part_was_acknowledged_before_is_whole_with_the_rest() -> None:
+    # Given a consumer before this one that acknowledged a part
+    broker = ModelBroker()
+    broker.publish(3)
+    broker.entries[0].left = 0b110
+    consumer = await opened(broker, consumer_type=SHARED, memory_until_acknowledged=True)
+    # When
+    for _ in range(2):
+        await consumer.acknowledge(await consumer.receive())
+    await after(broker, 0.1)
+    # Then
+    assert broker.left == []
+    assert [list(ack.message_id[0].ack_set) for ack in broker.acks] == [[]]
+    assert broker.memory.current_usage == 0
+
+
+async def test_a_batch_of_which_nothing_is_left_is_acknowledged() -> None:
+    # Given a batch whose messages were all compacted away
+    broker = ModelBroker()
+    broker.store(compacted(2, {0, 1}), 2, is_batch=True)
+    broker.publish()
+    # When
+    consumer = await opened(broker)
+    received = consumer.receive_nowait()
+    await after(broker, 0.1)
+    # Then
+    assert received is not None
+    assert broker.left == [1]
+
+
+async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_what_is_pending() -> (
+    None
+):
+    # Given
+    broker = ModelBroker()
+    for _ in range(5):
+        broker.publish()
+    consumer = await opened(broker)
+    hold = broker.hold = asyncio.Event()
+    # When
+    seeking = await started(consumer.seek(MessageId.earliest))
+    broker.publish()
+    broker.hold, broker.delivers = None, False
+    hold.set()
+    await after(broker, 0.2)
+    await seeking
+    # Then
+    assert await topic_of(consumer).incoming.more_is_pending()
+
+
+async def test_of_a_topic_that_is_not_persistent_nothing_is_acknowledged_or_sent_again() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    options = ConsumerOptions(
+        memory_until_acknowledged=True, ack_receipt_enabled=True, receiver_queue_policy="fixed"
+    )
+    name = "non-persistent://public/default/t"
+    consumer = await open_consumer(broker.context, name, "s", options)
+    await settle()
+    message = await consumer.receive()
+    counted = broker.memory.current_usage
+    # When
+    await consumer.acknowledge(message)
+    consumer.redeliver_unacknowledged_messages()
+    await consumer.negative_acknowledge(message)
+    await after(broker, 100)
+    # Then
+    assert broker.acks == []
+    assert Type.REDELIVER_UNACKNOWLEDGED_MESSAGES not in kinds(broker)
+    assert await numbers(consumer, 1) == [b"1"]
+    assert (counted, broker.memory.current_usage) == (2, 1)

@@ -1,0 +1,64 @@
+"""The broker is told and asked what a consumer wants."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.exceptions import AlreadyClosed, NotConnected
+from client.messages.enums import ConsumerType
+from tests.support.clocks.settle import settle
+from tests.support.peers.model_broker import LEDGER, ModelBroker
+from tests.support.peers.model_consumers import kinds, opened, topic_of
+
+Type = pb.BaseCommand
+
+
+async def test_broker_stats_are_as_old_as_the_options_allow() -> None:
+    # Given
+    broker = ModelBroker()
+    consumer = await opened(broker, broker_consumer_stats_cache_time_ms=1_000)
+    # When
+    for _ in range(2):
+        (stats,) = (await consumer.get_broker_consumer_stats()).values()
+    broker.clock.advance(1)
+    await consumer.get_broker_consumer_stats()
+    # Then
+    assert stats.unacked_messages == 3
+    assert kinds(broker).count(Type.CONSUMER_STATS) == 2
+
+
+async def test_many_entries_are_asked_for_in_several_commands() -> None:
+    # Given
+    broker = ModelBroker(delivers=False)
+    broker.publish()
+    link = topic_of(await opened(broker, consumer_type=ConsumerType.Shared)).link
+    # When
+    link.redeliver([(LEDGER, 0)] * 2_500)
+    await settle()
+    # Then
+    sizes = [
+        len(one.redeliverUnacknowledgedMessages.message_ids)
+        for one in broker.commands
+        if one.type == Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
+    ]
+    assert sizes == [1_000, 1_000, 500]
+    assert link.redelivery_requests == 3
+
+
+async def test_what_is_told_without_a_connection_is_dropped_and_what_is_asked_fails() -> None:
+    # Given
+    broker = ModelBroker()
+    link = topic_of(await opened(broker)).link
+    broker.breaks()
+    told = len(broker.commands)
+    # When
+    link.grant(5)
+    link.acknowledge(pb.CommandAck(consumer_id=0, ack_type=pb.CommandAck.Individual))
+    # Then
+    assert len(broker.commands) == told
+    with pytest.raises(NotConnected):
+        await link.last_message_id()
+    link.ended = AlreadyClosed("closed")
+    with pytest.raises(AlreadyClosed):
+        await link.stats()

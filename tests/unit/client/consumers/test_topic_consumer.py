@@ -1,0 +1,362 @@
+"""A topic is subscribed to, lost, subscribed to again, sought and left."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.consumers.policies import (
+    ConsumerKeySharedPolicy,
+)
+from client.exceptions import (
+    AlreadyClosed,
+    ConsumerBusy,
+    PulsarException,
+    ServerResponseError,
+    server_response_error,
+)
+from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
+from client.messages.message_id import MessageId
+from tests.support.clocks.settle import settle, started
+from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
+from tests.support.peers.model_consumers import after, kinds, numbers, opened
+
+Type = pb.BaseCommand
+
+
+async def test_subscribe_says_everything_the_options_say() -> None:
+    # Given
+    broker = ModelBroker()
+    # When
+    await opened(
+        broker,
+        consumer_type=ConsumerType.KeyShared,
+        consumer_name="me",
+        initial_position=InitialPosition.Earliest,
+        properties={"a": "b"},
+        subscription_properties={"c": "d"},
+        priority_level=2,
+        replicate_subscription_state_enabled=True,
+        key_shared_policy=ConsumerKeySharedPolicy(
+            KeySharedMode.Sticky, allow_out_of_order_delivery=True, sticky_ranges=[(0, 9)]
+        ),
+    )
+    # Then
+    asked = broker.subscribed
+    assert asked is not None
+    assert (asked.topic, asked.subscription, asked.consumer_name) == (TOPIC, "sub", "me")
+    assert (asked.subType, asked.priority_level) == (pb.CommandSubscribe.Key_Shared, 2)
+    assert asked.initialPosition == pb.CommandSubscribe.Earliest
+    assert (asked.durable, asked.replicate_subscription_state) == (True, True)
+    assert [(one.key, one.value) for one in asked.metadata] == [("a", "b")]
+    assert [(one.key, one.value) for one in asked.subscription_properties] == [("c", "d")]
+    meta = asked.keySharedMeta
+    assert (meta.keySharedMode, meta.allowOutOfOrderDelivery) == (pb.STICKY, True)
+    assert [(one.start, one.end) for one in meta.hashRanges] == [(0, 9)]
+    assert not asked.HasField("consumer_epoch")
+
+
+async def test_permits_are_granted_when_it_is_subscribed_and_as_half_of_them_come_free() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(12):
+        broker.publish()
+    consumer = await opened(broker)
+    # When
+    await numbers(consumer, 5)
+    await settle()
+    # Then
+    granted = [one.flow.messagePermits for one in broker.commands if one.type == Type.FLOW]
+    assert granted == [10, 5]
+    assert consumer.statistics().topics[0].permits_outstanding == 3
+
+
+async def test_a_refused_subscription_is_raised_and_leaves_nothing() -> None:
+    # Given
+    broker = ModelBroker(refusals=[server_response_error(pb.ConsumerBusy, "taken")])
+    # Then
+    with pytest.raises(ConsumerBusy):
+        await opened(broker)
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
+    assert broker.memory.current_usage == 0
+    assert not broker.context.parts
+
+
+async def test_a_subscription_that_is_cancelled_is_given_up_at_the_broker_too() -> None:
+    # Given
+    broker = ModelBroker(hold=asyncio.Event())
+    opening = await started(opened(broker))
+    # When
+    opening.cancel()
+    await settle()
+    # Then
+    assert kinds(broker) == [Type.SUBSCRIBE, Type.CLOSE_CONSUMER]
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
+
+
+async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledged() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(4):
+        broker.publish()
+    consumer = await opened(broker)
+    await consumer.acknowledge(await consumer.receive())
+    await consumer.receive()
+    # When
+    broker.breaks()
+    lost = (
+        consumer.is_connected(),
+        consumer.statistics().messages_queued,
+        broker.memory.current_usage,
+    )
+    await after(broker, 1)
+    # Then
+    assert lost == (False, 0, 0)
+    assert consumer.is_connected()
+    # The acknowledgement that waited came before the permits.
+    assert await numbers(consumer, 3) == [b"1", b"2", b"3"]
+    assert consumer.statistics().topics[0].reconnections == 1
+    assert broker.most_permits <= 10
+
+
+async def test_an_error_that_stays_fails_the_consumer_and_who_waits() -> None:
+    # Given
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    receiving = await started(consumer.receive())
+    broker.refusals = [server_response_error(pb.AuthorizationError, "no more")]
+    # When
+    broker.breaks()
+    await after(broker, 1)
+    # Then
+    with pytest.raises(Exception, match="no more"):
+        await receiving
+    with pytest.raises(Exception, match="no more"):
+        await consumer.acknowledge(MessageId(-1, LEDGER, 0))
+    await consumer.close()
+
+
+async def test_a_busy_subscription_is_tried_again() -> None:
+    # Given
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    broker.refusals = [server_response_error(pb.ConsumerBusy, "the old connection is not gone")]
+    # When
+    broker.breaks()
+    for _ in range(3):
+        await after(broker, 1)
+    # Then
+    assert consumer.is_connected()
+
+
+@pytest.mark.parametrize(("inclusive", "expected"), [(False, b"4"), (True, b"3")])
+async def test_seek_goes_on_behind_a_message_or_with_it(inclusive: bool, expected: bytes) -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish(3)
+    consumer = await opened(broker, start_message_id_inclusive=inclusive)
+    messages = [await consumer.receive() for _ in range(4)]
+    # When
+    seeking = await started(consumer.seek(messages[3].message_id()))
+    waits = not seeking.done()
+    await after(broker, 0.1)
+    await seeking
+    # Then
+    assert waits
+    assert (await consumer.receive(1)).data() == expected
+
+
+async def test_seek_drops_what_is_queued_and_forgets_acknowledgements() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker)
+    await consumer.acknowledge(await consumer.receive())
+    # When
+    seeking = await started(consumer.seek(MessageId.earliest))
+    await after(broker, 0.1)
+    await seeking
+    # Then
+    assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
+    assert broker.left == [0, 1, 2]
+
+
+async def test_a_refused_seek_loses_nothing() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker)
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    # When
+    with pytest.raises(Exception, match="no"):
+        await consumer.seek(MessageId.latest)
+    await settle()
+    # Then
+    assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
+
+
+async def test_closing_sends_acknowledgements_and_gives_everything_back() -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker)
+    await consumer.acknowledge(await consumer.receive())
+    counted = broker.memory.current_usage
+    # When
+    await consumer.close()
+    await consumer.close()
+    # Then
+    assert counted > 0
+    assert broker.memory.current_usage == 0
+    assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
+    with pytest.raises(AlreadyClosed):
+        await consumer.receive()
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
+
+
+async def test_a_cancelled_close_leaves_nothing_behind_either() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker)
+    broker.hold = asyncio.Event()
+    # When
+    closing = await started(consumer.close())
+    closing.cancel()
+    await settle()
+    # Then
+    assert broker.memory.current_usage == 0
+    assert broker.cnx is not None
+    assert not broker.cnx.attached.consumers
+    assert kinds(broker)[-1] == Type.CLOSE_CONSUMER
+
+
+async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -> None:
+    # Given an acknowledgement whose receipt does not come
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True)
+    message = await consumer.receive()
+    broker.hold = asyncio.Event()
+    acknowledging = await started(consumer.acknowledge(message))
+    # When
+    closing = await started(consumer.close())
+    closing.cancel()
+    await settle()
+    # Then
+    assert closing.cancelled()
+    assert kinds(broker)[-1] == Type.CLOSE_CONSUMER
+    with pytest.raises(AlreadyClosed):
+        await acknowledging
+
+
+async def test_unsubscribe_deletes_and_closes() -> None:
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    await consumer.unsubscribe(force=True)
+    assert Type.UNSUBSCRIBE in kinds(broker)
+    with pytest.raises(AlreadyClosed):
+        await consumer.receive()
+
+
+async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
+    acknowledging = await started(consumer.acknowledge(await consumer.receive()))
+    # When
+    await consumer.close()
+    # Then
+    await acknowledging
+    assert broker.left == []
+    assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
+
+
+async def test_unsubscribing_acknowledges_before_and_nothing_after() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
+    acknowledging = await started(consumer.acknowledge(await consumer.receive()))
+    # When
+    await consumer.unsubscribe()
+    # Then
+    await acknowledging
+    assert kinds(broker)[-3:] == [Type.ACK, Type.UNSUBSCRIBE, Type.CLOSE_CONSUMER]
+
+
+async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(broker)
+    await consumer.acknowledge(await consumer.receive())
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    # When
+    with pytest.raises(ServerResponseError):
+        await consumer.seek(MessageId.latest)
+    # Then
+    await settle()
+    assert await numbers(consumer, 1) == [b"1"]
+    assert broker.left == [1]
+
+
+async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> None:
+    # Given a broker that closes the consumer, and then does not answer the seek
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker, ack_group_time_ms=0)
+    (first,) = [await consumer.receive()]
+    hold = broker.hold = asyncio.Event()
+    seeking = await started(consumer.seek(first.message_id()))
+    broker.hold = None
+    broker.close_consumer()
+    await after(broker, 0.2)
+    # When
+    broker.refusals = [server_response_error(pb.MetadataError, "no")]
+    hold.set()
+    with pytest.raises(ServerResponseError):
+        await seeking
+    # Then the message that was sought is not taken for one that nobody wants
+    await settle()
+    assert consumer.statistics().messages_queued == 3
+    assert await numbers(consumer, 3) == [b"0", b"1", b"2"]
+    assert broker.left == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["receive", "seek", "unsubscribe", "acknowledge"])
+async def test_closing_ends_what_is_under_way(name: str) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
+    message = await consumer.receive()
+    hold = broker.hold = asyncio.Event()
+    calls = {
+        "receive": lambda: consumer.receive(),
+        "seek": lambda: consumer.seek(MessageId.earliest),
+        "unsubscribe": lambda: consumer.unsubscribe(),
+        "acknowledge": lambda: consumer.acknowledge(message),
+    }
+    call = await started(calls[name]())
+    # When
+    closing = await started(consumer.close())
+    consumer.redeliver_unacknowledged_messages()
+    hold.set()
+    await closing
+    # Then
+    assert isinstance((await asyncio.wait([call]))[0].pop().exception(), PulsarException | None)
+    assert broker.memory.current_usage == 0
+    assert broker.subscribed is None

@@ -1,0 +1,100 @@
+"""The open faults of upstream's client memory limit, each with the test that it is not here."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from client.consumers.consumer import open_consumer
+from client.consumers.options import ConsumerOptions
+from tests.support.clocks.settle import settle
+from tests.support.peers.model_broker import TOPIC, ModelBroker
+from tests.support.peers.model_consumers import after, topic_of
+
+UNIT, PROPERTIES = "tests/unit", "tests/properties/client"
+LIMIT = f"{UNIT}/limiter/client_memory"
+BYTES = f"{UNIT}/client/memory/test_bytes_receiver_queue.py"
+FAULTS = {
+    "a caller fails or parks a thread": (
+        f"{LIMIT}/test_memory_limit_controller.py",
+        "test_a_cancelled_caller_leaves_the_queue",
+    ),
+    "memory is freed after the caller goes on": (
+        f"{UNIT}/client/producers/test_upstream_cases.py",
+        "test_a_message_sent_again_when_it_failed_is_the_only_pending_one",
+    ),
+    "a double release turns the limit off": (
+        f"{LIMIT}/test_reservation.py",
+        "test_releasing_twice_gives_back_once",
+    ),
+    "a leak makes the limit smaller for ever": (
+        f"{PROPERTIES}/test_cancelled_anywhere.py",
+        "test_of_opening",
+    ),
+    "a release wakes everybody, and small requests overtake": (
+        f"{LIMIT}/test_memory_limit_controller.py",
+        "test_waiters_are_served_in_the_order_of_asking_whatever_their_size",
+    ),
+    "prefetch starves producers": (
+        f"{UNIT}/client/memory/test_upstream_cases.py",
+        "test_the_producers_share_ends_that",
+    ),
+    "who consumes and then produces waits for himself": (
+        f"{PROPERTIES}/test_consume_then_produce.py",
+        "test_with_a_share_for_producers_it_does_not",
+    ),
+    "permits do not go by bytes": (BYTES, "test_permits_are_for_the_bytes_that_are_free"),
+    "queues grow though messages are large": (
+        f"{PROPERTIES}/test_uneven_entries.py",
+        "test_usage_exceeds_the_limit_by_what_nobody_could_know",
+    ),
+    "queues shrink once": (
+        BYTES,
+        "test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_up",
+    ),
+    "a queue that a listener empties does not grow": (__file__, "test_a_listeners_queue_grows"),
+    "an idle consumer keeps its room": (
+        f"{LIMIT}/test_prefetch.py",
+        "test_a_turn_to_which_nothing_comes_passes_on",
+    ),
+    "memory is freed when a message is taken, whatever becomes of it": (
+        f"{UNIT}/client/consumers/acknowledging/test_handed_out.py",
+        "test_memory_may_count_until_a_message_is_acknowledged",
+    ),
+    "a limit below a batch's buffer blocks": (
+        f"{UNIT}/client/producers/test_upstream_cases.py",
+        "test_a_limit_below_a_batch_blocks_nobody_for_ever",
+    ),
+    "producers of dead letters find the buffer full": (
+        "tests/integration/client/test_memory_limit.py",
+        "test_dead_letters_are_sent_with_a_limit_of_one_byte",
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "name"), FAULTS.values(), ids=FAULTS)
+def test_every_fault_has_its_test(path: str, name: str) -> None:
+    tree = ast.parse(Path(path).read_text())
+    assert name in {getattr(one, "name", None) for one in tree.body}
+
+
+async def test_a_listeners_queue_grows() -> None:
+    # Given a backlog, and a broker that sends when the test says so
+    broker = ModelBroker(delivers=False)
+    for _ in range(20):
+        broker.publish()
+    consumer = await open_consumer(
+        broker.context, TOPIC, "s", ConsumerOptions(message_listener=lambda *_: None)
+    )
+    sizes = []
+    # When
+    for number in range(3):
+        await after(broker, 1.1)
+        broker.send_entry(number)
+        await settle()
+        sizes.append(topic_of(consumer).incoming.queue.current_size)
+    # Then
+    assert sizes == [4, 8, 16]
+    await consumer.close()

@@ -1,0 +1,328 @@
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from client.connection.attached import Attached
+from client.connection.errors import ClientClosedError, DisconnectedError
+from client.consumers.options import ConsumerOptions
+from client.context import ClientContext
+from client.discovery.pattern_consumer import open_pattern_consumer
+from client.discovery.schedule import DiscoveryOptions
+from client.discovery.topic_discovery import TopicDiscovery
+from client.discovery.topics_pattern import TopicsPattern
+from client.exceptions import AlreadyClosed, ConnectError, ServerResponseError
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from proto.topic_hash import topics_hash
+from tests.support.clocks.counting_clock import CountingClock
+from tests.support.clocks.settle import settle, started
+from tests.unit.client.discovery.test_matching_names import answer_of
+
+BASE = "persistent://public/default/"
+PATTERN = TopicsPattern(BASE + "t-.*")
+T1, T2, OTHER = BASE + "t-1", BASE + "t-2", BASE + "other"
+Kind = pb.BaseCommand
+
+
+class Connection:
+    """A connection whose broker answers when the test says so."""
+
+    def __init__(self):
+        self.peer, self.closed = "broker:6650", False
+        self.attached = Attached()
+        self.server = pb.CommandConnected(server_version="test")
+        self.server.feature_flags.supports_topic_watchers = True
+        self.listings = []
+        self.watches = []
+        self.sent = []
+
+    def topics_raw(self, request):
+        self.listings.append(asyncio.get_running_loop().create_future())
+        return self.listings[-1]
+
+    def request(self, build):
+        self.watches.append(asyncio.get_running_loop().create_future())
+        self.sent.append(build(1).type)
+        return self.watches[-1]
+
+    def send(self, command):
+        self.sent.append(command.type)
+
+    def opened(self, *names):
+        answer = pb.BaseCommand(type=Kind.WATCH_TOPIC_LIST_SUCCESS)
+        answer.watchTopicListSuccess.topic.extend(names)
+        answer.watchTopicListSuccess.topics_hash = topics_hash(names)
+        self.watches[-1].set_result(answer)
+
+    def lose(self):
+        self.closed = True
+        for one in (*self.listings, *self.watches):
+            if not one.done():
+                one.set_exception(DisconnectedError(self.peer))
+        self.attached.lost()
+
+
+class Cluster:
+    """A cluster of one server, which may be away."""
+
+    def __init__(self):
+        self.clock = CountingClock()
+        self.cnx = Connection()
+        self.away = None
+        self.attempts = 0
+        self.subscribing = asyncio.Event()
+
+    async def connect(self):
+        self.attempts += 1
+        if self.away is not None:
+            raise self.away
+        if self.cnx.closed:
+            self.cnx = Connection()
+        return self.cnx
+
+    async def connection_of(self, _):
+        return await self.connect()
+
+    async def partitions(self, name, *, auto_create):
+        self.subscribing.set()
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+async def cluster():
+    return Cluster()
+
+
+@pytest.fixture
+async def told():
+    return []
+
+
+@pytest.fixture
+async def discovery(cluster, told):
+    context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
+    options = DiscoveryOptions(PATTERN.text)
+    mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
+    return TopicDiscovery(context, PATTERN, mode, options, "polite", told.append, lambda: 0.5)
+
+
+async def listed(cluster, discovery, *names):
+    """Open, with these names on the broker."""
+    opening = await started(discovery.open())
+    cluster.cnx.listings[-1].set_result(answer_of(names, topics_hash=""))
+    return await opening
+
+
+async def watched(cluster, discovery):
+    await listed(cluster, discovery, T1)
+    cluster.clock.advance(30.0)
+    await settle()
+    cluster.cnx.opened(T1)
+    await settle()
+
+
+def nothing_is_left(cluster, discovery):
+    """Tell that no task, no timer and no attachment remains."""
+    return not (discovery._tasks or cluster.clock.live or cluster.cnx.attached.watches)
+
+
+async def test_names_that_match_are_kept_and_no_others(cluster, discovery):
+    assert await listed(cluster, discovery, T1, OTHER, T2 + "-partition-0") == {T1, T2}
+    assert discovery.names == {T1, T2 + "-partition-0"}
+
+
+async def test_closing_while_listing_ends_the_opening_and_leaves_nothing(cluster, discovery):
+    # Given
+    opening = await started(discovery.open())
+    # When
+    await discovery.close()
+    # Then
+    with pytest.raises(AlreadyClosed):
+        await opening
+    assert cluster.cnx.listings[0].cancelled()
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_cancelling_the_opening_and_closing_leaves_nothing(cluster, discovery):
+    # Given
+    opening = await started(discovery.open())
+    # When
+    opening.cancel()
+    await asyncio.wait([opening])
+    await discovery.close()
+    # Then
+    assert opening.cancelled()
+    assert cluster.cnx.listings[0].cancelled()
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_closing_while_waiting_to_ask_again_asks_no_more(cluster, discovery):
+    # Given
+    opening = await started(discovery.open())
+    refusal = ServerResponseError(pb.TooManyRequests, "full")
+    cluster.cnx.listings[0].set_exception(refusal)
+    await settle()
+    assert (cluster.clock.live, discovery._error) == (1, None)
+    # When
+    await discovery.close()
+    cluster.clock.advance(60.0)
+    await settle()
+    # Then
+    with pytest.raises(AlreadyClosed):
+        await opening
+    assert len(cluster.cnx.listings) == 1
+    assert nothing_is_left(cluster, discovery)
+
+
+@pytest.mark.parametrize("family", ["java-watch", "cpp"])
+async def test_a_refusal_that_is_final_is_the_error_of_the_opening(cluster, told, family):
+    # Given
+    context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
+    mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
+    options = DiscoveryOptions(PATTERN.text)
+    discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
+    opening = await started(discovery.open())
+    # When
+    cluster.cnx.listings[0].set_exception(ServerResponseError(pb.TooManyRequests, "full"))
+    # Then
+    with pytest.raises(ServerResponseError, match="full"):
+        await opening
+    await discovery.close()
+    assert nothing_is_left(cluster, discovery)
+
+
+@pytest.mark.parametrize("family", ["polite", "java-watch", "cpp", "go"])
+async def test_a_closed_client_is_asked_once(cluster, told, family):
+    # Given
+    cluster.away = ClientClosedError("the client is closed")
+    context = SimpleNamespace(cluster=cluster, clock=cluster.clock, watch_ids=count())
+    mode = pb.CommandGetTopicsOfNamespace.PERSISTENT
+    options = DiscoveryOptions(PATTERN.text)
+    discovery = TopicDiscovery(context, PATTERN, mode, options, family, told.append)
+    # When
+    opening = await started(discovery.open())
+    # Then
+    with pytest.raises(ClientClosedError):
+        await opening
+    assert cluster.attempts == 1
+    await discovery.close()
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_closing_while_a_watch_is_asked_for_closes_it_once(cluster, discovery):
+    # Given
+    await listed(cluster, discovery, T1)
+    cluster.clock.advance(30.0)
+    await settle()
+    # When
+    await discovery.close()
+    await discovery.close()
+    # Then
+    assert cluster.cnx.sent == [Kind.WATCH_TOPIC_LIST, Kind.WATCH_TOPIC_LIST_CLOSE]
+    assert cluster.cnx.watches[0].cancelled()
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_updates_are_told_until_it_is_closed(cluster, discovery, told):
+    # Given
+    await watched(cluster, discovery)
+    watch = discovery._watch
+    # When
+    update = pb.CommandWatchTopicUpdate(new_topics=[T2], topics_hash=topics_hash([T1, T2]))
+    watch.update_received(update)
+    await discovery.close()
+    # Then
+    assert told == [{T1, T2}]
+    assert cluster.cnx.sent[-1] == Kind.WATCH_TOPIC_LIST_CLOSE
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_a_lost_connection_is_made_again_and_watched_once(cluster, discovery):
+    # Given
+    await watched(cluster, discovery)
+    # When
+    cluster.away = ConnectError("nobody listens")
+    cluster.cnx.lose()
+    for _ in range(3):
+        cluster.clock.advance(1.0)
+        await settle()
+    cluster.away = None
+    for _ in range(60):
+        cluster.clock.advance(1.0)
+        await settle()
+    # Then
+    assert len(cluster.cnx.watches) == 1
+    assert discovery._watch.cnx is cluster.cnx
+    await discovery.close()
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_a_connection_lost_while_listing_is_made_again_by_the_next_listing(
+    cluster, discovery
+):
+    # Given
+    opening = await started(discovery.open())
+    # When
+    cluster.cnx.lose()
+    await settle()
+    cluster.clock.advance(1.0)
+    await settle()
+    cluster.cnx.listings[0].set_result(answer_of([T1]))
+    # Then
+    assert await opening == {T1}
+    await discovery.close()
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_closing_while_connecting_again_connects_no_more(cluster, discovery):
+    # Given
+    await watched(cluster, discovery)
+    cluster.away = ConnectError("nobody listens")
+    cluster.cnx.lose()
+    await settle()
+    # When
+    await discovery.close()
+    before = cluster.attempts
+    cluster.clock.advance(600.0)
+    await settle()
+    # Then
+    assert cluster.attempts == before
+    assert nothing_is_left(cluster, discovery)
+
+
+async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said(
+    cluster, discovery
+):
+    # Given
+    await watched(cluster, discovery)
+    cluster.clock.advance(300.0)
+    await settle()
+    # When
+    discovery._updated(pb.CommandWatchTopicUpdate(new_topics=[T2], topics_hash="?"))
+    cluster.cnx.listings[-1].set_result(answer_of([], changed=False))
+    await settle()
+    # Then
+    assert discovery.names == {T1, T2}
+    assert discovery.schedule.topics_hash == topics_hash([T1, T2])
+    await discovery.close()
+
+
+async def test_closing_while_subscribing_leaves_nothing(cluster):
+    # Given
+    memory = MemoryLimitController(1_000_000, clock=cluster.clock)
+    context = ClientContext(cluster, memory, 30.0)
+    opening = await started(open_pattern_consumer(context, PATTERN.text, "s", ConsumerOptions()))
+    cluster.cnx.listings[0].set_result(answer_of([T1, T2]))
+    await cluster.subscribing.wait()
+    # When
+    opening.cancel()
+    await asyncio.wait([opening])
+    # Then
+    assert opening.cancelled()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert (cluster.clock.live, cluster.cnx.attached.watches) == (0, {})
+    memory.close()

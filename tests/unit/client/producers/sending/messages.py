@@ -1,0 +1,17 @@
+"""Messages that a program has given to a producer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from client.producers.sending.pending_message import PendingMessage
+
+
+def pending(payload: bytes = b"x", *, waits: bool = True, **parts: Any) -> PendingMessage:
+    """Return a message with such parts, which nobody has taken yet."""
+    result = asyncio.get_running_loop().create_future()
+    message = PendingMessage(payload, 0, result, waits=waits)
+    for name, value in parts.items():
+        setattr(message, name, value)
+    return message

@@ -1,0 +1,62 @@
+"""Messages become entries: alone, together, or in parts, which hold their bytes from then on."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from client.exceptions import MessageTooBig
+from client.messages.enums import CompressionType
+from tests.support.peers.scripted_broker import ScriptedBroker
+
+SIZE, COUNT = 10_000, 60
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batching_enabled": True},
+        {"batching_enabled": True, "compression_type": CompressionType.LZ4},
+        {"compression_type": CompressionType.LZ4},
+        {"compression_type": CompressionType.LZ4, "chunking_enabled": True},
+    ],
+)
+async def test_no_more_is_held_than_is_counted(options: dict[str, Any]) -> None:
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(**options)
+    broker.cnx.takes_no_more()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        # When
+        for number in range(COUNT):
+            producer.send_nowait(random.Random(number).randbytes(SIZE))
+        held = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    # Then
+    assert held < broker.memory.current_usage + COUNT * 2_000
+
+
+async def test_a_message_that_is_too_large_says_what_to_do() -> None:
+    broker = ScriptedBroker(max_message_size=10)
+    producer = await broker.producer()
+    with pytest.raises(MessageTooBig, match=r"11 bytes .* limit of 10: send less, or allow chunks"):
+        await producer.send(bytes(11))
+
+
+async def test_what_was_sent_is_counted_before_it_is_compressed() -> None:
+    broker = ScriptedBroker(max_message_size=200)
+    kinds: tuple[dict[str, Any], ...] = ({}, {"batching_enabled": True}, {"chunking_enabled": True})
+    for options in kinds:
+        producer = await broker.producer(compression_type=CompressionType.ZLib, **options)
+        producer.send_nowait(bytes(1_000))
+        producer.send_nowait(bytes(500))
+        broker.clock.advance(0.01)
+        broker.answers()
+        assert producer.statistics().bytes_sent_total == 1_500

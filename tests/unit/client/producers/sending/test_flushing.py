@@ -1,0 +1,34 @@
+"""Callers of flush go on when what they wait for is answered, and not before."""
+
+from __future__ import annotations
+
+from client.producers.sending.flushing import Flushers
+from tests.support.clocks.settle import settle, started
+
+
+async def test_each_goes_on_when_the_oldest_message_is_newer_than_its_last() -> None:
+    # Given
+    flushers = Flushers()
+    first, second = [await started(flushers.wait_for(serial)) for serial in (3, 5)]
+    # When
+    flushers.oldest_is(3)
+    await settle()
+    assert not first.done()
+    flushers.oldest_is(4)
+    await settle()
+    # Then
+    assert (first.done(), second.done()) == (True, False)
+    flushers.oldest_is(None)
+    await second
+    assert not flushers
+
+
+async def test_one_that_is_cancelled_is_forgotten_and_holds_up_nobody() -> None:
+    flushers = Flushers()
+    cancelled, other = [await started(flushers.wait_for(1)) for _ in range(2)]
+    cancelled.cancel()
+    flushers.oldest_is(None)
+    await settle()
+    assert cancelled.cancelled()
+    assert other.done()
+    assert not flushers

@@ -1,0 +1,94 @@
+"""Entries are written in order, as far as the connection takes them, and again on another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from client.producers.sending.pending_entries import PendingEntries, PendingEntry
+from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
+from tests.unit.client.producers.sending.messages import pending
+
+if TYPE_CHECKING:
+    from client.connection.cnx import ClientCnx
+    from client.producers.sending.pending_message import PendingMessage
+
+
+class Cnx:
+    """A connection that takes what it is told to."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.outbound = OutboundBuffer(WriteBufferMarks())
+        self.turn_writer = self
+
+    def add(self, *parts: bytes) -> None:
+        """Write an entry's parts."""
+        self.written.append(b"".join(parts))
+
+    def takes(self, *, more: bool) -> None:
+        """Be writable, or not."""
+        self.outbound.writable = more
+        if more:
+            self.outbound.tell_listeners()
+
+
+def attached(entries: PendingEntries) -> Cnx:
+    cnx = Cnx()
+    entries.attach(cast("ClientCnx", cnx))
+    return cnx
+
+
+def entry(text: bytes, message: PendingMessage | None = None) -> PendingEntry:
+    return PendingEntry(0, (text, b"."), (message or pending(),), len(text))
+
+
+async def test_what_came_before_the_connection_goes_first() -> None:
+    entries = PendingEntries()
+    entries.add(entry(b"0"))
+    cnx = attached(entries)
+    entries.add(entry(b"1"))
+    assert cnx.written == [b"0.", b"1."]
+
+
+async def test_nobody_overtakes_what_the_connection_did_not_take() -> None:
+    entries = PendingEntries()
+    cnx = attached(entries)
+    cnx.takes(more=False)
+    entries.add(entry(b"0"))
+    cnx.outbound.writable = True
+    entries.add(entry(b"1"))
+    assert cnx.written == []
+    cnx.takes(more=True)
+    assert cnx.written == [b"0.", b"1."]
+
+
+async def test_without_a_connection_nothing_is_written_and_on_the_next_all_of_it() -> None:
+    # Given
+    entries = PendingEntries()
+    first = attached(entries)
+    entries.add(entry(b"0"))
+    first.takes(more=False)
+    entries.add(entry(b"1"))
+    # When
+    entries.detach()
+    first.takes(more=True)
+    # Then
+    assert first.written == [b"0."]
+    assert attached(entries).written == [b"0.", b"1."]
+
+
+async def test_what_has_failed_meanwhile_is_not_written() -> None:
+    # Given
+    entries = PendingEntries()
+    cnx = attached(entries)
+    cnx.takes(more=False)
+    in_parts = pending()
+    for text, message in ((b"0", None), (b"1", in_parts), (b"2", None), (b"3", in_parts)):
+        entries.add(entry(text, message))
+    # When
+    entries.pop_first()
+    assert entries.drop_parts_of(in_parts) == 2
+    cnx.takes(more=True)
+    # Then
+    assert cnx.written == [b"2."]
+    assert len(entries) == 1

@@ -1,0 +1,38 @@
+"""What a message holds, and how its program learns that it failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from client.exceptions import Timeout
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from tests.unit.client.producers.sending.messages import pending
+
+
+async def test_it_holds_its_payload_its_properties_and_its_keys() -> None:
+    message = pending(b"1234", properties={"ab": "c"}, partition_key="key", ordering_key="o")
+    assert message.held_bytes == 4 + 3 + 3 + 1
+
+
+async def test_its_memory_is_given_back_once() -> None:
+    memory = MemoryLimitController(10)
+    message = pending()
+    message.release()
+    message.reservation = memory.reserve_nowait(5)
+    message.release()
+    message.release()
+    assert memory.current_usage == 0
+
+
+async def test_each_program_gets_an_error_of_its_own() -> None:
+    error = Timeout("no receipt")
+    first, second, cancelled = pending(), pending(), pending()
+    cancelled.result.cancel()
+    for message in (first, second, cancelled):
+        message.fail(error)
+    with pytest.raises(Timeout, match="no receipt") as one:
+        await first.result
+    with pytest.raises(Timeout) as other:
+        await second.result
+    assert one.value is not other.value
+    assert cancelled.result.cancelled()

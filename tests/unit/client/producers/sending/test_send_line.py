@@ -1,0 +1,129 @@
+"""Messages get their place, then their memory, in the order of asking; who leaves holds nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.exceptions import AlreadyClosed, MemoryBufferIsFullError, ProducerQueueIsFullError
+from client.producers.sending import send_line
+from client.producers.sending.send_line import BARE_MESSAGE_BYTES, SendLine
+from limiter.client_memory.memory_limit_controller import MemoryLimitController
+from tests.support.clocks.settle import settle
+from tests.unit.client.producers.sending.messages import pending
+
+if TYPE_CHECKING:
+    from client.producers.sending.pending_message import PendingMessage
+
+
+class Line(SendLine):
+    """A line, and what has gone through it."""
+
+    def __init__(self, limit_bytes: int = 1_000, places: int = 10) -> None:
+        self.memory = MemoryLimitController(limit_bytes)
+        self.sent: list[PendingMessage] = []
+        super().__init__(self.memory, places, self._sent)
+
+    def _sent(self, message: PendingMessage) -> bool:
+        self.sent.append(message)
+        return True
+
+
+async def test_who_waits_for_a_place_holds_no_memory() -> None:
+    line = Line(places=1)
+    first, second = pending(), pending()
+    line.enter(first)
+    line.enter(second)
+    assert (line.sent, line.memory.current_usage) == ([first], 1)
+    line.give_back()
+    line.go_on()
+    assert line.sent == [first, second]
+
+
+async def test_only_the_first_asks_for_memory_and_holds_its_place_meanwhile() -> None:
+    # Given
+    line = Line()
+    held = line.memory.reserve_nowait(2_000)
+    messages = [pending() for _ in range(3)]
+    # When
+    for message in messages:
+        line.enter(message)
+    # Then
+    assert (line.memory.statistics().waiters, line.places, line.sent) == (1, 1, [])
+    held.release()
+    await settle()
+    assert line.sent == messages
+
+
+async def test_who_leaves_hands_its_turn_to_the_next() -> None:
+    line = Line()
+    held = line.memory.reserve_nowait(2_000)
+    first, second = pending(), pending()
+    line.enter(first)
+    line.enter(second)
+    held.release()  # Granted to the first, which leaves before it is told.
+    assert line.leave(first)
+    assert not line.leave(first)
+    line.go_on()
+    await settle()
+    assert (line.sent, line.places, line.memory.current_usage) == ([second], 1, 1)
+
+
+async def test_those_that_hold_all_they_need_go_before_all_others() -> None:
+    # Given
+    line = Line(limit_bytes=10)
+    early = pending(bytes(20))
+    line.enter(early)
+    line.sent.clear()
+    waiting = pending()
+    line.enter(waiting)
+    # When
+    line.begin_with([early])
+    # Then
+    assert line.sent == [early]
+    early.release()
+    line.give_back()
+    await settle()
+    assert line.sent == [early, waiting]
+
+
+async def test_who_does_not_wait_is_told_what_is_missing() -> None:
+    line = Line(limit_bytes=10, places=2)
+    line.enter(pending(bytes(20), waits=False))
+    with pytest.raises(MemoryBufferIsFullError, match=r"used up \(20 bytes\)"):
+        line.enter(pending(waits=False))
+    line.enter(pending())
+    with pytest.raises(MemoryBufferIsFullError, match="other sends wait for it"):
+        line.enter(pending(waits=False))
+    line = Line(places=1)
+    line.enter(pending(waits=False))
+    with pytest.raises(ProducerQueueIsFullError, match="1 messages have no receipt yet"):
+        line.enter(pending(waits=False))
+
+
+async def test_the_line_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(send_line, "MOST_WAITING", 2)
+    line = Line(places=1)
+    for _ in range(3):
+        line.enter(pending())
+    with pytest.raises(ProducerQueueIsFullError, match="2 sends wait for this producer already"):
+        line.enter(pending())
+
+
+async def test_a_client_that_is_closed_fails_all_that_wait() -> None:
+    line = Line(limit_bytes=10)
+    line.memory.reserve_nowait(20)
+    messages = [pending(), pending()]
+    for message in messages:
+        line.enter(message)
+    line.memory.close()
+    await settle()
+    assert [type(one.result.exception()) for one in messages] == [AlreadyClosed] * 2
+    assert (line.places, len(line)) == (0, 0)
+
+
+async def test_without_places_each_message_counts_for_what_it_is() -> None:
+    line = Line(places=0, limit_bytes=1 << 20)
+    line.enter(pending(b"1234"))
+    assert line.memory.current_usage == 4 + BARE_MESSAGE_BYTES

@@ -1,0 +1,38 @@
+"""Checks that the programs on the client's pages pass mypy's strict mode, as their readers' may.
+
+Programs are the ``python`` blocks that are marked to be run. Run from the repository's root.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from mypy import api
+
+PROGRAM = re.compile(r"^<!-- runs: \w+ -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def main() -> int:
+    """Check all programs; return mypy's exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        programs = []
+        for page in sorted(Path("docs").glob("client*.md")):
+            text = page.read_text(encoding="utf-8")
+            for found in PROGRAM.finditer(text):
+                # Its name says where it stands.
+                line = text.count("\n", 0, found.start()) + 3
+                name = f"{page.stem.replace('-', '_')}_{line}.py"
+                programs.append(str(Path(folder, name)))
+                Path(folder, name).write_text(found[1], encoding="utf-8")
+        said, failed, code = api.run(["--no-error-summary", *programs])
+    sys.stderr.write(said.replace(f"{folder}/", "docs/") + failed)
+    if not code:
+        sys.stdout.write(f"{len(programs)} programs of docs/client*.md pass mypy's strict mode\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
