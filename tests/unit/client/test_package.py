@@ -29,5 +29,7 @@ def test_help_of_the_command_line_does_not_wait_for(module: str) -> None:
 
 @pytest.mark.parametrize("module", ["aiohttp", "numpy", "pyarrow"])
 def test_a_client_of_the_binary_protocol_does_not_load(module: str) -> None:
-    source = f"import sys; from client import PulsarClient; sys.exit({module!r} in sys.modules)"
+    source = (
+        f"import sys; from client import Client, PulsarClient; sys.exit({module!r} in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", source], cwd=REPOSITORY).returncode == 0

@@ -13,6 +13,7 @@ from loadgen.demo.topics import topics_of_operator
 from loadgen.report.drawing import LARGEST_PICTURE_BYTES
 from loadgen.results.checks import CheckResult
 from loadgen.results.reading import load_summary
+from tests.support.runs.client_memory_runs import write_client_memory_run
 from tests.support.runs.run_directories import edit_json, write_three_runs
 from tests.support.runs.stuck_runs import stuck_summaries, write_stuck_runs
 
@@ -59,6 +60,15 @@ def test_a_rehearsal_has_a_picture_of_its_storms_alone(
     out = tmp_path / "images"
     assert call(monkeypatch, "picture", "--demo", tmp_path, "--out", out) == 0
     assert {path.name for path in out.iterdir()} == {"demo.png", "demo-dark.png"}
+
+
+def test_a_run_of_client_memory_has_a_picture_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, out = write_client_memory_run(tmp_path / "run"), tmp_path / "images"
+    assert call(monkeypatch, "picture", run, "--out", out) == 0
+    assert {path.name for path in out.iterdir()} == {"client-memory.png", "client-memory-dark.png"}
+    assert call(monkeypatch, "picture", run, run, "--out", out) == 2
 
 
 def test_picture_without_a_demo_says_what_to_do(
