@@ -238,7 +238,8 @@ class MultiTopicsConsumer:
             InvalidConfiguration: The target is something else.
             The errors of ``TopicConsumer.seek`` and ``topic_of``.
         """
-        if not isinstance(target, MessageId | int) or (isinstance(target, int) and target < 0):
+        wanted: object = target
+        if not isinstance(wanted, MessageId) and not (isinstance(wanted, int) and wanted >= 0):
             raise InvalidConfiguration(
                 f"seek takes a MessageId or a time in ms since 1970, not {target!r:.50}"
             )
