@@ -252,7 +252,8 @@ class MultiTopicsConsumer:
             InvalidConfiguration: The target is something else.
             The errors of ``TopicConsumer.seek`` and ``topic_of``.
         """
-        if not isinstance(target, MessageId | int):
+        wanted: object = target
+        if not isinstance(wanted, MessageId) and not (isinstance(wanted, int) and wanted >= 0):
             raise InvalidConfiguration(
                 f"seek takes a MessageId or a time in ms since 1970, not {target!r:.50}"
             )

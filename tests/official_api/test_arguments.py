@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -112,9 +113,20 @@ async def test_a_consumer_refuses(place: Place) -> None:
         assert await refusal(client.subscribe("t", "s", **compacted)) == "InvalidConfiguration"
         for start in (None, 1, "latest", b"x"):
             assert not await _taken("start_message_id", start, client.create_reader, "t"), start
-        consumer = await client.subscribe(new_topic(), "s")
+
+
+async def test_a_seek_that_is_refused_drops_nothing(place: Place) -> None:
+    topic = new_topic()
+    async with place.client() as client:
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic)
+        await asyncio.gather(*(within(producer.send(data)) for data in (b"one", b"two")))
+        await received(consumer, 1)
+        # When
         for target in (None, "earliest", 1.5, -1):
             assert not await _taken("messageid", target, consumer.seek), target
+        # Then
+        assert (await received(consumer, 1))[0].data() == b"two"
 
 
 def test_policies_refuse(place: Place) -> None:

@@ -50,6 +50,7 @@ class Opened:
         ({"stats_interval_in_seconds": -1}, InvalidConfiguration, "from 0 on, not -1"),
         ({"authentication": "me"}, InvalidConfiguration, "such as AuthenticationToken, not str"),
         ({"logger": "me"}, InvalidConfiguration, "logger is a logging.Logger, not str"),
+        ({"tls_validate_hostname": "no"}, InvalidConfiguration, "is True or False, not str"),
         ({"tls_private_key_file_path": "x"}, InvalidConfiguration, "go together: give both"),
     ],
 )

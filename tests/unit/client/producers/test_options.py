@@ -18,9 +18,11 @@ from tests.support.peers.scripted_broker import ScriptedBroker
         ({"max_pending_messages": "many"}, "max_pending_messages is a number from 0 on"),
         ({"batching_max_messages": 0}, "batching_max_messages is a number from 1 on, not 0"),
         ({"chunking_enabled": True}, "batches and chunks exclude each other"),
+        ({"compression_type": "LZ4"}, "compression_type is one of CompressionType, such as .*LZ4"),
+        ({"access_mode": 7}, "access_mode is one of ProducerAccessMode"),
     ],
 )
-def test_a_number_out_of_range_is_named(arguments: dict[str, Any], text: str) -> None:
+def test_what_is_out_of_range_is_named(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidConfiguration, match=text):
         ProducerOptions(**arguments)
 
