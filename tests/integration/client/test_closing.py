@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,7 +105,12 @@ async def _table_view(client: Client) -> None:
     await (await client.create_table_view(TOPIC)).close()
 
 
-@pytest.mark.parametrize("opening", [_producer, _consumer, _reader, _table_view])
+async def _pattern(client: Client) -> None:
+    pattern = re.compile("persistent://public/default/clos.*")
+    await (await client.subscribe(pattern, "s", ConsumerType.Shared)).close()
+
+
+@pytest.mark.parametrize("opening", [_producer, _consumer, _reader, _table_view, _pattern])
 async def test_opening_and_closing_may_be_cancelled_anywhere(
     opening: Callable[[Client], Coroutine[object, object, None]],
 ) -> None:
