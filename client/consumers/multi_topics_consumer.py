@@ -17,7 +17,7 @@ from client.exceptions import (
     PulsarException,
     TopicTerminated,
 )
-from client.memory.receiver_queues import ReceiverQueuePolicy, topics_queue_for
+from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy
 from client.messages.message_id import MessageId
 from limiter.clock import clock_sleep
 
@@ -134,14 +134,13 @@ class MultiTopicsConsumer:
 
     def _open_queues(self, *, single: bool) -> TopicsQueue:
         options, policy = self.options, self.options.batch_receive_policy
-        return topics_queue_for(
-            self._context.receiver_queues,
-            policy=ReceiverQueuePolicy(options.receiver_queue_policy),
-            max_size=options.receiver_queue_size,
-            batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
-            until_acknowledged=options.memory_until_acknowledged,
-            single=single,
+        chosen = QueueOptions(
+            ReceiverQueuePolicy(options.receiver_queue_policy),
+            options.receiver_queue_size,
+            max(0, policy.max_num_message) if policy is not None else 0,
+            options.memory_until_acknowledged,
         )
+        return self._context.receiver_queues.open_topics(chosen, single=single)
 
     def _topic_consumer(self, name: str, partitions: int) -> TopicConsumer:
         options = self.options
