@@ -52,6 +52,7 @@ class MultiTopicsConsumer:
         letters: As given.
         on_redelivering: Told of messages that are sent again.
         closed: Whether it is closed, or about to be.
+        endless: Whether other topics may come when all of these were terminated.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class MultiTopicsConsumer:
         self._partitions: dict[str, int] = {}
         self._growing: asyncio.Task[None] | None = None
         self._paused = False
-        self.closed = False
+        self.closed = self.endless = False
         self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
         self._single = single
         self._queues: TopicsQueue | None = None
@@ -188,6 +189,7 @@ class MultiTopicsConsumer:
             return
         names = [f"{name}-partition-{index}" for index in range(count)] or [name]
         left = [self.topics.pop(one) for one in names if one in self.topics]
+        self.end_changed()
         await all_of(topic.close() for topic in left)
 
     def topic_of(self, message_id: MessageId) -> TopicConsumer:
@@ -223,9 +225,8 @@ class MultiTopicsConsumer:
         reason: PulsarException | None = None
         if topics and all(topic.end_of_topic or topic.link.ended for topic in topics):
             reason = next((topic.link.ended for topic in topics if topic.link.ended), None)
-            reason = reason or TopicTerminated(
-                "the end of the topic was reached: nothing will come"
-            )
+            if reason is None and not self.endless:
+                reason = TopicTerminated("the end of the topic was reached: nothing will come")
         self.inbox.end(reason)
 
     # -- all of them --------------------------------------------------------------------------
