@@ -17,7 +17,7 @@ from client.exceptions import (
     PulsarException,
     TopicTerminated,
 )
-from client.memory.receiver_queues import ReceiverQueuePolicy, topics_queue_for
+from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy
 from client.messages.message_id import MessageId
 from limiter.clock import clock_sleep
 
@@ -52,6 +52,7 @@ class MultiTopicsConsumer:
         letters: As given.
         on_redelivering: Told of messages that are sent again.
         closed: Whether it is closed, or about to be.
+        endless: Whether other topics may come when all of these were terminated.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class MultiTopicsConsumer:
         self._partitions: dict[str, int] = {}
         self._growing: asyncio.Task[None] | None = None
         self._paused = False
-        self.closed = False
+        self.closed = self.endless = False
         self.on_redelivering: Callable[[Sequence[MessageId], bool], None] | None = None
         self._single = single
         self._queues: TopicsQueue | None = None
@@ -134,14 +135,13 @@ class MultiTopicsConsumer:
 
     def _open_queues(self, *, single: bool) -> TopicsQueue:
         options, policy = self.options, self.options.batch_receive_policy
-        return topics_queue_for(
-            self._context.receiver_queues,
-            policy=ReceiverQueuePolicy(options.receiver_queue_policy),
-            max_size=options.receiver_queue_size,
-            batch_receive_messages=max(0, policy.max_num_message) if policy is not None else 0,
-            until_acknowledged=options.memory_until_acknowledged,
-            single=single,
+        chosen = QueueOptions(
+            ReceiverQueuePolicy(options.receiver_queue_policy),
+            options.receiver_queue_size,
+            max(0, policy.max_num_message) if policy is not None else 0,
+            options.memory_until_acknowledged,
         )
+        return self._context.receiver_queues.open_topics(chosen, single=single)
 
     def _topic_consumer(self, name: str, partitions: int) -> TopicConsumer:
         options = self.options
@@ -191,6 +191,7 @@ class MultiTopicsConsumer:
             return
         names = [f"{name}-partition-{index}" for index in range(count)] or [name]
         left = [self.topics.pop(one) for one in names if one in self.topics]
+        self.end_changed()
         await all_of(topic.close() for topic in left)
 
     def topic_of(self, message_id: MessageId) -> TopicConsumer:
@@ -226,9 +227,8 @@ class MultiTopicsConsumer:
         reason: PulsarException | None = None
         if topics and all(topic.end_of_topic or topic.link.ended for topic in topics):
             reason = next((topic.link.ended for topic in topics if topic.link.ended), None)
-            reason = reason or TopicTerminated(
-                "the end of the topic was reached: nothing will come"
-            )
+            if reason is None and not self.endless:
+                reason = TopicTerminated("the end of the topic was reached: nothing will come")
         self.inbox.end(reason)
 
     # -- all of them --------------------------------------------------------------------------

@@ -105,7 +105,7 @@ class Receiver:
     def is_connected(self) -> bool:
         """Tell whether connections serve all topics."""
         return not self._topics.closed and all(
-            topic.is_attached for topic in self._topics.topics.values()
+            topic.link.cnx is not None for topic in self._topics.topics.values()
         )
 
     def has_reached_end_of_topic(self) -> bool:

@@ -135,7 +135,7 @@ def topic_statistics(topic: TopicConsumer) -> TopicConsumerStatistics:
     incoming, handed_out = topic.incoming, topic.handed_out
     return TopicConsumerStatistics(
         topic=topic.topic,
-        connected=topic.is_attached,
+        connected=topic.link.cnx is not None,
         messages_received=incoming.messages_received,
         bytes_received=incoming.bytes_received,
         messages_queued=incoming.queued,

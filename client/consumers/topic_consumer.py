@@ -184,14 +184,11 @@ class TopicConsumer:
         if self.end_of_topic:
             self.end_of_topic = False
             self._owner.end_changed()
-        self.handed_out.acks.flush()
-        self.incoming.queue.attached()
-        self._attached.set()
-
-    @property
-    def is_attached(self) -> bool:
-        """True if a connection serves it."""
-        return self.link.cnx is not None
+        # Before the first permit: what is acknowledged does not come again.
+        await self.handed_out.acks.sent()
+        if link.cnx is cnx:
+            self.incoming.queue.attached()
+            self._attached.set()
 
     @property
     def reconnections(self) -> int:

@@ -48,6 +48,7 @@ class PatternConsumer(Consumer):
         options: ConsumerOptions,
     ) -> None:
         super().__init__(context, topics, pattern.text)
+        topics.endless = True
         mode = options.regex_subscription_mode
         self._kept = KeptTopics(topics, context.clock)
         rules = DiscoveryOptions(

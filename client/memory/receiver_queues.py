@@ -217,11 +217,7 @@ def topics_queue_for(
     max_size: int,
     batch_receive_messages: int = 0,
     until_acknowledged: bool = False,
-    single: bool = False,
 ) -> TopicsQueue:
-    """Return the queues of a consumer of several topics; arguments as for one.
-
-    With ``single`` there will be one topic.
-    """
+    """Return the queues of a consumer of several topics; arguments as for one."""
     options = QueueOptions(policy, max_size, batch_receive_messages, until_acknowledged)
-    return queues.open_topics(options, single=single)
+    return queues.open_topics(options)

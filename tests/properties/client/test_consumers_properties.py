@@ -24,6 +24,7 @@ from client.consumers.consumer import open_consumer
 from client.consumers.options import ConsumerOptions
 from client.exceptions import PulsarException, server_response_error
 from client.messages.enums import ConsumerType
+from client.messages.message import Message
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle
 from tests.support.peers.model_broker import TOPIC, ModelBroker
@@ -31,13 +32,13 @@ from tests.support.peers.model_broker import TOPIC, ModelBroker
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from client.messages.message import Message
 
 LARGEST_BATCH = 3
 LIKELY = ("publish", "receive", "receive", "acknowledge", "cancel", "turn")
 RARE = (
     "receive_batch",
     "refuse",
+    "acknowledge_all",
     "break",
     "unload",
     "seek",
@@ -64,6 +65,7 @@ class History:
         self.seen: set[tuple[int, MessageId, int]] = set()
 
     async def open(self, **options: Any) -> None:
+        self.alone = options["consumer_type"] in (ConsumerType.Exclusive, ConsumerType.Failover)
         self.consumer = await open_consumer(
             self.broker.context,
             TOPIC,
@@ -111,6 +113,11 @@ class History:
         elif name == "acknowledge" and self.got:
             message = self.got.pop(number % len(self.got))
             self.start(self.ignoring(consumer.acknowledge, message))
+        elif name == "acknowledge_all" and self.got:
+            last = max(self.got, key=Message.message_id)
+            if self.alone:
+                self.got = []
+                self.start(self.ignoring(consumer.acknowledge_cumulative, last))
         elif name == "refuse" and self.got:
             message = self.got[number % len(self.got)]
             self.start(self.ignoring(consumer.negative_acknowledge, message))
@@ -189,9 +196,13 @@ class History:
 
 
 async def run(
-    steps: list[tuple[str, int]], queue_size: int, limit: int, options: dict[str, Any]
+    steps: list[tuple[str, int]],
+    queue_size: int,
+    options: dict[str, Any],
+    *,
+    broker_by_index: bool = True,
 ) -> None:
-    broker = ModelBroker(limit_bytes=limit)
+    broker = ModelBroker(by_index=broker_by_index)
     history = History(broker, queue_size)
     await history.open(**options)
     for name, number in steps:
@@ -230,20 +241,34 @@ THE_REST_OF_A_BATCH_COMES_AGAIN = [
 ]
 
 
-@example(ONE_OF_TWO_THAT_WAIT_IS_CANCELLED_WHEN_IT_IS_WOKEN, 3, ConsumerType.Shared, False)
-@example(THE_REST_OF_A_BATCH_COMES_AGAIN, 3, ConsumerType.Shared, False)
+@example(
+    ONE_OF_TWO_THAT_WAIT_IS_CANCELLED_WHEN_IT_IS_WOKEN, 3, ConsumerType.Shared, False, True, False
+)
+@example(THE_REST_OF_A_BATCH_COMES_AGAIN, 3, ConsumerType.Shared, False, True, False)
 @given(
     steps=STEPS,
     queue_size=st.integers(1, 6),
     kind=st.sampled_from(list(ConsumerType)),
     by_index=st.booleans(),
+    broker_by_index=st.booleans(),
+    receipts=st.booleans(),
 )
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_lost_or_held(
-    steps: list[tuple[str, int]], queue_size: int, kind: ConsumerType, by_index: bool
+    steps: list[tuple[str, int]],
+    queue_size: int,
+    kind: ConsumerType,
+    by_index: bool,
+    broker_by_index: bool,
+    receipts: bool,
 ) -> None:
-    options = {"consumer_type": kind, "batch_index_ack_enabled": by_index}
-    asyncio.run(run(steps, queue_size, 1 << 20, options))
+    options = {
+        "consumer_type": kind,
+        "batch_index_ack_enabled": by_index,
+        "ack_receipt_enabled": receipts,
+        "ack_group_time_ms": 0 if receipts else 100,
+    }
+    asyncio.run(run(steps, queue_size, options, broker_by_index=broker_by_index))
 
 
 @given(steps=STEPS, ticks=st.integers(0, 60))

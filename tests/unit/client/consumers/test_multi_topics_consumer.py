@@ -172,6 +172,41 @@ async def test_a_topic_that_is_added_goes_on_where_all_others_have_ended() -> No
         await receiving
 
 
+async def test_where_other_topics_may_come_the_end_of_all_ends_nothing() -> None:
+    # Given
+    broker = ModelBroker()
+    topics = topics_consumer(broker.context, "s", ConsumerOptions())
+    topics.endless = True
+    consumer = Consumer(broker.context, topics, TOPIC)
+    await topics.add_topic(TOPIC)
+    receiving = await started(consumer.receive())
+    # When
+    topics.topics[TOPIC].end_of_topic_reached()
+    await settle()
+    # Then
+    assert not receiving.done()
+    assert consumer.has_reached_end_of_topic()
+    await consumer.close()
+    with pytest.raises(AlreadyClosed):
+        await receiving
+
+
+async def test_the_end_is_told_when_the_topic_that_had_more_is_left() -> None:
+    # Given
+    broker = ModelBroker()
+    topics = topics_consumer(broker.context, "s", ConsumerOptions())
+    consumer = Consumer(broker.context, topics, TOPIC)
+    await topics.add_topic(TOPIC)
+    await topics.add_topic(f"{TOPIC}-2")
+    receiving = await started(consumer.receive())
+    topics.topics[TOPIC].end_of_topic_reached()
+    # When
+    await topics.remove_topic(f"{TOPIC}-2")
+    # Then
+    with pytest.raises(TopicTerminated):
+        await receiving
+
+
 async def test_when_one_topic_has_ended_and_the_other_failed_nobody_waits() -> None:
     # Given
     broker = ModelBroker()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 import pytest
 
@@ -13,6 +14,7 @@ from client.consumers.policies import (
 from client.exceptions import (
     AlreadyClosed,
     ConsumerBusy,
+    NotConnected,
     PulsarException,
     ServerResponseError,
     server_response_error,
@@ -121,6 +123,54 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
     assert await numbers(consumer, 3) == [b"1", b"2", b"3"]
     assert consumer.statistics().topics[0].reconnections == 1
     assert broker.most_permits <= 10
+
+
+async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> None:
+    # Given an acknowledgement that waits for a connection
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
+    message = await consumer.receive()
+    broker.breaks()
+    acknowledging = await started(consumer.acknowledge(message))
+    # When
+    await after(broker, 1)
+    # Then
+    await acknowledging
+    assert kinds(broker)[-3:] == [Type.SUBSCRIBE, Type.ACK, Type.FLOW]
+    assert consumer.receive_nowait() is None
+
+
+class SecondWaits(asyncio.Event):
+    """Holds the second answer, that of the acknowledgement behind SUBSCRIBE."""
+
+    answers = 0
+
+    async def wait(self) -> Literal[True]:
+        self.answers += 1
+        return True if self.answers == 1 else await super().wait()
+
+
+async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_another() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
+    message = await consumer.receive()
+    broker.breaks()
+    acknowledging = await started(consumer.acknowledge(message))
+    hold = broker.hold = SecondWaits()
+    await after(broker, 1)
+    assert kinds(broker)[-1] == Type.ACK
+    # When
+    broker.breaks()
+    hold.set()
+    broker.hold = None
+    await after(broker, 1)
+    # Then
+    assert kinds(broker)[-2:] == [Type.SUBSCRIBE, Type.FLOW]
+    with pytest.raises(NotConnected):
+        await acknowledging
 
 
 async def test_an_error_that_stays_fails_the_consumer_and_who_waits() -> None:
