@@ -183,7 +183,12 @@ class Producer:
         self._interceptors.on_send_acknowledgement(self, message, message_id, error)
 
     async def flush(self) -> None:
-        """Send open batches, and return when all messages sent before are answered."""
+        """Send open batches, and return when all messages sent before are answered.
+
+        Raises:
+            AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
+            Timeout, MessageTooBig, ...: One of those messages failed; the error is the first's.
+        """
         await self._sending.flush()
 
     async def close(self) -> None:

@@ -156,6 +156,9 @@ class Run:
         """Nobody waits, and nothing is held."""
         assert all(result.done() for _, result in self.sends)
         assert all(flush.done() for flush in self.flushes)
+        for flush in self.flushes:
+            error = None if flush.cancelled() else flush.exception()
+            assert error is None or isinstance(error, PulsarException | OSError), error
         memory, figures = self.broker.memory.statistics(), self.producer.statistics()
         assert memory.usage_bytes == memory.waiters == memory.reservations == 0
         assert figures.pending_messages == figures.waiting_sends == 0

@@ -402,6 +402,25 @@ async def test_flush_waits_for_what_was_sent_before() -> None:
     assert flushing.done()
 
 
+async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that_has_ended() -> (
+    None
+):
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(send_timeout_millis=1_000)
+    producer.send_nowait(b"late")
+    flushing = await started(producer.flush())
+    # When
+    broker.clock.advance(1.0)
+    # Then
+    with pytest.raises(Timeout):
+        await flushing
+    await producer.flush()  # Nothing is under way any more.
+    await producer.close()
+    with pytest.raises(AlreadyClosed):
+        await producer.flush()
+
+
 async def test_one_timer_watches_all_sends() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(send_timeout_millis=1_000)
