@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections import deque
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 
+LARGE_PART_BYTES = 1 << 20
+"""Cutting and checking a part of so many bytes takes a while: the next is made in another turn."""
 MOST_AT_ONCE = 8_192
 """Messages whose time is up that fail in one turn, which must not take long."""
 
@@ -197,8 +200,16 @@ class SendQueue:
                     "raise max_pending_messages"
                 )
             message.chunks = chunks
-        self._entries.add(writer.next_chunk(message, chunks))
+        part = writer.next_chunk(message, chunks)
+        self._entries.add(part)
+        if chunks.left and len(part.parts[1]) >= LARGE_PART_BYTES:
+            self._line.is_held = True
+            asyncio.get_running_loop().call_soon(self._next_turn_came)
         return chunks.left == 0
+
+    def _next_turn_came(self) -> None:
+        self._line.is_held = False
+        self._go_on()
 
     def _batches_are_due(self) -> None:
         self._send_batches()
