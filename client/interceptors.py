@@ -8,7 +8,7 @@ nothing.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Generic, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -84,18 +84,30 @@ class ConsumerInterceptor:
         """Learn that the consumer is closed."""
 
 
-class ProducerInterceptors:
-    """The interceptors of one producer; what they raise goes into the log.
+InterceptorT = TypeVar("InterceptorT", ProducerInterceptor, ConsumerInterceptor)
+
+
+class _Interceptors(Generic[InterceptorT]):
+    """The interceptors of one producer or consumer; what they raise goes into the log.
 
     Args:
         interceptors: Called in this order.
     """
 
-    def __init__(self, interceptors: Iterable[ProducerInterceptor]) -> None:
-        self._interceptors = tuple(interceptors)
+    def __init__(self, interceptors: Iterable[InterceptorT]) -> None:
+        self._interceptors: tuple[InterceptorT, ...] = tuple(interceptors)
 
     def __bool__(self) -> bool:
         return bool(self._interceptors)
+
+    def on_close(self) -> None:
+        """Tell each that the producer or consumer is closed."""
+        for one in self._interceptors:
+            _call(one.on_close)
+
+
+class ProducerInterceptors(_Interceptors[ProducerInterceptor]):
+    """The interceptors of one producer."""
 
     def before_send(self, producer: object, message: OutgoingMessage) -> None:
         """Let each look at a message, and change it."""
@@ -113,24 +125,9 @@ class ProducerInterceptors:
         for one in self._interceptors:
             _call(one.on_send_acknowledgement, producer, message, message_id, error)
 
-    def on_close(self) -> None:
-        """Tell each that the producer is closed."""
-        for one in self._interceptors:
-            _call(one.on_close)
 
-
-class ConsumerInterceptors:
-    """The interceptors of one consumer; what they raise goes into the log.
-
-    Args:
-        interceptors: Called in this order.
-    """
-
-    def __init__(self, interceptors: Iterable[ConsumerInterceptor]) -> None:
-        self._interceptors = tuple(interceptors)
-
-    def __bool__(self) -> bool:
-        return bool(self._interceptors)
+class ConsumerInterceptors(_Interceptors[ConsumerInterceptor]):
+    """The interceptors of one consumer."""
 
     def before_consume(self, consumer: object, message: Message) -> Message:
         """Return the message that the program gets, after each has looked at it."""
@@ -162,11 +159,6 @@ class ConsumerInterceptors:
         """Tell each what is asked for again since its time was up."""
         for one in self._interceptors:
             _call(one.on_ack_timeout_send, consumer, message_ids)
-
-    def on_close(self) -> None:
-        """Tell each that the consumer is closed."""
-        for one in self._interceptors:
-            _call(one.on_close)
 
 
 def _call(method: Callable[[*ArgsT], ReturnT], *args: *ArgsT) -> ReturnT | None:

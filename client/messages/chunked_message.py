@@ -62,11 +62,13 @@ class ChunkedMessage:
             metadata.num_chunks_from_msg = self.chunk_count
 
     def entry(self, chunk_id: int) -> OutgoingEntry:
-        """Return one of the entries; ``chunk_id`` counts from 0."""
+        """Return one of the entries; ``chunk_id`` counts from 0, and the last comes last."""
         number, is_chunk = self._metadata.sequence_id, self.chunk_count > 1
         if is_chunk:
             self._metadata.chunk_id = chunk_id
         start = chunk_id * self._chunk_bytes
         part = self._payload[start : start + self._chunk_bytes]
+        if chunk_id == self.chunk_count - 1:
+            self._payload = b""  # The parts hold it from now on.
         metadata = self._metadata.SerializeToString()
         return OutgoingEntry(metadata, part, number, number, is_chunk=is_chunk)

@@ -126,8 +126,7 @@ class PartitionedProducer:
 
     def submit(self, message: PendingMessage) -> None:
         """Take a message for the partition that it belongs to; see TopicProducer."""
-        if self._closed:
-            raise AlreadyClosed(f"the producer of {self.topic} was closed")
+        self._check_open()
         index = self._router.partition(message, self._partitions)
         (self._started.get(index) or self._start(index)).submit(message)
 
@@ -137,8 +136,16 @@ class PartitionedProducer:
             producer.withdraw(message)
 
     async def flush(self) -> None:
-        """Return when all that was submitted before is answered."""
-        await asyncio.gather(*(producer.flush() for producer in self._started.values()))
+        """Return when all that was submitted before is answered; raises as a topic's producer."""
+        self._check_open()
+        flushing = (producer.flush() for producer in self._started.values())
+        for error in await asyncio.gather(*flushing, return_exceptions=True):
+            if error is not None:
+                raise error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise AlreadyClosed(f"the producer of {self.topic} was closed")
 
     async def close(self) -> None:
         """Close the producer of every partition; once more is harmless."""

@@ -190,10 +190,9 @@ class Producer:
         """Send open batches, and return when all messages sent before are answered.
 
         Raises:
-            AlreadyClosed: The producer is closed.
+            AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
+            Timeout, MessageTooBig, ...: One of those messages failed; the error is the first's.
         """
-        if self._closed:
-            raise AlreadyClosed(f"the producer of {self.topic()} was closed")
         await self._sending.flush()
 
     async def close(self) -> None:

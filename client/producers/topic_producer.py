@@ -21,6 +21,7 @@ from client.producers.attachment import attach_producer, close_command, producer
 from client.producers.sending.entry_writer import EntryWriter
 from client.producers.sending.send_queue import SendQueue
 from limiter.clock import deadline
+from limiter.errors import raised_anew
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,8 +216,15 @@ class TopicProducer:
         self._queue.withdraw(message)
 
     async def flush(self) -> None:
-        """Send open batches, and return when all that was submitted before is answered."""
-        await self._queue.flush()
+        """Send open batches, and return when all that was submitted before is answered.
+
+        Raises:
+            AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
+            Exception: The first error among those messages.
+        """
+        self._queue.check_open()
+        if (error := await self._queue.flush()) is not None:
+            raise raised_anew(error)
 
     async def close(self) -> None:
         """Send what is open, wait for the broker's last receipts, and end; what is left fails.

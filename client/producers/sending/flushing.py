@@ -13,18 +13,30 @@ class Flushers:
 
     def __init__(self) -> None:
         self._waiting: dict[asyncio.Future[None], int] = {}
+        self._errors: dict[asyncio.Future[None], Exception] = {}
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    async def wait_for(self, serial: int) -> None:
-        """Return when no message up to this one is without an answer."""
+    async def wait_for(self, serial: int) -> Exception | None:
+        """Return when no message up to this one is without an answer: the error of the first.
+
+        None: all of them were sent.
+        """
         done = asyncio.get_running_loop().create_future()
         self._waiting[done] = serial
         try:
             await done
+            return self._errors.get(done)
         finally:
             self._waiting.pop(done, None)
+            self._errors.pop(done, None)
+
+    def failed(self, serial: int, error: Exception) -> None:
+        """Note that a message was not sent."""
+        for done, newest in self._waiting.items():
+            if newest >= serial:
+                self._errors.setdefault(done, error)
 
     def oldest_is(self, serial: int | None) -> None:
         """Let those go whose messages all came before this one; all if there is none."""

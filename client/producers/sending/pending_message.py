@@ -27,6 +27,7 @@ class PendingMessage(OutgoingMessage):
     Attributes:
         result: As given.
         waits: As given.
+        needs_bytes: Memory that it is to reserve.
         placed: Whether it has a place in the queue that no entry of it has taken over.
         reservation: Its memory, from admission until the broker answered or it failed.
         chunks: Its parts, once it is being sent in several.
@@ -37,6 +38,7 @@ class PendingMessage(OutgoingMessage):
     __slots__ = (
         "chunks",
         "created_at",
+        "needs_bytes",
         "placed",
         "reservation",
         "result",
@@ -55,6 +57,7 @@ class PendingMessage(OutgoingMessage):
         super().__init__(payload, sequence_id)
         self.result = result
         self.waits = waits
+        self.needs_bytes = 0
         self.placed = False
         self.reservation: Reservation | None = None
         self.chunks: Chunks | None = None

@@ -85,6 +85,8 @@ class SendLine:
             MemoryBufferIsFullError: There is no memory.
             AlreadyClosed: The limit was closed with its client.
         """
+        # Found out before it is anywhere: an interceptor may have left what has no size.
+        message.needs_bytes = message.held_bytes + self._overhead_bytes
         if message.waits:
             self._stand_in_line(message)
             self.go_on()
@@ -103,8 +105,7 @@ class SendLine:
 
     def _reserve_at_once(self, message: PendingMessage) -> bool:
         try:
-            size = message.held_bytes + self._overhead_bytes
-            message.reservation = self._memory.try_reserve(size)
+            message.reservation = self._memory.try_reserve(message.needs_bytes)
         except MemoryReserveClosedError:
             raise AlreadyClosed(_CLOSED) from None
         return message.reservation is not None
@@ -152,7 +153,7 @@ class SendLine:
     def _has_memory(self, message: PendingMessage) -> bool:
         """Ask for the memory of the first of the line, which holds its place meanwhile."""
         try:
-            request = self._memory.request(message.held_bytes + self._overhead_bytes)
+            request = self._memory.request(message.needs_bytes)
         except MemoryReserveError as error:
             self._refuse(message, error)
             return False

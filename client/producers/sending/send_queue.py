@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections import deque
@@ -25,7 +26,7 @@ from client.producers.statistics import ProducerStatistics, SendCounts
 from limiter.errors import raised_anew
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import proto.PulsarApi_pb2 as pb
     from client.connection.cnx import ClientCnx
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 
+LARGE_PART_BYTES = 1 << 20
+"""Cutting and checking a part of so many bytes takes a while: the next is made in another turn."""
 MOST_AT_ONCE = 8_192
 """Messages whose time is up that fail in one turn, which must not take long."""
 
@@ -89,12 +92,17 @@ class SendQueue:
         """True if nothing is taken any more."""
         return self._end is not None
 
+    def check_open(self) -> None:
+        """Raise what ended it, if anything did."""
+        if self._end is not None:
+            raise raised_anew(self._end)
+
     # -- from the program ---------------------------------------------------------------------
 
     def submit(self, message: PendingMessage) -> None:
         """Take a message; see TopicProducer."""
         if self._end is not None:
-            raise raised_anew(self._end)
+            self.check_open()
         self._serial += 1
         message.serial = self._serial
         message.created_at = self._clock.now()
@@ -116,11 +124,14 @@ class SendQueue:
         if message.chunks is None and self._line.leave(message):
             self._go_on()
 
-    async def flush(self) -> None:
-        """Send open batches; return when all that was submitted before is answered."""
+    async def flush(self) -> Exception | None:
+        """Send open batches; return when all that was submitted before is answered.
+
+        Returns:
+            The first error among those messages; None if all were sent.
+        """
         self._batches_are_due()
-        if self._oldest() is not None:
-            await self._flushers.wait_for(self._serial)
+        return None if self._oldest() is None else await self._flushers.wait_for(self._serial)
 
     # -- sending ------------------------------------------------------------------------------
 
@@ -190,8 +201,16 @@ class SendQueue:
                     "raise max_pending_messages"
                 )
             message.chunks = chunks
-        self._entries.add(writer.next_chunk(message, chunks))
+        part = writer.next_chunk(message, chunks)
+        self._entries.add(part)
+        if chunks.left and len(part.parts[1]) >= LARGE_PART_BYTES:
+            self._line.is_held = True
+            asyncio.get_running_loop().call_soon(self._next_turn_came)
         return chunks.left == 0
+
+    def _next_turn_came(self) -> None:
+        self._line.is_held = False
+        self._go_on()
 
     def _batches_are_due(self) -> None:
         self._send_batches()
@@ -322,7 +341,9 @@ class SendQueue:
         self._line.give_back(places)
         message.release()
 
-    def _fail(self, messages: Iterable[PendingMessage], error: Exception) -> None:
+    def _fail(self, messages: Sequence[PendingMessage], error: Exception) -> None:
+        if self._flushers and messages:
+            self._flushers.failed(min(one.serial for one in messages), error)
         for message in messages:
             self._counts.failed += 1
             message.fail(error)

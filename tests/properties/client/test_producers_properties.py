@@ -59,11 +59,13 @@ OPTIONS = st.fixed_dictionaries(
 class Run:
     """One producer, what is done to it, and what must hold after each step."""
 
-    def __init__(self, broker: ScriptedBroker, producer: Producer, places: int) -> None:
+    def __init__(
+        self, broker: ScriptedBroker, producer: Producer, places: int, *, by_key: bool
+    ) -> None:
         self.broker = broker
         self.producer = producer
         self.places = places
-        self.overhead = 0 if places else 1_024
+        self.by_key = by_key
         self.sends: list[tuple[bytes, asyncio.Future[MessageId]]] = []
         self.flushes: list[asyncio.Task[None]] = []
         self.closing: asyncio.Task[None] | None = None
@@ -102,7 +104,8 @@ class Run:
     def send_nowait(self, size: int) -> None:
         content = self.content(size)
         with suppress(ProducerQueueIsFull, MemoryBufferIsFull, AlreadyClosed):
-            self.sends.append((content, self.producer.send_nowait(content)))
+            sent = self.producer.send_nowait(content, partition_key=str(size))
+            self.sends.append((content, sent))
 
     def cancel(self, number: int) -> None:
         if unanswered := [result for _, result in self.sends if not result.done()]:
@@ -156,6 +159,9 @@ class Run:
         """Nobody waits, and nothing is held."""
         assert all(result.done() for _, result in self.sends)
         assert all(flush.done() for flush in self.flushes)
+        for flush in self.flushes:
+            error = None if flush.cancelled() else flush.exception()
+            assert error is None or isinstance(error, PulsarException | OSError), error
         memory, figures = self.broker.memory.statistics(), self.producer.statistics()
         assert memory.usage_bytes == memory.waiters == memory.reservations == 0
         assert figures.pending_messages == figures.waiting_sends == 0
@@ -164,11 +170,16 @@ class Run:
                 assert isinstance(error, PulsarException | OSError), error
 
     def check_results(self) -> None:
-        """Each id is that of the entry that has the content."""
+        """Each id is that of the entry that has the content, and they rise, of a key at least."""
+        last: dict[bytes, tuple[int, int]] = {}
         for content, result in self.sends:
             if result.cancelled() or result.exception() is not None:
                 continue
             message_id = result.result()
+            place = message_id.entry_id(), message_id.batch_index()
+            key = content.partition(b".")[2] if self.by_key else b""
+            assert last.get(key, (-1, -1)) < place
+            last[key] = place
             stored = self.broker.stored[message_id.entry_id()]
             if stored.send.is_chunk:
                 assert message_id.first_chunk is None or message_id.first_chunk < message_id
@@ -210,7 +221,8 @@ async def run(
     producer, opening = broker.opening(**options)
     if not early:
         await opening
-    one = Run(broker, producer, options["max_pending_messages"])
+    by_key = options["batching_type"] is BatchingType.KeyBased
+    one = Run(broker, producer, options["max_pending_messages"], by_key=by_key)
     patch.setattr(EntryWriter, "next_chunk", failing(EntryWriter.next_chunk, one))
     for step, number in steps:
         one.do(step, number)

@@ -142,7 +142,7 @@ class ScriptedBroker:
 
     limit_bytes: int = 1 << 20
     max_message_size: int = 5_242_880
-    refusals: list[PulsarException | None] = field(default_factory=list)
+    refusals: list[Exception | None] = field(default_factory=list)
     lookup_refusals: list[PulsarException] = field(default_factory=list)
     holds: asyncio.Event | None = None
     holds_closes: asyncio.Event | None = None

@@ -13,6 +13,7 @@ from client.exceptions import (
     AuthorizationError,
     InvalidConfiguration,
     InvalidTopicName,
+    NotAllowedError,
     ProducerBusy,
 )
 from client.messages.enums import HashingScheme, PartitionsRoutingMode
@@ -119,6 +120,37 @@ async def test_a_lazy_partition_that_refuses_fails_its_messages_and_is_tried_aga
     # Then
     assert broker.contents == [b"1"]
     assert broker.memory.current_usage == 1
+
+
+async def test_whatever_ends_a_lazy_partitions_start_it_is_tried_again() -> None:
+    broker = ScriptedBroker(partition_count=1, refusals=[KeyError("a schema's own")])
+    producer = await partitioned(broker, lazy_start_partitioned_producers=True)
+    failed = producer.send_nowait(b"0")
+    await settle()
+    assert failed.exception() is not None
+    producer.send_nowait(b"1")
+    await settle()
+    assert broker.contents == [b"1"]
+
+
+async def test_flush_waits_for_all_partitions_and_tells_what_one_failed_with() -> None:
+    # Given
+    broker = ScriptedBroker(partition_count=2)
+    producer = await partitioned(broker)
+    results = [producer.send_nowait(b"%d" % number) for number in range(2)]
+    flushing = await started(producer.flush())
+    # When
+    broker.refuses(broker.sent[0].send, pb.NotAllowedError)
+    await settle()
+    assert not flushing.done()
+    broker.answers()
+    # Then
+    with pytest.raises(NotAllowedError):
+        await flushing
+    assert [one.exception() is None for one in results].count(False) == 1
+    await producer.close()
+    with pytest.raises(AlreadyClosed):
+        await producer.flush()
 
 
 async def test_partitions_that_come_are_used() -> None:

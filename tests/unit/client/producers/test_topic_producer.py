@@ -26,7 +26,7 @@ from client.messages.enums import CompressionType, ProducerAccessMode
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.producers.sending.entry_writer import EntryWriter
-from client.producers.sending.send_queue import MOST_AT_ONCE
+from client.producers.sending.send_queue import LARGE_PART_BYTES, MOST_AT_ONCE
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
@@ -402,6 +402,25 @@ async def test_flush_waits_for_what_was_sent_before() -> None:
     assert flushing.done()
 
 
+async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that_has_ended() -> (
+    None
+):
+    # Given
+    broker = ScriptedBroker()
+    producer = await broker.producer(send_timeout_millis=1_000)
+    producer.send_nowait(b"late")
+    flushing = await started(producer.flush())
+    # When
+    broker.clock.advance(1.0)
+    # Then
+    with pytest.raises(Timeout):
+        await flushing
+    await producer.flush()  # Nothing is under way any more.
+    await producer.close()
+    with pytest.raises(AlreadyClosed):
+        await producer.flush()
+
+
 async def test_one_timer_watches_all_sends() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(send_timeout_millis=1_000)
@@ -547,6 +566,23 @@ async def test_a_producer_not_opened_holds_nothing() -> None:
     # Then
     assert opening.cancelled()
     assert not broker.cnx.attached.producers
+
+
+async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -> None:
+    # Given
+    broker = ScriptedBroker(max_message_size=2 * LARGE_PART_BYTES, limit_bytes=1 << 30)
+    producer = await broker.producer(chunking_enabled=True)
+    large = producer.send_nowait(bytes(5 * LARGE_PART_BYTES))
+    small = await started(producer.send(b"small"))
+    # Then
+    assert [one.metadata.chunk_id for one in broker.sent] == [0, 1, 2, 0]
+    broker.answers()
+    assert large.result() < await small
+    # When: the next one is still to be cut
+    producer.send_nowait(bytes(5 * LARGE_PART_BYTES))
+    assert len(broker.sent) == 5
+    await settle()
+    assert len(broker.sent) == 7
 
 
 async def test_a_partition_is_named_in_the_ids() -> None:

@@ -43,6 +43,22 @@ async def test_no_more_is_held_than_is_counted(options: dict[str, Any]) -> None:
     assert held < broker.memory.current_usage + COUNT * 2_000
 
 
+async def test_a_message_in_parts_is_held_once() -> None:
+    # Given
+    broker = ScriptedBroker(max_message_size=10_000)
+    producer = await broker.producer(chunking_enabled=True)
+    broker.cnx.takes_no_more()
+    tracemalloc.start()
+    try:
+        # When
+        producer.send_nowait(random.Random(0).randbytes(COUNT * SIZE))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Then
+    assert held < broker.memory.current_usage + COUNT * 2_000
+
+
 async def test_a_message_that_is_too_large_says_what_to_do() -> None:
     broker = ScriptedBroker(max_message_size=10)
     producer = await broker.producer()

@@ -19,8 +19,18 @@ async def test_each_goes_on_when_the_oldest_message_is_newer_than_its_last() -> 
     # Then
     assert (first.done(), second.done()) == (True, False)
     flushers.oldest_is(None)
-    await second
+    assert await second is None
     assert not flushers
+
+
+async def test_each_gets_the_first_error_of_the_messages_it_waits_for() -> None:
+    flushers = Flushers()
+    first, second = [await started(flushers.wait_for(serial)) for serial in (3, 5)]
+    early, late = ValueError("early"), ValueError("late")
+    flushers.failed(5, late)
+    flushers.failed(2, early)
+    flushers.oldest_is(None)
+    assert (await first, await second) == (early, late)
 
 
 async def test_one_that_is_cancelled_is_forgotten_and_holds_up_nobody() -> None:

@@ -123,6 +123,17 @@ async def test_a_client_that_is_closed_fails_all_that_wait() -> None:
     assert (line.places, len(line)) == (0, 0)
 
 
+@pytest.mark.parametrize("waits", [False, True])
+async def test_what_has_no_size_holds_up_nobody(waits: bool) -> None:
+    line = Line()
+    broken, next_one = pending(waits=waits), pending()
+    broken.payload = 5  # type: ignore[assignment]
+    with pytest.raises(TypeError):
+        line.enter(broken)
+    line.enter(next_one)
+    assert line.sent == [next_one]
+
+
 async def test_without_places_each_message_counts_for_what_it_is() -> None:
     line = Line(places=0, limit_bytes=1 << 20)
     line.enter(pending(b"1234"))
