@@ -108,6 +108,9 @@ def _parsed(source: Value, named: dict[str, Any]) -> Any:  # noqa: ANN401 - as t
         default, kinds = field.get("default"), _kinds(field["type"])
         if isinstance(default, str) and kinds <= {"null", "bytes", "fixed"}:
             field["default"] = default.encode("latin-1")  # So JSON says bytes.
+    for one in schema if isinstance(schema, list) else [schema]:
+        if isinstance(one, dict):  # The library marks records only, and parses all else again.
+            one.update({"__fastavro_parsed": True, "__named_schemas": named})
     return schema
 
 

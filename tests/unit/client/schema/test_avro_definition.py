@@ -59,6 +59,19 @@ def test_a_value_that_does_not_fit_is_named(kind: Any, value: object, sentence: 
         record(kind).written({"a": value})
 
 
+@pytest.mark.parametrize("outermost", [{"type": "map"}, ["null", {"type": "map"}]], ids=str)
+def test_what_is_no_record_is_parsed_once(outermost: Any) -> None:
+    # Given: a default that JSON has as text
+    inner = {**EMPTY, "fields": [{"name": "a", "type": "bytes", "default": "\xff"}]}
+    maps = outermost[-1] if isinstance(outermost, list) else outermost
+    maps["values"] = inner
+    # When
+    found = definition(outermost)
+    # Then
+    data = found.written({"k": {}})
+    assert found.read(data) == found.read(data, found) == {"k": {"a": b"\xff"}}
+
+
 def test_a_field_that_is_not_there_is_null_or_its_default_and_one_too_many_is_refused() -> None:
     assert record(["null", "int"]).written({}) == b"\x00"
     assert record("bytes", default="\xff").written({}) == b"\x02\xff"
