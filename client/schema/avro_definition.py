@@ -8,7 +8,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import fastavro
-from fastavro._read_py import schemaless_reader as read_in_python
+from fastavro._read_py import read_data
+from fastavro.io.binary_decoder import BinaryDecoder
 from fastavro.validation import ValidationError, validate
 
 from client.schema.record import MAX_DEPTH
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 class AvroDefinition:
     """A definition, as the library wants it.
 
-    The library's compiled part checks no depth: bytes that nest ten thousand records end the
-    process. So what can be deeper than MAX_DEPTH is read by its part in Python, which raises.
+    The library's compiled part reads fast, but checks no depth: bytes that nest ten thousand
+    records end the process. And where it passes over what a reader lacks, it believes every length
+    and may never come to an end. Such values are read by its part in Python.
 
     Args:
         text: The definition as JSON.
@@ -34,16 +36,16 @@ class AvroDefinition:
     """
 
     def __init__(self, text: str | bytes) -> None:
-        named: dict[str, Any] = {}
+        self._named: dict[str, Any] = {}
         try:
             self.source = json.loads(text)
-            self.schema = _parsed(self.source, named)
-            _, depth = _Extent(named).of(self.schema)
+            self.schema = _parsed(self.source, self._named)
+            _, depth = _Extent(self._named).of(self.schema)
         except Exception as error:
             raise ValueError(f"the definition breaks Avro's rules: {error!r:.500}") from error
         self.is_deep = depth > MAX_DEPTH
         self.has_mutable_default = any(
-            isinstance(field.get("default"), list | dict) for field in _fields(named)
+            isinstance(field.get("default"), list | dict) for field in _fields(self._named)
         )
         self._to_write: Any = None
 
@@ -81,14 +83,20 @@ class AvroDefinition:
         Raises:
             ValueError: They do not fit.
         """
-        read = read_in_python if self.is_deep else fastavro.schemaless_reader
         try:
-            value = read(io.BytesIO(data), self.schema, None if reader is None else reader.schema)
+            if reader is None and not self.is_deep:
+                return fastavro.schemaless_reader(io.BytesIO(data), self.schema, None)
+            value = self._read_in_python(data, reader)
         except Exception as error:
             why = "they end too early" if isinstance(error, EOFError) else f"{error!s:.500}"
             raise ValueError(f"{len(data)} bytes cannot be read as Avro: {why}") from error
         # Otherwise values share what the definition has as default.
         return copy.deepcopy(value) if reader and reader.has_mutable_default else value
+
+    def _read_in_python(self, data: bytes, reader: AvroDefinition | None) -> Value:
+        named = {"writer": self._named, "reader": reader._named if reader else {}}
+        schema = reader.schema if reader else None
+        return read_data(_Decoder(data), self.schema, named, schema, {})  # type: ignore[no-untyped-call]
 
     def also_named(self, other: AvroDefinition) -> AvroDefinition:
         """Return the definition that reads another's values, whatever the outermost is named.
@@ -100,6 +108,26 @@ class AvroDefinition:
             return self
         aliases = [*self.source.get("aliases", ()), other.schema["name"]]
         return AvroDefinition(json.dumps({**self.source, "aliases": aliases}))
+
+
+class _Decoder(BinaryDecoder):
+    """Reads numbers of ten bytes; the library's own goes on, slower with every byte."""
+
+    def __init__(self, data: bytes) -> None:
+        self.fo = io.BytesIO(data)
+
+    def read_long(self) -> int:
+        number: int = 0
+        for shift in range(0, 70, 7):
+            byte: bytes = self.fo.read(1)
+            if not byte:
+                raise EOFError
+            number |= (byte[0] & 0x7F) << shift
+            if byte[0] < 0x80:
+                return (number >> 1) ^ -(number & 1)
+        raise ValueError("a number takes more than ten bytes")
+
+    read_int = read_long
 
 
 def _parsed(source: Value, named: dict[str, Any]) -> Any:  # noqa: ANN401 - as the library has it
@@ -146,7 +174,7 @@ class _Extent:
             return 1, self._depth_of_items(part) + 1
         if kind in self._named:
             return self.of(self._named[kind])
-        return (part["size"] if kind == "fixed" else int(kind != "null")), 0
+        return (max(part["size"], 0) if kind == "fixed" else int(kind != "null")), 0
 
     def _depth_of_items(self, part: dict[str, Any]) -> float:
         is_map = part["type"] == "map"

@@ -25,6 +25,10 @@ def record(kind: Any, **options: Any) -> AvroDefinition:
     return definition({"type": "record", "name": "R", "fields": fields})
 
 
+BOOLEANS = {"type": "array", "items": "boolean"}
+NOTHING = definition({"type": "record", "name": "R", "fields": []})
+
+
 def nested(depth: int) -> Any:
     value = None
     for _ in range(depth):
@@ -132,7 +136,9 @@ def test_bytes_that_are_too_deep_are_refused_and_do_not_end_the_process(source: 
         found.read(MILLION_OF_BYTES)
 
 
-@pytest.mark.parametrize("items", ["null", EMPTY, {"type": "fixed", "name": "Z", "size": 0}])
+@pytest.mark.parametrize(
+    "items", ["null", EMPTY, *({"type": "fixed", "name": "Z", "size": size} for size in (0, -1))]
+)
 def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
     with pytest.raises(ValueError, match="the items of an array take no bytes: give them a field"):
         record({"type": "array", "items": items})
@@ -156,6 +162,26 @@ def test_bytes_that_announce_more_than_there_is_are_refused(kind: Any, count: in
     # When / Then
     with pytest.raises(ValueError, match="bytes cannot be read as Avro: they end too early"):
         record(kind).read(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "they end too early"),
+        (b"\xff" * 1_000_000, "a number takes more than ten bytes"),
+    ],
+    ids=["2^62 items", "a number of a million bytes"],
+)
+def test_what_the_reader_lacks_is_passed_over_within_the_bytes(data: bytes, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        record(BOOLEANS).read(data, NOTHING)
+
+
+def test_the_length_of_a_block_is_not_believed() -> None:
+    # Given: a block of one item, which says that it is -3 bytes long
+    data = b"\x01\x05\x01\x00"
+    # Then
+    assert record(BOOLEANS).read(data, NOTHING) == {}
 
 
 @pytest.mark.parametrize(
