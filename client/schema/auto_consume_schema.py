@@ -7,10 +7,8 @@ import struct
 from functools import partial
 from typing import TYPE_CHECKING
 
-import avro.io
-
 import proto.PulsarApi_pb2 as pb
-from client.schema.avro_schema import avro_value, parsed
+from client.schema.avro_definition import AvroDefinition
 from client.schema.versioned import VersionedSchema
 
 if TYPE_CHECKING:
@@ -49,8 +47,7 @@ class AutoConsumeSchema(VersionedSchema):
             ValueError: Its type is none of those above.
         """
         if info.type == pb.Schema.Avro:
-            reader = avro.io.DatumReader(parsed(info.schema_data.decode()))
-            return _Reading(partial(avro_value, reader=reader))
+            return _Reading(AvroDefinition(info.schema_data).read)
         if info.type not in _READERS:
             raise ValueError(f"AutoConsumeSchema does not read {pb.Schema.Type.Name(info.type)}")
         return _Reading(_READERS[info.type])

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
-import avro.errors
-import avro.io
-import avro.schema
-
 import proto.PulsarApi_pb2 as pb
+from client.schema.avro_definition import AvroDefinition
 from client.schema.classes import derived, is_described
 from client.schema.record import Record, as_avro
 from client.schema.versioned import VersionedSchema
@@ -56,9 +52,7 @@ class AvroSchema(VersionedSchema):
                 f" schema_definition, not {record_cls!r:.80}"
             )
         super().__init__(record_cls or dict, pb.Schema.Avro, definition, "AVRO")
-        self._schema = parsed(json.dumps(definition))
-        self._writer = avro.io.DatumWriter(self._schema)
-        self._reader = avro.io.DatumReader(self._schema)
+        self._definition = AvroDefinition(json.dumps(definition))
 
     def _describe(self, record_cls: Any) -> Any:  # noqa: ANN401 - a class; a definition
         from pydantic import TypeAdapter  # Half the time of importing this package is its.
@@ -81,12 +75,7 @@ class AvroSchema(VersionedSchema):
         if isinstance(value, bytes):
             return value
         self._validate_object_type(value)
-        buffer = io.BytesIO()
-        try:
-            self._writer.write(self._to_dict(value), avro.io.BinaryEncoder(buffer))
-        except avro.errors.AvroException as error:
-            raise ValueError(f"the value does not fit its schema: {error!s:.500}") from error
-        return buffer.getvalue()
+        return self._definition.written(self._to_dict(value))
 
     def decode(self, data: bytes) -> Value:
         """Return the value of bytes that were written by this very definition.
@@ -94,10 +83,9 @@ class AvroSchema(VersionedSchema):
         Raises:
             ValueError: They were not.
         """
-        return self._read(data, self._reader)
+        return self._made(self._definition.read(data))
 
-    def _read(self, data: bytes, reader: avro.io.DatumReader) -> Value:
-        fields = avro_value(data, reader)
+    def _made(self, fields: Value) -> Value:
         return fields if self._from_dict is None else self._from_dict(fields)
 
     def decoding_of(self, info: pb.Schema) -> _AsWritten:
@@ -108,13 +96,10 @@ class AvroSchema(VersionedSchema):
         """
         if info.type != pb.Schema.Avro:
             raise ValueError(f"the topic's schema is {pb.Schema.Type.Name(info.type)}, not Avro")
-        definition = json.loads(info.schema_data)
-        if isinstance(definition, dict) and isinstance(self._schema, avro.schema.NamedSchema):
-            # Avro compares names; a class that was renamed is the same to Pulsar.
-            definition.pop("namespace", None)
-            definition["name"] = self._schema.fullname
-        writer = parsed(json.dumps(definition))
-        return _AsWritten(self, avro.io.DatumReader(writer, self._schema))
+        writer, reader = AvroDefinition(info.schema_data), self._definition
+        if writer.source == reader.source:
+            return _AsWritten(self, writer, None)
+        return _AsWritten(self, writer, reader.also_named(writer))
 
 
 class _AsWritten:
@@ -122,36 +107,16 @@ class _AsWritten:
 
     Args:
         schema: Makes the value.
-        reader: Reads that version's bytes.
+        writer: That version.
+        reader: The schema's own definition; None if it is the same.
     """
 
-    def __init__(self, schema: AvroSchema, reader: avro.io.DatumReader) -> None:
+    def __init__(
+        self, schema: AvroSchema, writer: AvroDefinition, reader: AvroDefinition | None
+    ) -> None:
         self._schema = schema
+        self._writer = writer
         self._reader = reader
 
     def decode_message(self, message: Message) -> Value:
-        return self._schema._read(message.data(), self._reader)
-
-
-def avro_value(data: bytes, reader: avro.io.DatumReader) -> Value:
-    """Return what stands in Avro's bytes.
-
-    Raises:
-        ValueError: They do not fit.
-    """
-    try:
-        return reader.read(avro.io.BinaryDecoder(io.BytesIO(data)))
-    except (avro.errors.AvroException, LookupError, ArithmeticError, AssertionError) as error:
-        raise ValueError(f"{len(data)} bytes cannot be read as Avro: {error!s:.500}") from error
-
-
-def parsed(definition: str) -> avro.schema.Schema:
-    """Return a definition as the library has it.
-
-    Raises:
-        ValueError: It breaks Avro's rules.
-    """
-    try:
-        return avro.schema.parse(definition)
-    except avro.errors.AvroException as error:
-        raise ValueError(f"the definition breaks Avro's rules: {error!s:.500}") from error
+        return self._schema._made(self._writer.read(message.data(), self._reader))

@@ -13,7 +13,10 @@ from client.schema.fields import Element
 if TYPE_CHECKING:
     from client.schema.fields import Definition, Value
 
+MAX_DEPTH = 64
+"""Records, lists and dicts in each other that are sent as Avro."""
 _OWN = ("_default", "_required", "_required_default")
+_PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 
 
 class Record(Element):
@@ -139,16 +142,28 @@ def _field(name: str, element: Element, defined_names: set[str]) -> dict[str, An
     return field
 
 
-def as_avro(value: Value) -> Value:
-    """Return a value as Avro has it: dicts for records, names for the members of enums."""
+def as_avro(value: Value, room: int = MAX_DEPTH) -> Value:
+    """Return a value as Avro has it: dicts for records, names for the members of enums.
+
+    Raises:
+        ValueError: It is deeper than MAX_DEPTH.
+    """
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.name
-    if isinstance(value, UUID):
-        return str(value)
     if isinstance(value, Record):
-        return {name: as_avro(one) for name, one in values_of(value).items()}
-    if isinstance(value, list | tuple):
-        return [as_avro(one) for one in value]
+        value = values_of(value)
+    if isinstance(value, list | tuple | dict):
+        return _nested_as_avro(value, room)
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _nested_as_avro(value: Value, room: int) -> Value:
+    if not room:
+        raise ValueError(f"the value is more than {MAX_DEPTH} records, lists and dicts deep")
     if isinstance(value, dict):
-        return {key: as_avro(one) for key, one in value.items()}
-    return value
+        return {key: as_avro(one, room - 1) for key, one in value.items()}
+    if _PLAIN.issuperset(map(type, value)):
+        return list(value)
+    return [as_avro(one, room - 1) for one in value]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pulsar.schema
 import pytest
@@ -237,6 +240,41 @@ def test_both_refuse_a_field_that_is_not_there_and_a_record_of_another_class() -
             package.BytesSchema().encode("text")
 
 
+ONE, TWO = (
+    {"type": "record", "name": name, "fields": [{"name": field, "type": "int"}]}
+    for name, field in (("One", "a"), ("Two", "b"))
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ({"type": "int", "logicalType": "date"}, date(1969, 1, 2)),
+        ({"type": "int", "logicalType": "time-millis"}, time(1, 2, 3, 4000)),
+        ({"type": "long", "logicalType": "timestamp-micros"}, datetime(2026, 1, 2, tzinfo=UTC)),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, Decimal("-1.5")),
+        ({"type": "string", "logicalType": "uuid"}, UUID(int=7)),
+        ({"type": "fixed", "name": "F", "size": 2}, b"ab"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B"),
+        ([ONE, TWO], {"b": 1}),
+        (["null", "float", "double"], 0.1),
+        (["null", "int", "long"], 2**40),
+        (["int", "string", {"type": "array", "items": "int"}], [1]),
+        ({"type": "map", "values": ["null", "boolean"]}, {"a": None, "b": True}),
+    ],
+)
+def test_avro_by_a_definition_is_what_the_official_client_writes(kind: Any, value: Any) -> None:
+    # Given
+    fields = [{"name": "a", "type": kind}, {"name": "b", "type": ["null", "int"]}]
+    definition = {"type": "record", "name": "R", "fields": fields}
+    theirs, ours = (package.AvroSchema(None, definition) for package in PACKAGES)
+    # When
+    encoded = ours.encode({"a": value})
+    # Then
+    assert encoded == theirs.encode({"a": value})
+    assert ours.decode(encoded) == theirs.decode(encoded) == {"a": value, "b": None}
+
+
 def test_every_official_name_is_there() -> None:
     # When
     official = {name for name in vars(pulsar.schema) if not name.startswith("_")}
@@ -255,6 +293,10 @@ SENT: dict[str, tuple[Any, Any]] = {
     "enums": (
         lambda s: s.JsonSchema(enums(s)),
         lambda schema: schema._record_cls(coloured=Colour.RED),
+    ),
+    "avro": (
+        lambda s: s.AvroSchema(nested(s)),
+        lambda schema: schema._record_cls(first={"item": "tea"}, needed={}, deep=[{"a": [1]}]),
     ),
     "protobuf": (
         lambda s: s.ProtobufNativeSchema(pb.KeyValue),

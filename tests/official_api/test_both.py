@@ -90,9 +90,6 @@ def _place(found: Any) -> tuple[int, int, int, int]:
 async def test_each_reads_the_values_of_the_other(
     cluster_urls: tuple[str, str], writing: Any, reading: Any, kind: str
 ) -> None:
-    if kind == "AvroSchema":
-        pytest.importorskip("fastavro", reason="the official client's Avro needs it")
-
     def defined(api: Any) -> tuple[Any, Any]:
         if kind == "StringSchema":
             return api.schema.StringSchema(), "größe"

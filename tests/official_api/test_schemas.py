@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.official_api.apis import OFFICIAL, Place, new_topic, received, refusal, within
+from tests.official_api.apis import Place, new_topic, received, refusal, within
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 
@@ -24,8 +24,6 @@ async def test_text(place: Place) -> None:
 
 @pytest.mark.parametrize("kind", ["JsonSchema", "AvroSchema"])
 async def test_records(place: Place, kind: str) -> None:
-    if kind == "AvroSchema" and place.api is OFFICIAL:
-        pytest.importorskip("fastavro", reason="the official client's Avro needs it")
     topic = new_topic()
     schema = place.api.schema
 

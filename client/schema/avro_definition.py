@@ -1,0 +1,194 @@
+"""Avro's bytes of values, and the values of bytes, by a definition."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+from fastavro._read_py import read_data
+from fastavro.io.binary_decoder import BinaryDecoder
+from fastavro.validation import ValidationError, validate
+
+from client.schema.record import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from client.schema.fields import Value
+
+
+class AvroDefinition:
+    """A definition, as the library wants it.
+
+    The library's compiled part reads fast, but checks no depth: bytes that nest ten thousand
+    records end the process. And where it passes over what a reader lacks, it believes every length
+    and may never come to an end. Such values are read by its part in Python.
+
+    Args:
+        text: The definition as JSON.
+
+    Raises:
+        ValueError: It is no JSON, breaks Avro's rules, or has an array of items that take no bytes:
+            a few bytes may then announce any number of them.
+    """
+
+    def __init__(self, text: str | bytes) -> None:
+        self._named: dict[str, Any] = {}
+        try:
+            self.source = json.loads(text)
+            self.schema = _parsed(self.source, self._named)
+            _, depth = _Extent(self._named).of(self.schema)
+        except Exception as error:
+            raise ValueError(f"the definition breaks Avro's rules: {error!r:.500}") from error
+        self.is_deep = depth > MAX_DEPTH
+        self.has_mutable_default = any(
+            isinstance(field.get("default"), list | dict) for field in _fields(self._named)
+        )
+        self._to_write: Any = None
+
+    def written(self, value: Value) -> bytes:
+        """Return a value as Avro.
+
+        Raises:
+            ValueError: It does not fit.
+        """
+        if self._to_write is None:
+            named: dict[str, Any] = {}
+            self._to_write = _parsed(self.source, named)
+            for field in _fields(named):
+                if "null" in field["type"]:
+                    field.setdefault("default", None)
+        buffer = io.BytesIO()
+        try:
+            if not validate(value, self._to_write, raise_errors=False):
+                validate(value, self._to_write)
+            fastavro.schemaless_writer(buffer, self._to_write, value, strict_allow_default=True)
+        except ValidationError as error:
+            found = "; ".join(f"{one!s:.200}" for one in reversed(error.errors))
+            raise ValueError(f"the value does not fit its schema: {found:.500}") from error
+        except Exception as error:
+            raise ValueError(f"the value does not fit its schema: {error!s:.500}") from error
+        return buffer.getvalue()
+
+    def read(self, data: bytes, reader: AvroDefinition | None = None) -> Value:
+        """Return what stands in bytes that were written by this definition.
+
+        Args:
+            data: Avro's bytes.
+            reader: The definition that the value is made to fit; None for this one.
+
+        Raises:
+            ValueError: They do not fit.
+        """
+        try:
+            if reader is None and not self.is_deep:
+                return fastavro.schemaless_reader(io.BytesIO(data), self.schema, None)
+            value = self._read_in_python(data, reader)
+        except Exception as error:
+            why = "they end too early" if isinstance(error, EOFError) else f"{error!s:.500}"
+            raise ValueError(f"{len(data)} bytes cannot be read as Avro: {why}") from error
+        # Otherwise values share what the definition has as default.
+        return copy.deepcopy(value) if reader and reader.has_mutable_default else value
+
+    def _read_in_python(self, data: bytes, reader: AvroDefinition | None) -> Value:
+        named = {"writer": self._named, "reader": reader._named if reader else {}}
+        schema = reader.schema if reader else None
+        return read_data(_Decoder(data), self.schema, named, schema, {})  # type: ignore[no-untyped-call]
+
+    def also_named(self, other: AvroDefinition) -> AvroDefinition:
+        """Return the definition that reads another's values, whatever the outermost is named.
+
+        To Pulsar, a class that was renamed is the same.
+        """
+        records = isinstance(self.source, dict) and isinstance(other.schema, dict)
+        if not records or "name" not in other.schema:
+            return self
+        aliases = [*self.source.get("aliases", ()), other.schema["name"]]
+        return AvroDefinition(json.dumps({**self.source, "aliases": aliases}))
+
+
+class _Decoder(BinaryDecoder):
+    """Reads numbers of ten bytes; the library's own goes on, slower with every byte."""
+
+    def __init__(self, data: bytes) -> None:
+        self.fo = io.BytesIO(data)
+
+    def read_long(self) -> int:
+        number: int = 0
+        for shift in range(0, 70, 7):
+            byte: bytes = self.fo.read(1)
+            if not byte:
+                raise EOFError
+            number |= (byte[0] & 0x7F) << shift
+            if byte[0] < 0x80:
+                return (number >> 1) ^ -(number & 1)
+        raise ValueError("a number takes more than ten bytes")
+
+    read_int = read_long
+
+
+def _parsed(source: Value, named: dict[str, Any]) -> Any:  # noqa: ANN401 - as the library has it
+    schema = fastavro.parse_schema(source, named)
+    for field in _fields(named):
+        default, kinds = field.get("default"), _kinds(field["type"])
+        if isinstance(default, str) and kinds <= {"null", "bytes", "fixed"}:
+            field["default"] = default.encode("latin-1")  # So JSON says bytes.
+    for one in schema if isinstance(schema, list) else [schema]:
+        if isinstance(one, dict):  # The library marks records only, and parses all else again.
+            one.update({"__fastavro_parsed": True, "__named_schemas": named})
+    return schema
+
+
+def _fields(named: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for one in named.values():
+        yield from one.get("fields", ())
+
+
+def _kinds(part: Value) -> set[str]:
+    parts = part if isinstance(part, list) else [part]
+    return {one["type"] if isinstance(one, dict) else one for one in parts}
+
+
+class _Extent:
+    """The least number of bytes that a value takes, and how deep one may be.
+
+    Args:
+        named: The types that have names.
+    """
+
+    def __init__(self, named: dict[str, Any]) -> None:
+        self._named = named
+        self._known: dict[str, tuple[int, float]] = {}
+
+    def of(self, part: Value) -> tuple[int, float]:
+        if isinstance(part, list):
+            found = [self.of(one) for one in part]
+            return 1, max((depth for _, depth in found), default=0)
+        kind = part["type"] if isinstance(part, dict) else part
+        if kind in ("record", "error"):
+            return self._record(part)
+        if kind in ("array", "map"):
+            return 1, self._depth_of_items(part) + 1
+        if kind in self._named:
+            return self.of(self._named[kind])
+        return (max(part["size"], 0) if kind == "fixed" else int(kind != "null")), 0
+
+    def _depth_of_items(self, part: dict[str, Any]) -> float:
+        is_map = part["type"] == "map"
+        least, depth = self.of(part["values" if is_map else "items"])
+        if not (least or is_map):
+            raise ValueError("the items of an array take no bytes: give them a field")
+        return depth
+
+    def _record(self, part: dict[str, Any]) -> tuple[int, float]:
+        name = part["name"]
+        if name not in self._known:
+            # Met in itself: without end, but for a union, array or map, which takes a byte.
+            self._known[name] = 1, float("inf")
+            found = [self.of(field["type"]) for field in part["fields"]]
+            depth = max((one for _, one in found), default=0)
+            self._known[name] = sum(one for one, _ in found), depth + 1
+        return self._known[name]

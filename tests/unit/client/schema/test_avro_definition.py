@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from client.schema.avro_definition import AvroDefinition
+from client.schema.record import MAX_DEPTH, as_avro
+
+NODE = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+FIXED = {"type": "fixed", "name": "F", "size": 2}
+EMPTY = {"type": "record", "name": "Empty", "fields": [{"name": "n", "type": "null"}]}
+MILLION_OF_BYTES = b"\x02" * 1_000_000
+
+
+def definition(source: Any) -> AvroDefinition:
+    return AvroDefinition(json.dumps(source))
+
+
+def record(kind: Any, **options: Any) -> AvroDefinition:
+    """A record with one field."""
+    fields = [{"name": "a", "type": kind, **options}]
+    return definition({"type": "record", "name": "R", "fields": fields})
+
+
+BOOLEANS = {"type": "array", "items": "boolean"}
+NOTHING = definition({"type": "record", "name": "R", "fields": []})
+
+
+def nested(depth: int) -> Any:
+    value = None
+    for _ in range(depth):
+        value = {"next": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "sentence"),
+    [
+        ("int", True, "R.a is <True> of type <class 'bool'> expected int"),
+        ("int", 2**31, "R.a is <2147483648> of type <class 'int'> expected int"),
+        ("long", 2**63, "expected long"),
+        ("long", 1.0, "expected long"),
+        ("double", "NaN", "expected double"),
+        ("double", 2**2000, "int too large to convert to float"),
+        ("boolean", 1, "expected boolean"),
+        ("string", b"x", "expected string"),
+        ("string", None, "R.a. is None expected string"),
+        ("string", "\ud800", "surrogates not allowed"),
+        ("bytes", "x", "expected bytes"),
+        (FIXED, b"x", "'size': 2"),
+        (ENUM, "C", "'symbols': "),
+        ({"type": "map", "values": "int"}, {1: 2}, "expected {'type': 'map'"),
+        ({"type": "array", "items": "string"}, "abc", "expected {'type': 'array'"),
+        ({"type": "array", "items": ["null", "int"]}, [1, "b"], "R.a is <b> of type"),
+        (["null", "int"], "b", "expected int; R.a is <b> of type <class 'str'> expected null"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named(kind: Any, value: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"the value does not fit its schema: .*{sentence}"):
+        record(kind).written({"a": value})
+
+
+@pytest.mark.parametrize("outermost", [{"type": "map"}, ["null", {"type": "map"}]], ids=str)
+def test_what_is_no_record_is_parsed_once(outermost: Any) -> None:
+    # Given: a default that JSON has as text
+    inner = {**EMPTY, "fields": [{"name": "a", "type": "bytes", "default": "\xff"}]}
+    maps = outermost[-1] if isinstance(outermost, list) else outermost
+    maps["values"] = inner
+    # When
+    found = definition(outermost)
+    # Then
+    data = found.written({"k": {}})
+    assert found.read(data) == found.read(data, found) == {"k": {"a": b"\xff"}}
+
+
+def test_a_field_that_is_not_there_is_null_or_its_default_and_one_too_many_is_refused() -> None:
+    assert record(["null", "int"]).written({}) == b"\x00"
+    assert record("bytes", default="\xff").written({}) == b"\x02\xff"
+    with pytest.raises(ValueError, match="None expected int"):
+        record("int").written({})
+    with pytest.raises(ValueError, match="more fields than the schema specifies: b"):
+        record(["null", "int"]).written({"b": 1})
+
+
+def test_the_record_of_a_union_is_the_one_that_has_the_fields() -> None:
+    # Given
+    one, two = (
+        {"type": "record", "name": name, "fields": [{"name": field, "type": "int"}]}
+        for name, field in (("One", "a"), ("Two", "b"))
+    )
+    # Then
+    assert record([one, two]).written({"a": {"b": 1}}) == b"\x02\x02"
+
+
+def test_values_are_as_deep_as_the_bound() -> None:
+    # Given
+    found = definition(NODE)
+    # When
+    data = found.written(as_avro(nested(MAX_DEPTH)))
+    # Then
+    assert found.read(data) == nested(MAX_DEPTH)
+    for depth in (MAX_DEPTH + 1, 10_000):
+        with pytest.raises(ValueError, match="the value is more than 64 records"):
+            as_avro(nested(depth))
+
+
+def long_chain() -> dict[str, Any]:
+    """Records that hold each other by name, none itself."""
+    fields: list[Any] = [{"name": "f", "type": {**EMPTY, "name": "N0"}}]
+    for i in range(1, 300):
+        inner = {"type": "record", "name": f"N{i}"}
+        inner["fields"] = [{"name": "n", "type": ["null", f"N{i - 1}"]}]
+        fields.append({"name": f"f{i}", "type": ["null", inner]})
+    return {"type": "record", "name": "Chain", "fields": fields}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        NODE,
+        {"type": "array", "items": NODE},
+        {"type": "record", "name": "A", "fields": [{"name": "a", "type": "A"}]},
+        long_chain(),
+    ],
+    ids=["node", "array", "endless", "chain"],
+)
+def test_bytes_that_are_too_deep_are_refused_and_do_not_end_the_process(source: Any) -> None:
+    # Given
+    found = definition(source)
+    # Then
+    assert found.is_deep
+    with pytest.raises(ValueError, match="maximum recursion depth exceeded"):
+        found.read(MILLION_OF_BYTES)
+
+
+@pytest.mark.parametrize(
+    "items", ["null", EMPTY, *({"type": "fixed", "name": "Z", "size": size} for size in (0, -1))]
+)
+def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
+    with pytest.raises(ValueError, match="the items of an array take no bytes: give them a field"):
+        record({"type": "array", "items": items})
+
+
+@pytest.mark.parametrize("count", [2**40, 2**62, -(2**62)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "string",
+        "bytes",
+        {"type": "array", "items": "boolean"},
+        {"type": "array", "items": ["null", EMPTY]},
+        {"type": "map", "values": "null"},
+    ],
+    ids=str,
+)
+def test_bytes_that_announce_more_than_there_is_are_refused(kind: Any, count: int) -> None:
+    # Given
+    data = definition("long").written(count)
+    # When / Then
+    with pytest.raises(ValueError, match="bytes cannot be read as Avro: they end too early"):
+        record(kind).read(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "they end too early"),
+        (b"\xff" * 1_000_000, "a number takes more than ten bytes"),
+    ],
+    ids=["2^62 items", "a number of a million bytes"],
+)
+def test_what_the_reader_lacks_is_passed_over_within_the_bytes(data: bytes, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        record(BOOLEANS).read(data, NOTHING)
+
+
+def test_the_length_of_a_block_is_not_believed() -> None:
+    # Given: a block of one item, which says that it is -3 bytes long
+    data = b"\x01\x05\x01\x00"
+    # Then
+    assert record(BOOLEANS).read(data, NOTHING) == {}
+
+
+@pytest.mark.parametrize(
+    ("writer", "value", "reader", "found"),
+    [
+        ("int", 1, "double", 1.0),
+        ("int", 1, ["null", "long"], 1),
+        ("string", "ü", "bytes", "ü".encode()),
+        (["null", "int"], 1, "int", 1),
+        (ENUM, "B", {**ENUM, "symbols": ["A", "C"], "default": "C"}, "C"),
+    ],
+)
+def test_a_value_is_made_to_fit_the_reader(
+    writer: Any, value: object, reader: Any, found: object
+) -> None:
+    # Given
+    written = record(writer)
+    # When
+    read = written.read(written.written({"a": value}), record(reader))
+    # Then
+    assert read == {"a": found}
+    assert type(read["a"]) is type(found)
+
+
+def test_what_cannot_fit_the_reader_is_refused() -> None:
+    # Given
+    written = record(["null", "int"])
+    # Then
+    with pytest.raises(ValueError, match="bytes cannot be read as Avro: schema mismatch"):
+        written.read(b"\x00", record("int"))
+    with pytest.raises(ValueError, match="No default value for field b"):
+        written.read(
+            b"\x00", definition({**NODE, "fields": [{"name": "b", "type": "int"}], "name": "R"})
+        )
+
+
+def test_each_value_has_a_default_of_its_own() -> None:
+    # Given
+    writer = definition({"type": "record", "name": "R", "fields": []})
+    reader = record({"type": "array", "items": "int"}, default=[1])
+    # When
+    writer.read(b"", reader)["a"].append(2)
+    # Then
+    assert writer.read(b"", reader) == {"a": [1]}
+
+
+def test_a_record_that_holds_itself_may_be_renamed() -> None:
+    # Given
+    older = definition(
+        {
+            **NODE,
+            "name": "Old",
+            "namespace": "shop",
+            "fields": [{"name": "next", "type": ["null", "Old"]}],
+        }
+    )
+    newer = definition(NODE).also_named(older)
+    # Then
+    assert older.read(older.written(nested(3)), newer) == nested(3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "1",
+        '"R"',
+        '{"type": "map"}',
+        '{"type": {"type": "string"}}',
+        '{"__fastavro_parsed": 1, "__named_schemas": {"X": "X"}, "type": "X"}',
+        '{"type": "array", "items": ' * 3000 + '"int"' + "}" * 3000,
+    ],
+)
+def test_what_is_no_definition_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="the definition breaks Avro's rules"):
+        AvroDefinition(text)
