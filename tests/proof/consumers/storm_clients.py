@@ -203,7 +203,7 @@ def resident_bytes_here() -> int:
 
 def size_of(client: Client) -> tuple[int, int, int]:
     """Return a client's objects, their bytes, and how many names of topics there are among them."""
-    shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop)
+    shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop, asyncio.Task)
     modules = {id(vars(module)) for module in tuple(sys.modules.values())}
     seen = {id(client)}
     todo: list[object] = [client]
