@@ -55,11 +55,12 @@ class PoliteSchedule(DiscoverySchedule):
     The first listing is asked for at once, since a program waits for it, and is tried again for
     the operation timeout: each time later, at a moment chosen at random from the whole window.
     From then on the broker applies the pattern and compares the hash: an unchanged list is an
-    answer without names. Polls begin at a random moment of the first period and each is a tenth
-    early or late. Where the broker offers a watch that can tell all, there is one, asked for at a
-    random moment of a period, and every fifth poll. Behind a lost connection nothing is asked at
-    once, since thousands lost theirs in the same moment: at a random moment of a period a watch is
-    asked for, whose answer is a list as well, or where there are none, the list.
+    answer without names. Where the broker offers a watch that can tell all, there is one, and every
+    fifth poll; without one there are polls, each a tenth early or late.
+
+    The watch, whose answer is a list as well, or the first poll is asked for half a period to one
+    and a half behind the first listing, and behind a lost connection: thousands lost theirs in the
+    same moment, and attach to their topics first.
     """
 
     family: ClassVar[str] = "polite"
@@ -98,8 +99,7 @@ class PoliteSchedule(DiscoverySchedule):
         super().start()
 
     def _first_listed(self) -> None:
-        self._poll_in(self._options.period_seconds * (0.5 + self._random()))
-        self._watch_soon()
+        self._ask_soon()
 
     def _poll_listed(self) -> None:
         self._poll_backoff.reset()
@@ -127,23 +127,22 @@ class PoliteSchedule(DiscoverySchedule):
             watches and self._options.persistent and not self._options.properties
         )  # a watch sends none
         if self.topics_hash is not None and not self._closed:
-            self._watch_soon()
+            self._ask_soon()
 
     def connection_lost(self) -> None:
         """See DiscoverySchedule."""
         self._watch = _Watch.NONE
         if self.topics_hash is not None and not self._closed:
-            if self._watches:
-                self._watch_soon()
-            elif not self._asking:
-                self._poll_soon()
+            self._ask_soon()
 
-    def _poll_soon(self) -> None:
-        self._poll_within(self._options.period_seconds * self._random())
-
-    def _watch_soon(self) -> None:
-        if self._watches and self._watch is _Watch.NONE and self._watch_timer is None:
-            self._watch_in(self._options.period_seconds * self._random())
+    def _ask_soon(self) -> None:
+        """Ask for a watch, whose answer is a list as well, or where there are none for the list."""
+        seconds = self._options.period_seconds * (0.5 + self._random())
+        if not self._watches:
+            if not self._asking:
+                self._poll_within(seconds)
+        elif self._watch is _Watch.NONE and self._watch_timer is None:
+            self._watch_in(seconds)
 
     def _open_watch(self) -> None:
         if self._watches and self._watch is _Watch.NONE:
@@ -169,7 +168,7 @@ class PoliteSchedule(DiscoverySchedule):
         else:
             self._watch_in(_delay(self._watch_backoff, failure))
         if not self._asking:
-            self._poll_soon()
+            self._poll_within(self._options.period_seconds * self._random())
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
         """See DiscoverySchedule."""

@@ -270,8 +270,8 @@ def _judge(storm: Storm, figures: dict[str, Any], result: ProofResult) -> None:
         found = figures[name]
         sentence = f"{storm}, {name}: {found['done']:,} of {storm.clients:,}"
         if curve := found["curve"]:
-            half, most = curve[len(curve) // 2 - 1], curve[len(curve) * 99 // 100 - 1]
-            sentence += f", half after {half:.1f} s, 99 % {most:.1f} s, all {curve[-1]:.1f} s"
+            half, nearly = curve[len(curve) // 2 - 1], curve[len(curve) * 99 // 100 - 1]
+            sentence += f", half after {half:.1f} s, 99 % {nearly:.1f} s, all {curve[-1]:.1f} s"
         if found["refused"]:
             sentence += f"; {found['refused']}"
         # What Java does not ask again it does not get: that is shown, and not judged.
@@ -280,10 +280,12 @@ def _judge(storm: Storm, figures: dict[str, Any], result: ProofResult) -> None:
     reports = figures["reports_behind_broker_restart"]
     kept = max(one["names_found"] for one in reports)
     each = max(one["resident_bytes_each"] for one in figures["reports"])
+    most = sum(one["resident_peak_bytes"] for one in figures["reports"])
     result.check(
         f"{storm}: names",
         kept <= TOPICS_EACH,
-        f"{storm}: a client keeps {kept} names of {TOPICS:,} and takes {each / 1000:.0f} kB",
+        f"{storm}: a client keeps {kept} names of {TOPICS:,} and takes {each / 1000:.0f} kB; all of"
+        f" them at most {most / 1e6:,.0f} MB",
     )
     most_bytes = LIMIT_MB * 1024 * 1024
     for what in ("starts", "broker_restart"):

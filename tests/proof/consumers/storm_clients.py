@@ -34,7 +34,7 @@ from client.discovery.pattern_consumer import PatternConsumer
 from client.discovery.topic_list_watch import TopicListWatch
 from limiter.clock import LoopClock, deadline
 from loadgen.clients.connect import raise_open_file_limit
-from tests.proof.process_memory import resident_bytes
+from tests.proof.process_memory import peak_resident_bytes, resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,6 +191,7 @@ class Clients:
             "objects_each": sum(objects for objects, _, _ in sizes) / len(sizes),
             "object_bytes_each": sum(size for _, size, _ in sizes) / len(sizes),
             "resident_bytes": resident,
+            "resident_peak_bytes": peak_resident_bytes(os.getpid()),
             "resident_bytes_each": (resident - self._resident_before) / len(self._clients),
         }
 
@@ -202,7 +203,7 @@ def resident_bytes_here() -> int:
 
 def size_of(client: Client) -> tuple[int, int, int]:
     """Return a client's objects, their bytes, and how many names of topics there are among them."""
-    shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop)
+    shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop, asyncio.Task)
     modules = {id(vars(module)) for module in tuple(sys.modules.values())}
     seen = {id(client)}
     todo: list[object] = [client]

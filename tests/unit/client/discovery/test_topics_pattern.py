@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from client.discovery.topics_pattern import TopicsPattern, topics_of
+from client.discovery.topics_pattern import _COMPILED, TopicsPattern, _compiled, topics_of
 from client.exceptions import InvalidConfiguration
 
 BASE = "persistent://public/default/"
@@ -72,3 +72,13 @@ def test_partitions_are_one_topic():
         BASE + "t",
         BASE + "u",
     }
+
+
+def test_thousands_of_patterns_keep_few_compiled_and_all_match():
+    # Given
+    patterns = [TopicsPattern(f"group-{number}-.*") for number in range(200)]
+    # Then
+    for number, pattern in enumerate(patterns):
+        assert pattern.matches(f"{BASE}group-{number}-x")
+        assert not pattern.matches(f"{BASE}group-x")
+    assert _compiled.cache_info().currsize == _COMPILED
