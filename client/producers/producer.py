@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
 from client.connection_handler import try_until
-from client.exceptions import AlreadyClosed
 from client.interceptors import ProducerInterceptors
 from client.producers.message_arguments import MessageArguments
 from client.producers.partitioned_producer import PartitionedProducer
