@@ -162,7 +162,7 @@ class ManagedCursor:
         """Acknowledge everything up to an entry; false, without effect, if there is no such.
 
         Args:
-            position: The entry.
+            position: The entry; (ledger, -1) for all before that ledger.
             compacted: It is one that compaction has left; its ledger may be gone.
         """
         ledger = self._ledger
@@ -170,7 +170,8 @@ class ManagedCursor:
         at_start = compacted and self.mark_delete == ledger.preceding(EARLIEST)
         if position > ledger.last_confirmed or (position <= self.mark_delete and not at_start):
             return False
-        if not compacted and ledger.entry(position) is None:
+        there = Position(position.ledger_id, 0) if position.entry_id == -1 else position
+        if not compacted and ledger.entry(there) is None:
             return False
         self._move_to(position)
         return True

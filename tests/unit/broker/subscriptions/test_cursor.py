@@ -75,6 +75,19 @@ async def test_everything_up_to_an_entry_that_is_there() -> None:
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 3), 1)
 
 
+async def test_everything_before_a_ledger() -> None:
+    # Given
+    cursor, ledger = await cursor_of(4, ledger_entries=2)
+    second = Position(at(ledger, 2).ledger_id, -1)
+    # When
+    beyond = cursor.acknowledge_through(Position(second.ledger_id + 1, -1))
+    moved = cursor.acknowledge_through(second)
+    again = cursor.acknowledge_through(second)
+    # Then
+    assert (beyond, moved, again) == (False, True, False)
+    assert (cursor.mark_delete, cursor.first_left, cursor.backlog) == (second, at(ledger, 2), 2)
+
+
 async def test_a_batch_is_acknowledged_when_none_of_it_is_left() -> None:
     # Given
     cursor, ledger = await cursor_of(2)
