@@ -159,6 +159,9 @@ class ConnectionHandler:
                         return
                     logger.info("%s: attaching failed, and is tried again: %s", self.topic, error)
                     delay = self._backoff.next()
+                except Exception:  # whatever it is, nobody else would ever attach again
+                    logger.exception("%s: attaching failed, and is tried again", self.topic)
+                    delay = self._backoff.next()
                 else:
                     self.reconnections += 1
                     return

@@ -81,6 +81,7 @@ class PoliteSchedule(DiscoverySchedule):
         self._watch_backoff = FullJitter(SHORTEST_SECONDS, options.period_seconds, most, random)
         self._watch = _Watch.NONE
         self._watches = False
+        self._heard_at = clock.now()
         self._give_up_at = clock.now() + options.operation_timeout_seconds
 
     @property
@@ -97,6 +98,11 @@ class PoliteSchedule(DiscoverySchedule):
         """See DiscoverySchedule."""
         self._give_up_at = self._clock.now() + self._options.operation_timeout_seconds
         super().start()
+
+    def listed(self, topics_hash: str) -> None:
+        """See DiscoverySchedule."""
+        self._heard_at = self._clock.now()
+        super().listed(topics_hash)
 
     def _first_listed(self) -> None:
         self._ask_soon()
@@ -132,8 +138,13 @@ class PoliteSchedule(DiscoverySchedule):
     def connection_lost(self) -> None:
         """See DiscoverySchedule."""
         self._watch = _Watch.NONE
-        if self.topics_hash is not None and not self._closed:
-            self._ask_soon()
+        if self.topics_hash is None or self._closed:
+            return
+        if self._clock.now() < self._heard_at + self._options.period_seconds:
+            # Losses in a row put it off for a period, and no longer.
+            self._cancel_poll()
+            self._cancel_watch_timer()
+        self._ask_soon()
 
     def _ask_soon(self) -> None:
         """Ask for a watch, whose answer is a list as well, or where there are none for the list."""
@@ -151,7 +162,7 @@ class PoliteSchedule(DiscoverySchedule):
 
     def watch_opened(self, topics_hash: str) -> None:
         """See DiscoverySchedule."""
-        self.topics_hash = topics_hash
+        self.topics_hash, self._heard_at = topics_hash, self._clock.now()
         if self._watch is _Watch.ASKED and not self._closed:
             self._watch = _Watch.OPEN
             self._watch_backoff.reset()

@@ -41,7 +41,7 @@ class Cnx:
 class Cluster:
     """Gives connections, and attaches: fails with each error of a list first."""
 
-    def __init__(self, *errors: PulsarException) -> None:
+    def __init__(self, *errors: Exception) -> None:
         self.clock = ManualClock()
         self.errors = list(errors)
         self.asked: list[str] = []
@@ -131,6 +131,19 @@ async def test_a_lost_attachment_comes_back_after_the_backoff() -> None:
     # Then
     assert cluster.handler.cnx is cluster.cnx
     assert cluster.handler.reconnections == 1
+
+
+async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw() -> None:
+    # Given
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    cluster.errors = [RuntimeError("unforeseen")]
+    # When
+    cluster.handler.lost()
+    await cluster.after(1.0)
+    await cluster.after(2.0)
+    # Then
+    assert cluster.handler.cnx is cluster.cnx
 
 
 @pytest.mark.parametrize(("url", "seconds"), [(None, 0.1), ("pulsar://b:1", 0.0)])

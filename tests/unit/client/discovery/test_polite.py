@@ -120,17 +120,31 @@ def test_a_lost_connection_is_not_followed_by_a_listing_at_once():
     assert sum(len(world.listings) > 1 for world in worlds) < 10
 
 
-def test_losses_in_a_row_do_not_put_off_the_poll():
+@pytest.mark.parametrize("options", [OPTIONS, PLAIN])
+def test_losses_in_a_row_do_not_put_it_off_for_ever(options):
     # Given
-    world = opened()
+    world = opened(options)
     # When
-    for _ in range(30):
+    for _ in range(50):
         world.clock.advance(0.05 * OPTIONS.period_seconds)
         if world.connected and not world.pending:
             world.lose()
             world.connect()
     # Then
-    assert len(world.listings) > 1
+    assert len(world.asked) > 1
+
+
+def test_nothing_is_asked_for_half_a_period_behind_a_loss():
+    # Given
+    worlds = [opened(options, seed) for seed in range(50) for options in (OPTIONS, PLAIN)]
+    # When what was due is not any more
+    for world in worlds:
+        world.clock.advance(0.49 * OPTIONS.period_seconds)
+        world.lose()
+        world.connect()
+        world.clock.advance(0.49 * OPTIONS.period_seconds)
+    # Then
+    assert all(len(world.asked) == 1 for world in worlds)
 
 
 def test_a_watch_is_asked_for_within_a_period_and_polls_become_rare():
