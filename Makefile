@@ -20,7 +20,7 @@ demo: $(STAMP)  ## the main job: a restart storm, three times, with a report (ou
 	@$(BIN)/python -m loadgen demo
 
 test: $(STAMP)  ## all tests, under six minutes on two cores
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not proof"
+	@$(BIN)/python -m pytest -n 3 --dist loadfile -m "not proof"
 
 proof: $(STAMP)  ## soaks, storms, kill loops and large imports; results in out/proof
 	@$(BIN)/python -m tests.proof
