@@ -163,7 +163,11 @@ class SendQueue:
             message.sequence_id = self._next_sequence_id
             self._next_sequence_id += 1
         try:
-            if self._options.batching_enabled and self._joins_a_batch(message):
+            if (
+                self._options.batching_enabled
+                and not self._compressing.has_made(message)
+                and self._joins_a_batch(message)
+            ):
                 return True
             return self._sent_alone(message, writer)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it ends here

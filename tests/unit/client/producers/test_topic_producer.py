@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import zlib
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -594,25 +595,25 @@ async def test_a_partition_is_named_in_the_ids() -> None:
     assert result.result().topic_name == f"{TOPIC}-partition-3"
 
 
-@pytest.mark.parametrize("chunking", [False, True])
+@pytest.mark.parametrize("choice", [{}, {"chunking_enabled": True}, {"batching_enabled": True}])
 async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
-    chunking: bool,
+    choice: dict[str, bool],
 ) -> None:
     # Given
     broker = ScriptedBroker()
-    producer = await broker.producer(
-        compression_type=CompressionType.ZLib, chunking_enabled=chunking
-    )
+    producer = await broker.producer(compression_type=CompressionType.ZLib, **choice)
     large = await started(producer.send(bytes(200_000)))
     small = await started(producer.send(b"small"))
     # When
     await asyncio.get_running_loop().shutdown_default_executor()
     await settle()
+    broker.clock.advance(0.01)
     broker.answers()
     # Then
     assert (await large).entry_id() == 0
     assert (await small).entry_id() == 1
     assert broker.sent[0].metadata.uncompressed_size == 200_000
+    assert zlib.decompress(broker.sent[0].payload) == bytes(200_000)
     assert broker.memory.current_usage == 0
 
 
