@@ -7,7 +7,7 @@ import threading
 import zlib
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -597,7 +597,7 @@ async def test_a_partition_is_named_in_the_ids() -> None:
 
 @pytest.mark.parametrize("choice", [{}, {"chunking_enabled": True}, {"batching_enabled": True}])
 async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
-    choice: dict[str, bool],
+    choice: dict[str, Any],
 ) -> None:
     # Given
     broker = ScriptedBroker()
