@@ -27,6 +27,7 @@ from client.messages.enums import CompressionType, ProducerAccessMode
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.pending_entries import PendingEntries
 from client.producers.sending.send_queue import LARGE_PART_BYTES, MOST_AT_ONCE
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.settle import settle, started
@@ -584,6 +585,19 @@ async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -
     assert len(broker.sent) == 5
     await settle()
     assert len(broker.sent) == 7
+
+
+async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        PendingEntries, "drop_parts_of", lambda *_: pytest.fail("looks at all entries")
+    )
+    broker = ScriptedBroker()
+    producer = await broker.producer(chunking_enabled=True)
+    result = producer.send_nowait(b"x")
+    broker.refuses(broker.sent[0].send, pb.NotAllowedError)
+    assert isinstance(result.exception(), NotAllowedError)
 
 
 async def test_a_partition_is_named_in_the_ids() -> None:
