@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ONLY_HERE = "__local__"
 """The cluster that a message names which is not to be replicated."""
+BYTES_AS_TEXT = "surrogateescape"
+"""An ordering key is bytes: those that are no text come out of ``Message.ordering_key`` so."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -49,7 +51,7 @@ class MessageArguments:
 
         Raises:
             TypeError: An argument is of the wrong kind.
-            ValueError: A number is out of its range.
+            ValueError: A number is out of its range, or a text is not UTF-8.
             Exception: The schema does not take the content.
         """
         result = asyncio.get_running_loop().create_future()
@@ -60,7 +62,7 @@ class MessageArguments:
         if partition_key is not None:
             message.partition_key = _text("partition_key", partition_key)
         if ordering_key is not None:
-            message.ordering_key = _text("ordering_key", ordering_key)
+            message.ordering_key = _text("ordering_key", ordering_key, BYTES_AS_TEXT)
         if event_timestamp is not None:
             message.event_timestamp = _number("event_timestamp", event_timestamp)
         if deliver_at is None and deliver_after is not None:
@@ -97,10 +99,17 @@ def _number(name: str, value: object) -> int:
     return value
 
 
-def _text(name: str, value: object) -> str:
-    """Return a text."""
+def _text(name: str, value: object, errors: str = "strict") -> str:
+    """Return a text that can be sent."""
     if not isinstance(value, str):
         raise _refusal(name, "a str", value)
+    if not value.isascii():
+        try:
+            value.encode(errors=errors)
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{name} is text that UTF-8 can write, not {value!a:.50}: replace its surrogates"
+            ) from None
     return value
 
 

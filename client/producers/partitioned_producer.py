@@ -127,12 +127,12 @@ class PartitionedProducer:
     def submit(self, message: PendingMessage) -> None:
         """Take a message for the partition that it belongs to; see TopicProducer."""
         self._check_open()
-        index = self._router.partition(message, self._partitions)
+        index = message.partition = self._router.partition(message, self._partitions)
         (self._started.get(index) or self._start(index)).submit(message)
 
     def withdraw(self, message: PendingMessage) -> None:
         """Forget a message whose caller has left, unless it is on its way already."""
-        for producer in self._started.values():
+        if (producer := self._started.get(message.partition)) is not None:
             producer.withdraw(message)
 
     async def flush(self) -> None:

@@ -99,7 +99,8 @@ class Producer:
                 wait.
             MessageTooBig: It is larger than the broker takes.
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            TypeError, ValueError: An argument is of the wrong kind, or a number out of its range.
+            TypeError, ValueError: An argument is of the wrong kind, a number out of its range, or a
+                text not UTF-8.
         """
         message = self._arguments.message(
             content,

@@ -78,14 +78,14 @@ class OpenBatches:
 
     def add(self, message: PendingMessage) -> None:
         """Put a message to those of its kind."""
+        key = self._key(message)
+        batch = self._batches.get(key) or OpenBatch(BatchBuilder(), [])
+        batch.builder.add(message)
+        batch.messages.append(message)
+        self._batches[key] = batch  # Not before: what cannot be added leaves nothing behind.
         if self._timer is None:
             due_at = self._clock.now() + self._delay_seconds
             self._timer = self._clock.call_at(due_at, self._due)
-        batch = self._batches.get(key := self._key(message))
-        if batch is None:
-            batch = self._batches[key] = OpenBatch(BatchBuilder(), [])
-        batch.builder.add(message)
-        batch.messages.append(message)
         self._bytes += message.size_bytes
         self._count += 1
         self._highest_sequence_id = message.sequence_id

@@ -40,13 +40,17 @@ class Compressing:
         self._go_on = go_on
         self._made: tuple[PendingMessage, asyncio.Future[Made]] | None = None
 
+    def has_made(self, message: PendingMessage) -> bool:
+        """Tell whether a thread was done with a message, whose payload it has taken out."""
+        return self._made is not None and self._made[0] is message
+
     def made(self, message: PendingMessage, writer: EntryWriter) -> Made | None:
         """Return the entry of a message, or its parts; None for now if it takes long.
 
         Raises:
             Exception: It cannot be made.
         """
-        if self._made is not None and self._made[0] is message:
+        if self._made is not None and self.has_made(message):
             return self._made[1].result()
         make = writer.chunks if self._options.chunking_enabled else writer.single
         compression = self._options.compression_type

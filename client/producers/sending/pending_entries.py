@@ -89,8 +89,15 @@ class PendingEntries:
         return entry
 
     def drop_parts_of(self, message: PendingMessage) -> int:
-        """Take out the parts of a message; return how many there were."""
+        """Take out the parts of a message, which stand together; return how many there were."""
         before = len(self._entries)
+        for entries in (self._entries, self._unsent):
+            while entries and entries[0].messages[0] is message:
+                entries.popleft()
+            while entries and entries[-1].messages[0] is message:
+                entries.pop()
+        if len(self._entries) < before:
+            return before - len(self._entries)
         for kind in ("_entries", "_unsent"):
             kept = deque(one for one in getattr(self, kind) if message is not one.messages[0])
             setattr(self, kind, kept)

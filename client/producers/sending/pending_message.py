@@ -28,6 +28,7 @@ class PendingMessage(OutgoingMessage):
         result: As given.
         waits: As given.
         needs_bytes: Memory that it is to reserve.
+        partition: Where it was sent to, if the topic has several.
         placed: Whether it has a place in the queue that no entry of it has taken over.
         reservation: Its memory, from admission until the broker answered or it failed.
         chunks: Its parts, once it is being sent in several.
@@ -39,6 +40,7 @@ class PendingMessage(OutgoingMessage):
         "chunks",
         "created_at",
         "needs_bytes",
+        "partition",
         "placed",
         "reservation",
         "result",
@@ -58,11 +60,17 @@ class PendingMessage(OutgoingMessage):
         self.result = result
         self.waits = waits
         self.needs_bytes = 0
+        self.partition = 0
         self.placed = False
         self.reservation: Reservation | None = None
         self.chunks: Chunks | None = None
         self.serial = 0
         self.created_at = 0.0
+
+    @property
+    def is_admitted(self) -> bool:
+        """True if it has its place and its memory, and was not sent yet."""
+        return self.placed and self.reservation is not None
 
     @property
     def held_bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from client.exceptions import (
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 10_000
 """Sends that wait in a producer's line; the next one fails."""
+MOST_IN_A_TURN = 1_000
+"""Messages that go on in one turn, which must not take long."""
 BARE_MESSAGE_BYTES = 1_024
 """Bytes that a message costs beside its own, where their number has no bound of its own."""
 _CLOSED = "the client was closed"
@@ -41,6 +44,7 @@ class SendLine:
         max_places: Messages, or parts of one, without a receipt; 0 is no bound.
         take: Sends a message that has its place and memory, or its next part; returns whether
             nothing of it is left to be sent. It may fail the message, which then counts as sent.
+        turn_came: Called when those that had to wait for another turn may go on; ``go_on`` if None.
 
     Attributes:
         places: How many are taken.
@@ -52,12 +56,15 @@ class SendLine:
         memory: MemoryLimitController,
         max_places: int,
         take: Callable[[PendingMessage], bool],
+        turn_came: Callable[[], object] | None = None,
     ) -> None:
         self._memory = memory
         self._max_places = max_places
         self._overhead_bytes = 0 if max_places else BARE_MESSAGE_BYTES
         self._take = take
-        self._line: dict[PendingMessage, None] = {}
+        self._turn_came = turn_came or self.go_on
+        # A dict whose front is deleted again and again looks for its first ever longer.
+        self._line: OrderedDict[PendingMessage, None] = OrderedDict()
         self._request: MemoryWaiter | None = None
         self._waking: asyncio.Task[None] | None = None
         self.places = 0
@@ -91,7 +98,7 @@ class SendLine:
             self._stand_in_line(message)
             self.go_on()
             return
-        if self._line or not self.has_places(1):
+        if not self.has_places(1) or (self._line and not self._all_are_admitted):
             raise self._queue_is_full()
         if not self._reserve_at_once(message):
             raise MemoryBufferIsFullError(
@@ -99,9 +106,20 @@ class SendLine:
                 "await send(), or raise memory_limit_bytes"
             )
         self.places += 1
-        if not self._take(message):
+        if self._line:
+            message.placed = True
+            self._line[message] = None
+        elif not self._take(message):
             self._line[message] = None
             self.go_on()
+
+    @property
+    def _all_are_admitted(self) -> bool:
+        """True if those in the line wait for their turn alone: who is the last has all it needs.
+
+        A message in parts is to get the places that become free: nobody may take them before it.
+        """
+        return next(iter(self._line)).chunks is None and next(reversed(self._line)).is_admitted
 
     def _reserve_at_once(self, message: PendingMessage) -> bool:
         try:
@@ -134,8 +152,13 @@ class SendLine:
         self.places -= places
 
     def go_on(self) -> None:
-        """Send what can be sent now."""
+        """Send what can be sent now, and in the next turns."""
+        turns_left = MOST_IN_A_TURN
         while not (self.is_held or self._request) and (message := self.first) is not None:
+            if not turns_left:
+                self.rest()
+                return
+            turns_left -= 1
             if message.result.done() and message.chunks is None:
                 self.leave(message)
                 continue
@@ -149,6 +172,15 @@ class SendLine:
             message.placed = False  # The place is its entry's from now on.
             if self._take(message):
                 self._line.pop(message, None)
+
+    def rest(self) -> None:
+        """Have nobody go on until the next turn."""
+        self.is_held = True
+        asyncio.get_running_loop().call_soon(self._rested)
+
+    def _rested(self) -> None:
+        self.is_held = False
+        self._turn_came()
 
     def _has_memory(self, message: PendingMessage) -> bool:
         """Ask for the memory of the first of the line, which holds its place meanwhile."""
@@ -206,7 +238,7 @@ class SendLine:
             self._memory.abandon(request)
         for message in messages:
             message.placed = True
-        self._line = dict.fromkeys((*messages, *self._line))
+        self._line = OrderedDict.fromkeys((*messages, *self._line))
         self.go_on()
 
     def __iter__(self) -> Iterator[PendingMessage]:

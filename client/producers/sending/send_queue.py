@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import sys
 from collections import deque
@@ -73,7 +72,7 @@ class SendQueue:
         self._topic = topic
         self._options = options
         self._answers = Answers(topic)
-        self._line = SendLine(memory, options.max_pending_messages, self._take)
+        self._line = SendLine(memory, options.max_pending_messages, self._take, self._go_on)
         self._early: deque[PendingMessage] = deque()
         self._batches = OpenBatches(options, clock, self._batches_are_due)
         self._entries = PendingEntries()
@@ -163,7 +162,11 @@ class SendQueue:
             message.sequence_id = self._next_sequence_id
             self._next_sequence_id += 1
         try:
-            if self._options.batching_enabled and self._joins_a_batch(message):
+            if (
+                self._options.batching_enabled
+                and not self._compressing.has_made(message)
+                and self._joins_a_batch(message)
+            ):
                 return True
             return self._sent_alone(message, writer)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it ends here
@@ -204,13 +207,8 @@ class SendQueue:
         part = writer.next_chunk(message, chunks)
         self._entries.add(part)
         if chunks.left and len(part.parts[1]) >= LARGE_PART_BYTES:
-            self._line.is_held = True
-            asyncio.get_running_loop().call_soon(self._next_turn_came)
+            self._line.rest()
         return chunks.left == 0
-
-    def _next_turn_came(self) -> None:
-        self._line.is_held = False
-        self._go_on()
 
     def _batches_are_due(self) -> None:
         self._send_batches()
@@ -335,7 +333,7 @@ class SendQueue:
 
     def _drop(self, message: PendingMessage, places: int) -> None:
         """Give back so many places, and what a message holds in the line and by its parts."""
-        if message.chunks is not None:
+        if message.chunks is not None and message.chunks.message.chunk_count > 1:
             places += self._entries.drop_parts_of(message)
         self._line.leave(message)
         self._line.give_back(places)

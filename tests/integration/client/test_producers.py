@@ -79,6 +79,28 @@ async def test_batches_arrive_as_they_were_sent(role: str, compression: Compress
         assert [one.message_id() for one in messages] == ids
 
 
+@pytest.mark.parametrize(
+    ("compression", "size"),
+    [
+        (CompressionType.NONE, 4_500_000),
+        (CompressionType.ZLib, 200_000),
+        (CompressionType.ZSTD, 600_000),
+        (CompressionType.LZ4, 2_500_000),
+        (CompressionType.SNAPPY, 4_500_000),
+    ],
+)
+async def test_a_large_message_arrives_whole_beside_batches(
+    compression: CompressionType, size: int
+) -> None:
+    async with client_of("broker") as (topic, client):
+        producer = await client.create_producer(topic, compression_type=compression)
+        contents = [b"before", b"0123456789" * (size // 10), b"behind"]
+        await asyncio.gather(*map(producer.send, contents))
+        messages = await everything(client, 3, topic)
+        assert [one.data() for one in messages] == contents
+        assert not messages[1].has_null_value()
+
+
 @ROLES
 async def test_a_message_in_parts_arrives_whole(role: str) -> None:
     async with client_of(role) as (topic, client):

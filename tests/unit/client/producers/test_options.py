@@ -47,6 +47,10 @@ def test_no_send_timeout_is_none() -> None:
         ("properties", {1: "a"}, "a property's name is a str, not 1"),
         ("partition_key", b"k", "partition_key is a str, not b'k'"),
         ("ordering_key", 5, "ordering_key is a str, not 5"),
+        ("partition_key", "\ud800", "partition_key is text that UTF-8 can write"),
+        ("ordering_key", "\ud800", r"ordering_key is text .*, not '.ud800': replace its surr"),
+        ("properties", {"a": "\udc80"}, "the property 'a' is text that UTF-8 can write"),
+        ("properties", {"\ud800": ""}, "a property's name is text that UTF-8 can write"),
         ("sequence_id", -1, "sequence_id is a number from 0 on, not -1"),
         ("event_timestamp", 1.5, "event_timestamp is a number from 0 on"),
         ("deliver_at", "soon", "deliver_at is a number from 0 on"),
@@ -62,6 +66,14 @@ async def test_an_argument_of_the_wrong_kind_is_named(
     with pytest.raises((TypeError, ValueError), match=text):
         await producer.send(**{"content": b"", argument: value})  # type: ignore[arg-type]
     assert broker.memory.current_usage == 0
+
+
+async def test_an_ordering_key_may_be_any_bytes() -> None:
+    broker = ScriptedBroker()
+    producer = await broker.producer()
+    producer.send_nowait(b"", ordering_key="\udcff", partition_key="ü")
+    (sent,) = broker.sent
+    assert (sent.metadata.ordering_key, sent.metadata.partition_key) == (b"\xff", "ü")
 
 
 async def test_content_may_be_any_bytes() -> None:

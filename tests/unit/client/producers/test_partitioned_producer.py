@@ -23,6 +23,7 @@ from client.producers.partitioned_producer import options_of_each
 from client.producers.producer import Producer, open_producer
 from client.producers.routing import Router
 from client.producers.sending.pending_message import PendingMessage
+from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
@@ -151,6 +152,30 @@ async def test_flush_waits_for_all_partitions_and_tells_what_one_failed_with() -
     await producer.close()
     with pytest.raises(AlreadyClosed):
         await producer.flush()
+
+
+async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    asked: list[str] = []
+    withdraw = TopicProducer.withdraw
+
+    def noting(producer: TopicProducer, message: PendingMessage) -> None:
+        asked.append(producer.topic)
+        withdraw(producer, message)
+
+    monkeypatch.setattr(TopicProducer, "withdraw", noting)
+    broker = ScriptedBroker(partition_count=3)
+    producer = await partitioned(broker, message_router=lambda *_: 1, max_pending_messages=1)
+    producer.send_nowait(b"0")
+    waiting = await started(producer.send(b"1"))
+    # When
+    waiting.cancel()
+    await settle()
+    # Then
+    assert asked == [f"{TOPIC}-partition-1"]
+    assert producer.statistics().waiting_sends == 0
 
 
 async def test_partitions_that_come_are_used() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import zlib
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from client.messages.enums import CompressionType, ProducerAccessMode
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.pending_entries import PendingEntries
 from client.producers.sending.send_queue import LARGE_PART_BYTES, MOST_AT_ONCE
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.settle import settle, started
@@ -585,6 +587,19 @@ async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -
     assert len(broker.sent) == 7
 
 
+async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        PendingEntries, "drop_parts_of", lambda *_: pytest.fail("looks at all entries")
+    )
+    broker = ScriptedBroker()
+    producer = await broker.producer(chunking_enabled=True)
+    result = producer.send_nowait(b"x")
+    broker.refuses(broker.sent[0].send, pb.NotAllowedError)
+    assert isinstance(result.exception(), NotAllowedError)
+
+
 async def test_a_partition_is_named_in_the_ids() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(topic=f"{TOPIC}-partition-3")
@@ -594,25 +609,25 @@ async def test_a_partition_is_named_in_the_ids() -> None:
     assert result.result().topic_name == f"{TOPIC}-partition-3"
 
 
-@pytest.mark.parametrize("chunking", [False, True])
+@pytest.mark.parametrize("choice", [{}, {"chunking_enabled": True}, {"batching_enabled": True}])
 async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
-    chunking: bool,
+    choice: dict[str, Any],
 ) -> None:
     # Given
     broker = ScriptedBroker()
-    producer = await broker.producer(
-        compression_type=CompressionType.ZLib, chunking_enabled=chunking
-    )
+    producer = await broker.producer(compression_type=CompressionType.ZLib, **choice)
     large = await started(producer.send(bytes(200_000)))
     small = await started(producer.send(b"small"))
     # When
     await asyncio.get_running_loop().shutdown_default_executor()
     await settle()
+    broker.clock.advance(0.01)
     broker.answers()
     # Then
     assert (await large).entry_id() == 0
     assert (await small).entry_id() == 1
     assert broker.sent[0].metadata.uncompressed_size == 200_000
+    assert zlib.decompress(broker.sent[0].payload) == bytes(200_000)
     assert broker.memory.current_usage == 0
 
 

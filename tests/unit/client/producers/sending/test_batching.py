@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from client.interceptors import ProducerInterceptor
 from client.messages.enums import BatchingType
 from tests.support.clocks.settle import started
 from tests.support.peers.scripted_broker import ScriptedBroker
 
 if TYPE_CHECKING:
+    from client.messages.outgoing import OutgoingMessage
     from client.producers.producer import Producer
 
 
@@ -99,6 +101,28 @@ async def test_batches_by_key_have_one_key_each_and_rising_numbers() -> None:
     assert [one.send.sequence_id for one in broker.sent] == [2, 3]
     broker.answers()
     assert producer.last_sequence_id() == 3
+
+
+@pytest.mark.parametrize("kind", BatchingType)
+async def test_what_cannot_be_written_fails_alone(kind: BatchingType) -> None:
+    # Given: an interceptor that has spoiled a message
+    class Spoils(ProducerInterceptor):
+        def before_send(self, _: object, message: OutgoingMessage) -> None:
+            if message.payload == b"spoilt":
+                message.event_timestamp = "never"  # type: ignore[assignment]
+
+    broker = ScriptedBroker()
+    producer = await batching(broker, batching_type=kind, interceptors=[Spoils()])
+    # When
+    spoilt = producer.send_nowait(b"spoilt", partition_key="a")
+    broker.clock.advance(0.01)
+    others = [producer.send_nowait(b"x", partition_key=key) for key in "ba"]
+    broker.clock.advance(0.01)
+    broker.answers()
+    # Then
+    assert isinstance(spoilt.exception(), TypeError)
+    assert [one.exception() for one in others] == [None, None]
+    assert broker.memory.current_usage == 0
 
 
 async def test_numbers_rise_in_a_batch() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, cast
+
+import pytest
 
 from client.producers.sending.pending_entries import PendingEntries, PendingEntry
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from tests.unit.client.producers.sending.messages import pending
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from client.connection.cnx import ClientCnx
     from client.producers.sending.pending_message import PendingMessage
 
@@ -75,6 +80,23 @@ async def test_without_a_connection_nothing_is_written_and_on_the_next_all_of_it
     # Then
     assert first.written == [b"0."]
     assert attached(entries).written == [b"0.", b"1."]
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+async def test_parts_at_an_end_are_found_without_a_look_at_the_others(is_last: bool) -> None:
+    # Given
+    class Blind(deque[PendingEntry]):
+        def __iter__(self) -> Iterator[PendingEntry]:
+            pytest.fail("looks at all of them")
+
+    entries = PendingEntries()
+    entries._entries = Blind()
+    in_parts = pending()
+    for message in (pending(), in_parts, in_parts) if is_last else (in_parts, in_parts, pending()):
+        entries.add(entry(b"", message))
+    # When, Then
+    assert entries.drop_parts_of(in_parts) == 2
+    assert len(entries) == 1
 
 
 async def test_what_has_failed_meanwhile_is_not_written() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from client.exceptions import AlreadyClosed, MemoryBufferIsFullError, ProducerQueueIsFullError
 from client.producers.sending import send_line
-from client.producers.sending.send_line import BARE_MESSAGE_BYTES, SendLine
+from client.producers.sending.chunking import Chunks
+from client.producers.sending.send_line import BARE_MESSAGE_BYTES, MOST_IN_A_TURN, SendLine
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.settle import settle
 from tests.unit.client.producers.sending.messages import pending
@@ -86,6 +87,40 @@ async def test_those_that_hold_all_they_need_go_before_all_others() -> None:
     line.give_back()
     await settle()
     assert line.sent == [early, waiting]
+
+
+async def test_very_many_that_may_go_on_do_so_in_several_turns() -> None:
+    # Given
+    line = Line(places=0, limit_bytes=0)
+    early = [pending() for _ in range(2 * MOST_IN_A_TURN)]
+    for message in early:
+        line.enter(message)
+    line.sent.clear()
+    # When
+    line.begin_with(early)
+    assert line.sent == early[:MOST_IN_A_TURN]
+    late = pending(waits=False)
+    line.enter(late)
+    await settle()
+    # Then
+    assert line.sent == [*early, late]
+    assert len(line) == 0
+
+
+async def test_nobody_takes_the_places_that_a_message_in_parts_is_to_get() -> None:
+    # Given
+    line = Line()
+    line.is_held = True
+    in_parts, behind = pending(), pending()
+    line.begin_with([in_parts, behind])
+    for message in (in_parts, behind):
+        message.reservation = line.memory.reserve_nowait(1)
+    line.enter(pending(waits=False))
+    # When
+    in_parts.chunks = Chunks(cast("Any", None), 0)
+    # Then
+    with pytest.raises(ProducerQueueIsFullError):
+        line.enter(pending(waits=False))
 
 
 async def test_who_does_not_wait_is_told_what_is_missing() -> None:
