@@ -121,15 +121,17 @@ class PulsarClient:
             ConnectError: None of the addresses can be reached.
         """
         for _ in self._service.addresses[1:]:
+            turn = self._turn
             try:
-                return await self._connect(target)
+                return await self._connect(turn, target)
             except ConnectError:
-                self._turn += 1
-        return await self._connect(target)
+                # Of many that fail together, one moves on: the others follow.
+                self._turn = max(self._turn, turn + 1)
+        return await self._connect(self._turn, target)
 
-    async def _connect(self, target: str | None) -> ClientCnx:
+    async def _connect(self, turn: int, target: str | None) -> ClientCnx:
         addresses, tls = self._service
-        address = addresses[self._turn % len(addresses)]
+        address = addresses[turn % len(addresses)]
         through = None if target == _target(address) else target
         return await self._pool.get(address, tls=tls, target=through)
 
@@ -145,18 +147,23 @@ class PulsarClient:
         """Return a ready connection to the broker that a lookup named.
 
         Raises:
-            ConnectError: It cannot be reached.
+            ConnectError: It cannot be reached; or only without TLS, which the service URL asks for.
         """
         (address, *_), tls = parse_service_url(found.broker_service_url)
         if found.proxy_through_service_url:
             return await self.connect(target=_target(address))
+        if self._service.tls and not tls:
+            raise ConnectError(
+                f"{found.broker_service_url:.200} is without TLS, which the service URL asks for: "
+                "correct the addresses that the brokers advertise"
+            )
         return await self._pool.get(address, tls=tls)
 
     async def connection_by_url(self, url: str) -> ClientCnx:
         """Return a ready connection to the broker that a CLOSE command assigned.
 
         Raises:
-            ConnectError: It cannot be reached.
+            The errors of :meth:`connection_to`.
         """
         return await self.connection_to(LookupResult(url, proxy_through_service_url=False))
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from client.schema.fields import Element, Field, class_names
+from client.schema.fields import Element, Typed, class_names
 
 if TYPE_CHECKING:
-    from client.schema.fields import Definition, Value
+    from client.schema.fields import Definition, Holds, Value
+
+EnumT = TypeVar("EnumT", bound=Enum)
+HeldT = TypeVar("HeldT")
 
 
-class CustomEnum(Field):
+class CustomEnum(Typed[EnumT, EnumT | str | int]):
     """A member of an enum; its name, or its value, becomes the member.
 
     Args:
@@ -23,7 +26,7 @@ class CustomEnum(Field):
 
     def __init__(
         self,
-        enum_type: type[Enum],
+        enum_type: type[EnumT],
         default: Value = None,
         required: bool = False,
         required_default: bool = False,
@@ -73,7 +76,7 @@ class CustomEnum(Field):
         return {"type": "enum", "name": name, "symbols": [one.name for one in self.enum_type]}
 
 
-class Array(Field):
+class Array(Typed[list[HeldT], list[HeldT]]):
     """A list.
 
     Args:
@@ -85,7 +88,7 @@ class Array(Field):
 
     def __init__(
         self,
-        array_type: Element | type[Element],
+        array_type: Holds[HeldT] | type[Holds[HeldT]],
         default: Value = None,
         required: bool = False,
         required_default: bool = False,
@@ -127,7 +130,7 @@ class Array(Field):
         return {"type": "array", "items": self.array_type.schema_info(defined_names)}
 
 
-class Map(Field):
+class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
     """A dict whose keys are text.
 
     Args:
@@ -139,7 +142,7 @@ class Map(Field):
 
     def __init__(
         self,
-        value_type: Element | type[Element],
+        value_type: Holds[HeldT] | type[Holds[HeldT]],
         default: Value = None,
         required: bool = False,
         required_default: bool = False,

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, overload
 
 Value: TypeAlias = Any
 """A value of some type: which ones it takes, only the field or schema knows."""
 Definition: TypeAlias = dict[str, Any] | str
 """A type in Avro's language: a name, or an object."""
+GotT = TypeVar("GotT")
+GivenT = TypeVar("GivenT")
+HeldT_co = TypeVar("HeldT_co", covariant=True)
+
+
+class Holds(Protocol[HeldT_co]):
+    """A field's type or a record, as far as type checkers care: its values have a type."""
+
+    def _held(self) -> HeldT_co: ...
 
 
 class Element:
@@ -92,8 +101,36 @@ class Element:
 class Field(Element):
     """A field's type. A type of a program's own derives from it."""
 
+    if TYPE_CHECKING:  # a record's attributes are plain ones: its class says what they take
 
-class Null(Field):
+        def _held(self) -> Any: ...  # noqa: ANN401 - nothing is known of a program's own
+        @overload
+        def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: type[Any]) -> Any: ...  # noqa: ANN401
+        def __get__(self, instance: object, owner: type[Any]) -> Any: ...
+        def __set__(self, instance: object, value: Any) -> None: ...  # noqa: ANN401
+
+
+class Typed(Field, Generic[GotT, GivenT]):
+    """A field whose values type checkers know: what a record has, and what it may be given.
+
+    That a value may be None is not among what it has, so that programs can do with it what they
+    do with values.
+    """
+
+    if TYPE_CHECKING:
+
+        def _held(self) -> GotT: ...
+        @overload
+        def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: type[Any]) -> GotT: ...
+        def __get__(self, instance: object, owner: type[Any]) -> Self | GotT: ...
+        def __set__(self, instance: object, value: GivenT | None) -> None: ...
+
+
+class Null(Typed[None, None]):
     """Nothing but None."""
 
     def type(self) -> str:
@@ -115,7 +152,7 @@ class Null(Field):
         return val
 
 
-class Boolean(Field):
+class Boolean(Typed[bool, bool]):
     """True or False; False if nobody gave it."""
 
     def type(self) -> str:
@@ -131,7 +168,7 @@ class Boolean(Field):
         return self._default if self._default is not None else False
 
 
-class Integer(Field):
+class Integer(Typed[int, int]):
     """A number of 32 bits."""
 
     def type(self) -> str:
@@ -151,7 +188,7 @@ class Long(Integer):
         return "long"
 
 
-class Float(Field):
+class Float(Typed[float, float]):
     """A floating-point number of 32 bits."""
 
     def type(self) -> str:
@@ -171,7 +208,7 @@ class Double(Float):
         return "double"
 
 
-class Bytes(Field):
+class Bytes(Typed[bytes, bytes | str]):
     """Bytes; text becomes UTF-8."""
 
     def type(self) -> str:
@@ -194,7 +231,7 @@ class Bytes(Field):
         return val.encode() if isinstance(val, str) else val
 
 
-class String(Field):
+class String(Typed[str, str | bytes]):
     """Text; bytes are read as UTF-8."""
 
     def type(self) -> str:

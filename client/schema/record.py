@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from uuid import UUID
 
 from client.schema.compound_fields import CustomEnum
@@ -42,6 +42,10 @@ class Record(Element):
     _avro_namespace: ClassVar[str | None] = None
     _sorted_fields: ClassVar[bool] = False
     _fields: ClassVar[dict[str, Element]] = {}
+
+    if TYPE_CHECKING:
+
+        def _held(self) -> Self: ...
 
     def __init_subclass__(cls, **kwargs: Value) -> None:
         super().__init_subclass__(**kwargs)

@@ -123,13 +123,13 @@ CONSUMER_INSTRUMENTS = (
     ),
 )
 ALL_INSTRUMENTS = (*MEMORY_INSTRUMENTS, *PRODUCER_INSTRUMENTS, *CONSUMER_INSTRUMENTS)
-"""Memory has no attributes; producers and consumers have their names and topics."""
+"""All have their client's name; producers and consumers have their names and topics as well."""
 
 
 def values(
-    instrument: Instrument, statistics: ClientStatistics
+    instrument: Instrument, client: str, statistics: ClientStatistics
 ) -> Iterator[tuple[Attributes, float]]:
-    """Return what an instrument shows, each with its attributes.
+    """Return what an instrument shows of a client with a name, each with its attributes.
 
     Producers of one name and topic, and consumers of one name, subscription and topic, are added
     up: a metrics library has one place for both.
@@ -139,7 +139,7 @@ def values(
         key = tuple(attributes.items())
         sums[key] = sums.get(key, 0) + float(getattr(source, instrument.attribute))
     for key, value in sums.items():
-        yield dict(key), value
+        yield {"client": client, **dict(key)}, value
 
 
 def _sources(
@@ -160,7 +160,7 @@ def _sources(
 def attribute_names(instrument: Instrument) -> tuple[str, ...]:
     """Return the attributes that the values of an instrument have."""
     if instrument in MEMORY_INSTRUMENTS:
-        return ()
+        return ("client",)
     if instrument in PRODUCER_INSTRUMENTS:
-        return ("topic", "producer")
-    return ("topic", "subscription", "consumer")
+        return ("client", "topic", "producer")
+    return ("client", "topic", "subscription", "consumer")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from opentelemetry.metrics import Observation
 
 from client.statistics.instruments import ALL_INSTRUMENTS, values
-from client.statistics.statistics import StatisticsReader
+from client.statistics.statistics import StatisticsReader, client_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,25 +18,52 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter
 
     from client.statistics.instruments import Instrument
-    from client.statistics.statistics import HasStatistics
+    from client.statistics.statistics import ClientStatistics, HasStatistics
 
 
-def create_instruments(meter: Meter, client: HasStatistics) -> None:
+def create_instruments(meter: Meter, client: HasStatistics, name: str | None = None) -> None:
     """Make the instruments of a client; to be called in the client's loop.
 
-    They are read when the meter is.
+    They are read when the meter is; there is nothing to read once that loop has ended, or while it
+    does not answer.
+
+    Args:
+        meter: Makes them.
+        client: The client.
+        name: As with client.statistics.metrics.ClientMetrics.
     """
-    reader = StatisticsReader(client)
+    name = name or client_name(client)
+    readings = _Readings(client)
     for one in ALL_INSTRUMENTS:
         create = meter.create_observable_counter if one.counts else meter.create_observable_gauge
-        create(one.full_name, [_reading(reader, one)], one.unit, one.description)
+        create(one.full_name, [_callback(readings, name, one)], one.unit, one.description)
 
 
-def _reading(
-    reader: StatisticsReader, instrument: Instrument
+class _Readings:
+    """Reads the client once for all instruments: one that asks again begins another reading."""
+
+    def __init__(self, client: HasStatistics) -> None:
+        self._reader = StatisticsReader(client)
+        self._asked: set[Instrument] = set(ALL_INSTRUMENTS)
+        self._found: ClientStatistics | None = None
+
+    def of(self, instrument: Instrument) -> ClientStatistics | None:
+        if instrument in self._asked:
+            self._asked.clear()
+            try:
+                self._found = self._reader.read()
+            except TimeoutError:
+                self._found = None
+        self._asked.add(instrument)
+        return self._found
+
+
+def _callback(
+    readings: _Readings, name: str, instrument: Instrument
 ) -> Callable[[CallbackOptions], Iterator[Observation]]:
     def read(_: CallbackOptions) -> Iterator[Observation]:
-        for attributes, value in values(instrument, reader.read()):
-            yield Observation(value, attributes)
+        if (found := readings.of(instrument)) is not None:
+            for attributes, value in values(instrument, name, found):
+                yield Observation(value, attributes)
 
     return read

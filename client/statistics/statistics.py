@@ -6,7 +6,9 @@ import asyncio
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakKeyDictionary
 
 from client.consumers.statistics import ConsumerStatistics
 from client.producers.statistics import ProducerStatistics
@@ -96,6 +98,17 @@ class HasStatistics(Protocol):
 
     def statistics(self) -> ClientStatistics:
         """Return the figures of this moment."""
+
+
+_names: WeakKeyDictionary[HasStatistics, str] = WeakKeyDictionary()
+_numbers = count(1)
+
+
+def client_name(client: HasStatistics) -> str:
+    """Return the name of a client that was given none: ``client-1`` and so on, in a process."""
+    if client not in _names:
+        _names[client] = f"client-{next(_numbers)}"
+    return _names[client]
 
 
 class StatisticsReader:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import TYPE_CHECKING
+from unittest.mock import AsyncMock
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -14,6 +18,9 @@ from tests.support.clocks.settle import started
 from tests.support.peers.byte_broker import ByteBroker, connected_command
 from tests.support.peers.raw_peer import frame
 from tests.support.processes.cluster import cluster, topic_names
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 NAMES = topic_names("public/default", 30)
 TOPICS = {"public/default": NAMES}
@@ -211,3 +218,43 @@ async def test_a_broker_is_connected_to_or_named_to_the_proxy(
     await client.connection_to(LookupResult(url, proxied))
     # Then
     assert asked == [expected]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.connection_to(LookupResult("pulsar://b:1", False)),
+        lambda client: client.connection_by_url("pulsar://b:1"),
+    ],
+)
+async def test_a_client_that_was_told_tls_never_connects_without(
+    ask: Callable[[PulsarClient], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    client = PulsarClient("pulsar+ssl://h")
+    monkeypatch.setattr(client._pool, "get", AsyncMock())
+    # When
+    with pytest.raises(ConnectError, match="pulsar://b:1 is without TLS"):
+        await ask(client)
+    # Then
+    client._pool.get.assert_not_awaited()
+
+
+async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    client = PulsarClient("pulsar://dead,alive")
+    all_ask = asyncio.Barrier(4)
+
+    async def get(address: tuple[str, int], **_: object) -> str:
+        if address[0] == "dead":
+            await all_ask.wait()
+            raise ConnectError("dead")
+        return address[0]
+
+    monkeypatch.setattr(client._pool, "get", get)
+    # When
+    found = await asyncio.gather(*[client.connect() for _ in range(4)])
+    # Then
+    assert found == ["alive"] * 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -16,7 +17,12 @@ from client.producers.statistics import ProducerStatistics
 from client.statistics.instruments import ALL_INSTRUMENTS, attribute_names
 from client.statistics.metrics import ClientMetrics
 from client.statistics.otel import create_instruments
-from client.statistics.statistics import ClientStatistics, StatisticsReader, client_statistics
+from client.statistics.statistics import (
+    ClientStatistics,
+    StatisticsReader,
+    client_name,
+    client_statistics,
+)
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -108,17 +114,17 @@ async def test_prometheus_shows_all_of_them() -> None:
     # Given
     client = OneClient()
     registry = CollectorRegistry()
-    registry.register(ClientMetrics(client))
+    registry.register(ClientMetrics(client, "mine"))
     # When
     text = generate_latest(registry).decode()
     # Then
-    consumer = '{consumer="c",subscription="s",topic="t"}'
+    consumer = '{client="mine",consumer="c",subscription="s",topic="t"}'
     for line in (
-        "floodgate_client_memory_limit_bytes 100.0",
-        "floodgate_client_memory_usage_bytes 150.0",
-        "floodgate_client_memory_oldest_waiter_seconds 3.0",
-        "floodgate_client_memory_rejections_total 0.0",
-        'floodgate_client_producer_messages_sent_total{producer="p",topic="t"} 11.0',
+        'floodgate_client_memory_limit_bytes{client="mine"} 100.0',
+        'floodgate_client_memory_usage_bytes{client="mine"} 150.0',
+        'floodgate_client_memory_oldest_waiter_seconds{client="mine"} 3.0',
+        'floodgate_client_memory_rejections_total{client="mine"} 0.0',
+        'floodgate_client_producer_messages_sent_total{client="mine",producer="p",topic="t"} 11.0',
         f"floodgate_client_consumer_queue_size{consumer} 12.0",
         f"floodgate_client_consumer_queue_growths_total{consumer} 4.0",
     ):
@@ -129,8 +135,8 @@ async def test_consumers_of_one_name_are_added_up() -> None:
     client = OneClient()
     client.parts.append(OnePart(CONSUMER))
     registry = CollectorRegistry()
-    registry.register(ClientMetrics(client))
-    names = {"consumer": "c", "subscription": "s", "topic": "t"}
+    registry.register(ClientMetrics(client, "mine"))
+    names = {"client": "mine", "consumer": "c", "subscription": "s", "topic": "t"}
     assert registry.get_sample_value("floodgate_client_consumer_queue_size", names) == 24
 
 
@@ -138,7 +144,7 @@ async def test_opentelemetry_shows_the_same() -> None:
     # Given
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
-    create_instruments(provider.get_meter("test"), OneClient())
+    create_instruments(provider.get_meter("test"), OneClient(), "mine")
     # When
     data = reader.get_metrics_data()
     # Then
@@ -149,10 +155,39 @@ async def test_opentelemetry_shows_the_same() -> None:
         one.name: [(point.value, point.attributes) for point in one.data.data_points]  # type: ignore[union-attr]
         for one in metrics
     }
-    assert found["floodgate.client.memory.usage"] == [(150, {})]
+    assert found["floodgate.client.memory.usage"] == [(150, {"client": "mine"})]
     assert found["floodgate.client.producer.waiting_sends"] == [
-        (2, {"topic": "t", "producer": "p"})
+        (2, {"client": "mine", "topic": "t", "producer": "p"})
     ]
+    provider.shutdown()
+
+
+async def test_clients_without_a_name_are_told_apart() -> None:
+    # Given
+    clients = OneClient(), OneClient()
+    registry = CollectorRegistry()
+    for client in clients:
+        registry.register(ClientMetrics(client))
+    # When
+    lines = generate_latest(registry).decode().splitlines()
+    # Then
+    series = [line for line in lines if not line.startswith("#")]
+    assert len(set(series)) == len(series) > 0
+    name = client_name(clients[0])
+    assert registry.get_sample_value("floodgate_client_memory_limit_bytes", {"client": name}) == 100
+
+
+async def test_a_reading_of_opentelemetry_asks_the_client_once() -> None:
+    # Given
+    client = Mock(statistics=Mock(side_effect=OneClient().statistics))
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    create_instruments(provider.get_meter("test"), client)
+    # When
+    for _ in range(3):
+        reader.get_metrics_data()
+    # Then
+    assert client.statistics.call_count == 3
     provider.shutdown()
 
 
@@ -188,8 +223,26 @@ def test_a_loop_that_has_ended_is_said() -> None:
     asyncio.run(elsewhere())
 
 
+async def test_of_a_loop_that_has_ended_there_are_no_metrics() -> None:
+    # Given
+    registry, reader = CollectorRegistry(), InMemoryMetricReader()
+    provider = MeterProvider([reader])
+
+    async def made() -> None:
+        client = OneClient()
+        registry.register(ClientMetrics(client))
+        create_instruments(provider.get_meter("test"), client)
+
+    await asyncio.to_thread(asyncio.run, made())
+    # When
+    text, data = generate_latest(registry), reader.get_metrics_data()
+    # Then
+    assert (text, data) == (b"", None)
+    provider.shutdown()
+
+
 def test_every_instrument_has_a_name_and_an_attribute_of_its_own() -> None:
     assert len({one.prometheus_name for one in ALL_INSTRUMENTS}) == len(ALL_INSTRUMENTS)
-    figures = {0: OneClient().statistics().memory, 2: PRODUCER, 3: TOPIC}
+    figures = {1: OneClient().statistics().memory, 3: PRODUCER, 4: TOPIC}
     for one in ALL_INSTRUMENTS:
         assert hasattr(figures[len(attribute_names(one))], one.attribute)
