@@ -164,6 +164,11 @@ class BytesReceiverQueue:
         self._on_close(self)
         self._prefetch.leave(self._turn)
 
+    @property
+    def kept_bytes(self) -> int:
+        """See TurnTaker."""
+        return self._counted.handed_out
+
     # -- its size -----------------------------------------------------------------------------
 
     @property

@@ -20,16 +20,17 @@ class CountedBytes:
 
     Attributes:
         memory: The client's limit.
+        handed_out: Bytes that the application has, and that still count.
     """
 
-    __slots__ = ("_change", "_handed_out", "_reservation", "_until_acknowledged", "memory")
+    __slots__ = ("_change", "_reservation", "_until_acknowledged", "handed_out", "memory")
 
     def __init__(self, memory: MemoryLimitController, *, until_acknowledged: bool = False) -> None:
         self.memory = memory
         self._reservation = memory.reserve_prefetched()
         self._change = self._reservation.adjust
         self._until_acknowledged = until_acknowledged
-        self._handed_out = 0
+        self.handed_out = 0
 
     @property
     def size(self) -> int:
@@ -43,19 +44,19 @@ class CountedBytes:
     def taken(self, size_bytes: int) -> None:
         """Count bytes no more that were handed out or dropped, unless they count until later."""
         if self._until_acknowledged:
-            self._handed_out += size_bytes
+            self.handed_out += size_bytes
         else:
             self._change(-size_bytes)
 
     def acknowledged(self, size_bytes: int) -> None:
         """Count bytes no more that the application is done with."""
         if self._until_acknowledged:
-            self._handed_out -= size_bytes
+            self.handed_out -= size_bytes
             self._change(-size_bytes)
 
     def dropped(self) -> None:
         """Count all bytes no more that were not handed out."""
-        self._reservation.resize(self._handed_out)
+        self._reservation.resize(self.handed_out)
 
     def close(self) -> None:
         """Count nothing any more; once more is harmless."""

@@ -40,6 +40,10 @@ class TurnTaker(Protocol):
         """The room that one entry takes."""
 
     @property
+    def kept_bytes(self) -> int:
+        """Bytes that the application has, and that count until it is done with them."""
+
+    @property
     def asking(self) -> bool:
         """True while the application waits for a message."""
 
@@ -59,9 +63,10 @@ class Turn:
         more_bytes: Promised beyond it.
         since: The moment it came; in line, the moment of asking.
         used: Something came since it was looked at last.
+        kept_bytes: What the application kept when it came.
     """
 
-    __slots__ = ("entry_bytes", "more_bytes", "since", "taker", "used")
+    __slots__ = ("entry_bytes", "kept_bytes", "more_bytes", "since", "taker", "used")
 
     def __init__(self, taker: TurnTaker) -> None:
         self.taker = taker
@@ -69,6 +74,7 @@ class Turn:
         self.more_bytes = 0
         self.since = 0.0
         self.used = False
+        self.kept_bytes = 0
 
 
 class Prefetch:
@@ -140,8 +146,6 @@ class Prefetch:
 
         Asked again, one whose application has begun to wait goes to those who wait with it.
         """
-        if turn is self._beyond:
-            self._beyond = None
         asking = turn.taker.asking
         if turn in self._askers or (turn in self._others and not asking):
             return
@@ -231,7 +235,7 @@ class Prefetch:
             size = turn.taker.entry_bytes
             idle_since = self._clock.now() - IDLE_SECONDS
             while not self._fits(size):
-                if not self._holders and self._beyond is None:
+                if not self._holders and not self._waits_for_beyond():
                     self._beyond = turn
                     break
                 if not self._drop_idle(idle_since):
@@ -242,6 +246,13 @@ class Prefetch:
             return turn if self._fits(turn.taker.entry_bytes) else None
         return None
 
+    def _waits_for_beyond(self) -> bool:
+        """Return False once what came without room was taken, and the application is done."""
+        turn = self._beyond
+        if turn is not None and self.stands_in_line(turn):
+            return turn.taker.kept_bytes > turn.kept_bytes
+        return turn is not None
+
     def _fits(self, size: int) -> bool:
         """Return True if there is room for an entry, or no prefetching at all so far."""
         if self._room() >= size:
@@ -250,6 +261,9 @@ class Prefetch:
 
     def _come(self, turn: Turn) -> None:
         self.step_back(turn)
+        if turn is self._beyond and self._fits(turn.taker.entry_bytes):
+            self._beyond = None
+        turn.kept_bytes = turn.taker.kept_bytes
         free = 0 if self.waiting else self._room() - turn.taker.entry_bytes
         turn.taker.turn_came(max(0, free // 2))
 

@@ -106,14 +106,16 @@ class Arrivals:
         try:
             entry = read_entry(message, frame, self._source)
         except BrokenEntryError as error:
-            self._consumer.count_arrived(error.messages, 0)
+            # Queues learn from what arrives how much room the next entry takes.
+            self._consumer.count_arrived(error.messages, frame.total_size)
             self._consumer.broken(_place(message), error)
-            self._consumer.count_freed(error.messages, 0)
+            self._consumer.count_freed(error.messages, frame.total_size)
             return
         messages = _messages(entry, message)
         if dropped:
-            self._consumer.count_arrived(messages, 0)
-            self._consumer.count_freed(messages, 0)
+            size_bytes = _held_bytes(entry)
+            self._consumer.count_arrived(messages, size_bytes)
+            self._consumer.count_freed(messages, size_bytes)
         elif entry.is_chunk:
             self._add_chunk(entry, message)
         else:

@@ -123,6 +123,8 @@ class Incoming:
         """See Arriving."""
         self.queue.taken(messages, size_bytes)
         self.queue.acknowledged(size_bytes)
+        if self._inbox.waiting:
+            self.found_nothing()  # What arrived was no answer to those who wait.
 
     def gone(self, messages: int, size_bytes: int) -> None:
         """See Receiving."""

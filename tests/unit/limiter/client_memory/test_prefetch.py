@@ -24,6 +24,7 @@ class Taker:
         self.prefetch = memory.prefetch
         self.held = memory.reserve_prefetched()
         self.entry_bytes = entry_bytes
+        self.kept_bytes = 0
         self.asking = False
         self.turn = Turn(self)
         self.rooms: list[int] = []
@@ -183,6 +184,37 @@ def test_an_application_that_waits_is_served_at_once_if_nobody_has_a_turn() -> N
     other.ask(waits=True)
     # Then
     assert pool.turns() == [1, 1]
+
+
+def test_who_keeps_what_came_without_room_waits_for_more_until_patience_ends() -> None:
+    # Given: memory is full of what one application keeps.
+    pool = Pool(100, 1)
+    (keeper,) = pool.takers
+    for kept in (ENTRY, 2 * ENTRY):
+        keeper.ask(waits=True)
+        keeper.arrive()
+        keeper.kept_bytes = kept
+    # When, Then
+    keeper.ask(waits=True)
+    assert pool.turns() == [2]
+    pool.clock.advance(PATIENCE_SECONDS + 0.5)
+    assert pool.turns() == [3]
+
+
+def test_who_is_done_with_what_came_without_room_has_more_at_once() -> None:
+    # Given
+    pool = Pool(100, 1)
+    (keeper,) = pool.takers
+    for kept in (ENTRY, 2 * ENTRY):
+        keeper.ask(waits=True)
+        keeper.arrive()
+        keeper.kept_bytes = kept
+    keeper.ask(waits=True)
+    # When
+    keeper.kept_bytes = ENTRY
+    keeper.take()
+    # Then
+    assert pool.turns() == [3]
 
 
 def test_a_turn_to_which_nothing_comes_passes_on() -> None:

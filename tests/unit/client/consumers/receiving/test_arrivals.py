@@ -19,7 +19,15 @@ from client.schema import Schema
 from proto.frames import Frame
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-from tests.support.messages.entries import NOW, PRODUCER, TOPIC, batch_of, entry_bytes, plain
+from tests.support.messages.entries import (
+    NOW,
+    PRODUCER,
+    TOPIC,
+    batch_of,
+    encrypted,
+    entry_bytes,
+    plain,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +73,7 @@ class Taken:
     def __init__(self) -> None:
         self.entries: list[int] = []
         self.held = self.held_bytes = 0
+        self.sizes: list[int] = []
         self.dropped: list[int] = []
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
@@ -74,6 +83,7 @@ class Taken:
     def count_arrived(self, messages: int, size_bytes: int) -> None:
         self.held += messages
         self.held_bytes += size_bytes
+        self.sizes.append(size_bytes)
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
         self.held -= messages
@@ -171,6 +181,15 @@ async def test_a_batch_takes_as_many_permits_as_it_has_messages_left(line: Line)
     # Then
     assert line.taken.held == 2 + 6 + 3
     assert line.taken.entries == [1]
+
+
+async def test_what_is_dropped_or_broken_counts_with_its_bytes(line: Line) -> None:
+    # When
+    line.read(1, batch_of([OutgoingMessage(bytes(1_000), 0)]), dropped=True)
+    line.read(2, encrypted(300))
+    # Then
+    assert all(size > 1_000 for size in line.taken.sizes)
+    assert (line.taken.held, line.taken.held_bytes) == (0, 0)
 
 
 async def test_chunks_are_held_until_their_message_is_whole(line: Line) -> None:

@@ -9,6 +9,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import open_consumer
 from client.consumers.options import ConsumerOptions
+from client.memory.bytes_receiver_queue import BytesReceiverQueue
 from client.messages.enums import ConsumerCryptoFailureAction, ConsumerType
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
@@ -33,6 +34,23 @@ async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_com
     assert broker.acks[0].validation_error == pb.CommandAck.ChecksumMismatch
     assert broker.left == [1]
     assert consumer.statistics().topics[0].broken_entries == 1
+
+
+async def test_who_waits_goes_on_asking_when_an_entry_becomes_no_message() -> None:
+    # Given
+    broker = ModelBroker()
+    consumer = await opened(broker, receiver_queue_policy="bytes")
+    waiting = await started(consumer.receive())
+    # When
+    broker.store(encrypted(1), 1, is_batch=True)
+    await settle()
+    # Then
+    queue = topic_of(consumer).incoming.queue
+    assert isinstance(queue, BytesReceiverQueue)
+    assert queue.asking
+    broker.publish()
+    assert (await waiting).data() == b"1"
+    assert not queue.asking
 
 
 @pytest.mark.parametrize("kind", [ConsumerType.Exclusive, SHARED])
