@@ -233,3 +233,23 @@ async def test_a_refused_seek_reads_nothing_twice() -> None:
     await settle()
     # Then
     assert taken + await rest(reader) == [b"0", b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("start", [MessageId.latest, MessageId.earliest])
+async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(
+    start: MessageId,
+) -> None:
+    # Given a reader at an end of the topic, and two messages that it has queued
+    broker = ModelBroker()
+    reader = await opened(broker, start)
+    broker.publish()
+    broker.publish()
+    # When
+    broker.breaks()
+    await settle()
+    broker.clock.advance(1)
+    await settle()
+    # Then
+    assert broker.subscribed is not None
+    assert broker.subscribed.start_message_id.entryId == 0
+    assert await rest(reader) == [b"0", b"1"]
