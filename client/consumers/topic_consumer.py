@@ -101,6 +101,7 @@ class TopicConsumer:
         self._inbox = inbox
         self._owner = owner
         self._attached = asyncio.Event()
+        self._resetting = False  # A seek was sent, for which the broker closes the consumer.
         self.is_active: bool | None = None
         self.end_of_topic = False
         self.link = BrokerLink(
@@ -197,14 +198,17 @@ class TopicConsumer:
 
     def connection_lost(self) -> None:
         """See AttachedConsumer."""
+        self._resetting = False
         self._forget_connection()
         self._handler.lost()
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
         """See AttachedConsumer; a subscription that was reset closes its consumers, too."""
-        self.handed_out.acks.drop(
-            PulsarException("the broker closed the consumer before it was acknowledged")
-        )
+        if self._resetting:
+            self.handed_out.acks.drop(
+                PulsarException("the consumer was set elsewhere before it was acknowledged")
+            )
+        self._resetting = False
         if self._subscription.durable and not self.incoming.seeking:
             self.incoming.progress.start = None  # It may stand before that.
         self._forget_connection()
@@ -288,10 +292,12 @@ class TopicConsumer:
         self.handed_out.clear()
         incoming.drop()
         sought = incoming.progress = Progress(position, sought_time=to_message is None)
-        incoming.seeking = True
+        incoming.seeking = self._resetting = True
         try:
             await self.link.seek(target if to_message is None else position.sent)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ServerResponseError):
+                self._resetting = False
             if incoming.progress is sought:
                 incoming.progress = before
                 if not self._subscription.durable:
