@@ -95,8 +95,8 @@ class Reader(Receiver):
             return False
         if progress.last is not None:
             return last > _comparable(progress.taken_id, last)
-        if progress.sought_time or start == MessageId.latest:
-            if inclusive and not progress.sought_time:
+        if progress.sought_time is not None or start == MessageId.latest:
+            if inclusive and progress.sought_time is None:
                 await topic.seek(last, inclusive=True)
                 return True
             return acknowledged is not None and acknowledged.entry < last.entry
