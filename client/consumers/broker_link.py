@@ -145,14 +145,19 @@ class BrokerLink:
         if answer.HasField("error"):
             raise server_response_error(answer.error, answer.message)
 
-    async def seek(self, target: MessageId | int) -> None:
-        """Set the subscription to a message, or to a time in ms since 1970."""
+    async def seek(self, target: MessageId | int, cnx: ClientCnx | None = None) -> None:
+        """Set the subscription to a message, or to a time in ms since 1970.
+
+        Args:
+            target: Where to.
+            cnx: The connection, while it is not attached yet.
+        """
         seek = pb.CommandSeek()
         if isinstance(target, MessageId):
             seek.message_id.CopyFrom(target.to_proto())
         else:
             seek.message_publish_time = target
-        await self._ask(self.connected(), pb.BaseCommand.SEEK, seek=seek)
+        await self._ask(cnx or self.connected(), pb.BaseCommand.SEEK, seek=seek)
 
     async def last_message_id(self) -> tuple[MessageId, MessageId | None]:
         """Return the topic's last message, and where the subscription is acknowledged up to.

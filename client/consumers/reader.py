@@ -87,19 +87,21 @@ class Reader(Receiver):
         Source: upstream ConsumerImpl::hasMessageAvailableAsync of the C++ client.
         """
         progress = topic.incoming.progress
-        start = progress.start.message_id if progress.start is not None else MessageId.latest
+        start, inclusive = MessageId.latest, self._inclusive
+        if progress.start is not None:
+            start, inclusive = progress.start.message_id, progress.start.inclusive
         last, acknowledged = await topic.link.last_message_id()
         if last.entry_id() < 0 or last.entry <= progress.passed:
             return False
         if progress.last is not None:
             return last > _comparable(progress.taken_id, last)
-        if progress.sought_time or start == MessageId.latest:
-            if self._inclusive and not progress.sought_time:
+        if progress.sought_time is not None or start == MessageId.latest:
+            if inclusive and progress.sought_time is None:
                 await topic.seek(last, inclusive=True)
                 return True
             return acknowledged is not None and acknowledged.entry < last.entry
         start = _comparable(start, last)
-        return last >= start if self._inclusive else last > start
+        return last >= start if inclusive else last > start
 
     async def seek(self, messageid: MessageId | int) -> None:
         """Go on behind a message, or at a time in milliseconds since 1970.

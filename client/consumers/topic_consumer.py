@@ -101,6 +101,8 @@ class TopicConsumer:
         self._inbox = inbox
         self._owner = owner
         self._attached = asyncio.Event()
+        self._resetting = False  # A seek was sent, for which the broker closes the consumer.
+        self._was_reset = False  # It did: the subscription stands where it was sought.
         self.is_active: bool | None = None
         self.end_of_topic = False
         self.link = BrokerLink(
@@ -172,11 +174,13 @@ class TopicConsumer:
                     start=start,
                 )
             )
+            await self._seek_again(cnx)
         except BaseException as error:
             cnx.attached.consumers.pop(link.consumer_id, None)
-            if not cnx.closed and not isinstance(error, ServerResponseError):
+            if not cnx.closed and (self._resetting or not isinstance(error, ServerResponseError)):
                 # The broker may have subscribed it, or be about to: its messages would be lost.
                 cnx.send(close_command(link.consumer_id))
+            self._resetting = False
             raise
         if cnx.closed or cnx.attached.consumers.get(link.consumer_id) is not self:
             return  # The handler sees it too, and tries again.
@@ -190,6 +194,16 @@ class TopicConsumer:
             self.incoming.queue.attached()
             self._attached.set()
 
+    async def _seek_again(self, cnx: ClientCnx) -> None:
+        """Seek the time again from which a subscription began that was gone with its connection.
+
+        The broker closes the consumer for it, as for any seek.
+        """
+        time_ms = self.incoming.progress.unsaid_time
+        if not self._subscription.durable and time_ms is not None and not self._was_reset:
+            self._resetting = True
+            await self.link.seek(time_ms, cnx)
+
     @property
     def reconnections(self) -> int:
         """Times that it was attached again."""
@@ -197,14 +211,17 @@ class TopicConsumer:
 
     def connection_lost(self) -> None:
         """See AttachedConsumer."""
+        self._resetting = self._was_reset = False
         self._forget_connection()
         self._handler.lost()
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
         """See AttachedConsumer; a subscription that was reset closes its consumers, too."""
-        self.handed_out.acks.drop(
-            PulsarException("the broker closed the consumer before it was acknowledged")
-        )
+        if self._resetting:
+            self.handed_out.acks.drop(
+                PulsarException("the consumer was set elsewhere before it was acknowledged")
+            )
+        self._was_reset, self._resetting = self._resetting, False
         if self._subscription.durable and not self.incoming.seeking:
             self.incoming.progress.start = None  # It may stand before that.
         self._forget_connection()
@@ -279,19 +296,22 @@ class TopicConsumer:
         """
         self.link.connected()
         incoming, before = self.incoming, self.incoming.progress
-        # By time: a subscription that is not durable would begin anew at the first message.
-        to_message = target if isinstance(target, MessageId) else None
-        position = Position(to_message or MessageId.earliest, inclusive)
+        time_ms = None if isinstance(target, MessageId) else target
+        position = Position(
+            target if isinstance(target, MessageId) else MessageId.earliest, inclusive
+        )
         # If it is refused, what was acknowledged does not come again.
         self.handed_out.acks.flush()
         self.handed_out.acks.partial.clear()
         self.handed_out.clear()
         incoming.drop()
-        sought = incoming.progress = Progress(position, sought_time=to_message is None)
-        incoming.seeking = True
+        sought = incoming.progress = Progress(position, time_ms)
+        incoming.seeking = self._resetting = True
         try:
-            await self.link.seek(target if to_message is None else position.sent)
-        except BaseException:
+            await self.link.seek(position.sent if time_ms is None else time_ms)
+        except BaseException as error:
+            if isinstance(error, ServerResponseError):
+                self._resetting = False
             if incoming.progress is sought:
                 incoming.progress = before
                 if not self._subscription.durable:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.acknowledging.partial_batches import PartialBatches
-from client.exceptions import AlreadyClosed, InvalidMessage, PulsarException
+from client.exceptions import AlreadyClosed, InvalidMessage, NotConnected, PulsarException
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -150,6 +150,9 @@ class Acknowledgements:
             while self.pending > MOST_PENDING:
                 oldest = self._whole or self._parts
                 del oldest[next(iter(oldest))]
+                self._fail_group(  # Of which the oldest may be a part.
+                    NotConnected(f"{MOST_PENDING} acknowledgements wait for a connection already")
+                )
         elif self._timer is None:
             self._timer = self._clock.call_at(self._clock.now() + self._seconds, self._due)
 
@@ -227,6 +230,9 @@ class Acknowledgements:
         """Forget what was not sent: the subscription stands elsewhere, or ends."""
         self._forget()
         self.partial.clear()
+        self._fail_group(reason)
+
+    def _fail_group(self, reason: PulsarException) -> None:
         _fail(self._group, reason)
         self._group = None
 

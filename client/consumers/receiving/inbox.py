@@ -190,11 +190,12 @@ class Inbox:
     def _enough(self, number: int, policy: ConsumerBatchReceivePolicy) -> bool:
         if self.queued >= number or 0 < policy.max_num_bytes <= self.queued_bytes:
             return True
-        # Who waits without end takes what there is, rather than wait for what cannot come.
+        # Who waits without end takes what there is when a topic's queue is full: others may have
+        # nothing to send.
         return (
             policy.timeout_ms <= 0
             and self.queued > 0
-            and not any(source.more_may_come for source in self._sources)
+            and not all(source.more_may_come for source in self._ready)
         )
 
     def _take_batch(self, number: int, most_bytes: int) -> list[Message]:

@@ -97,6 +97,8 @@ class Incoming:
         )
         if not dropped and place > progress.newest:
             progress.newest = place
+            if progress.oldest is None:
+                progress.oldest = place
         if progress.start is not None and progress.start.is_last_chunk(place):
             dropped = True
             self._acknowledge_unwanted([MessageId(-1, *place)])

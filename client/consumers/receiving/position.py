@@ -71,7 +71,8 @@ class Progress:
 
     Attributes:
         start: From where on messages are wanted; None for wherever the subscription stands.
-        sought_time: Whether it began at a time.
+        sought_time: The time at which it began, in ms since 1970; None if not at one.
+        oldest: The first entry that came since it began.
         newest: The newest entry that came by this connection.
         passed: The newest entry of which nothing (more) will be handed over: it was broken,
             acknowledged before, or compacted away.
@@ -79,7 +80,8 @@ class Progress:
     """
 
     start: Position | None = None
-    sought_time: bool = False
+    sought_time: int | None = None
+    oldest: Place | None = None
     newest: Place = _NOWHERE
     passed: Place = _NOWHERE
     last: tuple[EntryHead, int] | None = None
@@ -93,10 +95,21 @@ class Progress:
         return head.message_id(index)
 
     def resume(self) -> MessageId:
-        """Begin behind what was taken last; return the id that the broker is told."""
+        """Begin behind what was taken last; return the id that the broker is told.
+
+        If nothing was: with what came first. The topic's end is elsewhere by now.
+        """
         if self.last is not None:
             self.start = Position(self.taken_id, inclusive=False)
+        elif self.oldest is not None and self.start is not None and not self.start.in_topic:
+            self.start = Position(MessageId(-1, *self.oldest), inclusive=True)
+            self.sought_time = None
         return self.start.sent if self.start is not None else MessageId.latest
+
+    @property
+    def unsaid_time(self) -> int | None:
+        """The time that SUBSCRIBE cannot say and from which on messages are wanted."""
+        return self.sought_time if self.last is None and self.oldest is None else None
 
     def connection_lost(self) -> None:
         """Forget what came and was not taken: it comes again."""

@@ -24,6 +24,8 @@ from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
 if TYPE_CHECKING:
     from client.consumers.reader import Reader
 
+Type = pb.BaseCommand
+
 
 async def opened(
     broker: ModelBroker, start: MessageId = MessageId.earliest, **options: Any
@@ -233,3 +235,66 @@ async def test_a_refused_seek_reads_nothing_twice() -> None:
     await settle()
     # Then
     assert taken + await rest(reader) == [b"0", b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("start", [MessageId.latest, MessageId.earliest])
+async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(
+    start: MessageId,
+) -> None:
+    # Given a reader at an end of the topic, and two messages that it has queued
+    broker = ModelBroker()
+    reader = await opened(broker, start)
+    broker.publish()
+    broker.publish()
+    # When
+    broker.breaks()
+    await settle()
+    broker.clock.advance(1)
+    await settle()
+    # Then
+    assert broker.subscribed is not None
+    assert broker.subscribed.start_message_id.entryId == 0
+    assert await rest(reader) == [b"0", b"1"]
+
+
+async def test_a_time_is_sought_again_when_the_connection_is_lost() -> None:
+    # Given a reader that sought a time, and to which nothing came since
+    broker = ModelBroker()
+    broker.publish()
+    reader = await opened(broker)
+    broker.delivers = False
+    seeking = await started(reader.seek(1_000))
+    broker.clock.advance(0.1)
+    await seeking
+    # When
+    broker.commands.clear()
+    broker.breaks()
+    for _ in range(2):
+        await settle()
+        broker.clock.advance(1)
+        await settle()
+    # Then
+    kinds = [Type.SUBSCRIBE, Type.SEEK, Type.SUBSCRIBE, Type.FLOW]
+    assert [command.type for command in broker.commands] == kinds
+    assert broker.commands[1].seek.message_publish_time == 1_000
+
+
+async def test_a_time_that_is_refused_then_is_sought_until_it_is_not() -> None:
+    # Given
+    broker = ModelBroker()
+    reader = await opened(broker)
+    seeking = await started(reader.seek(1_000))
+    broker.clock.advance(0.1)
+    await seeking
+    # When
+    broker.commands.clear()
+    broker.refusals = [None, server_response_error(pb.MetadataError, "not now")]
+    broker.breaks()
+    for _ in range(3):
+        await settle()
+        broker.clock.advance(1)
+        await settle()
+    # Then
+    tried = [Type.SUBSCRIBE, Type.SEEK]
+    expected = [*tried, Type.CLOSE_CONSUMER, *tried, Type.SUBSCRIBE, Type.FLOW]
+    assert [command.type for command in broker.commands] == expected

@@ -125,6 +125,25 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
     assert broker.most_permits <= 10
 
 
+@pytest.mark.parametrize("receipts", [False, True])
+async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> None:
+    # Given
+    broker = ModelBroker()
+    for _ in range(3):
+        broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=receipts)
+    acknowledging = [
+        await started(consumer.acknowledge(await consumer.receive())) for _ in range(2)
+    ]
+    # When
+    broker.close_consumer()
+    await after(broker, 0.1)
+    # Then
+    await asyncio.gather(*acknowledging)
+    assert kinds(broker)[-3:] == [Type.SUBSCRIBE, Type.ACK, Type.FLOW]
+    assert await numbers(consumer, 1) == [b"2"]
+
+
 async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> None:
     # Given an acknowledgement that waits for a connection
     broker = ModelBroker()

@@ -172,3 +172,25 @@ async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
     # Then
     with pytest.raises(AlreadyClosed if how == "ended" else NotConnected):
         await receipt
+
+
+async def test_no_receipt_says_that_what_was_forgotten_is_acknowledged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
+    case = Acks(ack_receipt_enabled=True, ack_group_time_ms=0)
+    case.link.cnx = None
+    # When three wait, and a fourth
+    receipts = []
+    for entry in range(4):
+        case.acks.individual(of(entry))
+        receipts.append(case.acks.receipt())
+    # Then
+    errors = [receipt.exception() for receipt in receipts if receipt is not None]
+    assert [type(error) for error in errors] == [NotConnected] * 4
+    # And what did not have to be forgotten is sent
+    case.link.cnx = case.link
+    case.link.hold.set()
+    await case.acks.sent()
+    assert case.link.ids() == [(2, []), (3, [])]

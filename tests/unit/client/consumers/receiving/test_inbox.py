@@ -160,6 +160,23 @@ async def test_who_waits_for_a_batch_without_end_takes_what_there_is(inbox: Inbo
     assert await batch(inbox, 10, -1, -1) == ["a"]
 
 
+async def test_a_batch_without_a_timeout_ends_when_one_topic_can_send_no_more(inbox: Inbox) -> None:
+    # Given a topic that may send, and has nothing
+    full, _ = Topic(inbox), Topic(inbox)
+    receiving = await started(batch(inbox, 10, -1, -1))
+    # When
+    full.come("a")
+    await settle()
+    waits = not receiving.done()
+    full.more_may_come = False
+    full.come("b")
+    await settle()
+    # Then
+    assert waits
+    assert receiving.done()
+    assert await receiving == ["a", "b"]
+
+
 async def test_the_end_is_told_to_all_and_may_be_taken_back(inbox: Inbox) -> None:
     # Given
     topic = Topic(inbox)
