@@ -29,7 +29,7 @@ class PendingEntry:
     def __init__(
         self,
         sequence_id: int,
-        parts: tuple[bytes, bytes],
+        parts: tuple[bytes, bytes | memoryview],
         messages: Sequence[PendingMessage],
         size_bytes: int,
         chunks: Chunks | None = None,

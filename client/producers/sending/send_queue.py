@@ -205,6 +205,8 @@ class SendQueue:
                 )
             message.chunks = chunks
         part = writer.next_chunk(message, chunks)
+        if message.reservation is not None:
+            message.reservation.adjust(len(part.parts[0]))
         self._entries.add(part)
         if chunks.left and len(part.parts[1]) >= LARGE_PART_BYTES:
             self._line.rest()
@@ -258,6 +260,8 @@ class SendQueue:
             self.last_sequence_id = entry.messages[-1].sequence_id
             self._counts.sent += len(entry.messages)
             self._counts.bytes += entry.size_bytes
+        elif (reservation := entry.messages[0].reservation) is not None:
+            reservation.adjust(-len(entry.parts[0]))
         self._answers.answer(entry, receipt.message_id)
         self._go_on()
         return True

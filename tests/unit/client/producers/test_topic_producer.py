@@ -600,6 +600,23 @@ async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(
     assert isinstance(result.exception(), NotAllowedError)
 
 
+async def test_each_part_of_a_message_counts_its_own_properties() -> None:
+    # Given
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(chunking_enabled=True)
+    # When
+    producer.send_nowait(bytes(1_001), {"a": "x" * 800})
+    # Then
+    first, *others = broker.sent
+    assert len(others) > 5
+    heads = (len(others) + 1) * first.metadata.ByteSize()
+    assert broker.memory.current_usage > 1_001 + heads
+    broker.answers(len(others))
+    assert broker.memory.current_usage < 1_001 + 3 * first.metadata.ByteSize()
+    broker.answers()
+    assert broker.memory.current_usage == 0
+
+
 async def test_a_partition_is_named_in_the_ids() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(topic=f"{TOPIC}-partition-3")
