@@ -246,6 +246,7 @@ class TopicProducer:
         finally:
             self.end()
             try:
+                await self._queue.flush()
                 await self._handler.close()
             finally:
                 self._closed.set()

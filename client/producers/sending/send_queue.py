@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections import deque
@@ -284,26 +285,29 @@ class SendQueue:
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
-        """Take no more; what waits fails, what has its place is sent."""
+        """Take no more; what waits fails, what has its place and memory is sent."""
         self._end = error
-        waiting = [message for message in self._line if message.chunks is None]
+        waiting = [one for one in self._line if one.chunks is None and not one.is_admitted]
         for message in waiting:
             self._line.leave(message)
         self._fail(waiting, error)
         self._send_batches()
 
     def end(self, error: PulsarException) -> None:
-        """Take no more; everything fails. Once more is harmless."""
+        """Take no more; everything fails, in this turn and the next. Once more is harmless."""
         if self._end is None:
             self._end = error
-        waiting = tuple(self._line)
-        for message in reversed(waiting):
-            self._drop(message, 0)
-        self._fail(waiting, error)
-        self.fail_pending(error)
         self.detach()
+        self._fail_all(error)
+
+    def _fail_all(self, error: PulsarException) -> None:
+        self._line.is_held = True
+        self._fail(self._out_until(math.inf), error)
+        self._go_on()
         if self._send_timer is not None:
             self._send_timer.cancel()
+        if self._oldest() is not None:
+            asyncio.get_running_loop().call_soon(self._fail_all, error)
 
     def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
         """Take out what has its place and was given to the producer by then; it holds nothing.
@@ -325,6 +329,16 @@ class SendQueue:
         for message in left:
             self._drop(message, 1)
         return out + left
+
+    def _out_until(self, moment: float) -> list[PendingMessage]:
+        """Take out what was given to the producer by then, sent or in line; not all at once."""
+        out = self._admitted_until(moment, MOST_AT_ONCE)
+        while len(out) < MOST_AT_ONCE and (first := self._line.first) is not None:
+            if first.created_at > moment:
+                break
+            self._drop(first, 0)
+            out.append(first)
+        return out
 
     def _taken_out(self, entry: PendingEntry) -> Sequence[PendingMessage]:
         """Give back what the oldest entry holds, and all other parts of its message."""
@@ -362,12 +376,7 @@ class SendQueue:
         self._send_timer = None
         seconds = self._options.send_timeout_millis / 1000
         latest = self._clock.now() - seconds
-        failed = self._admitted_until(latest, MOST_AT_ONCE)
-        while (first := self._line.first) is not None and first.created_at <= latest:
-            if len(failed) >= MOST_AT_ONCE:
-                break  # The timer, armed for the past, goes on in the next turn.
-            self._drop(first, 0)
-            failed.append(first)
+        failed = self._out_until(latest)  # The timer, armed for the past, goes on with the rest.
         self._counts.late += len(failed)
         self._fail(failed, Timeout(f"{self._topic}: no receipt in {seconds:g} s"))
         self._go_on()

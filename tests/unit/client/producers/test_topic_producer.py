@@ -450,6 +450,30 @@ async def test_very_many_messages_whose_time_is_up_fail_in_several_turns() -> No
     assert results[-1].done()
 
 
+async def test_very_many_messages_of_a_producer_that_ends_fail_in_several_turns() -> None:
+    # Given
+    broker = ScriptedBroker(limit_bytes=1 << 30)
+    producer = await broker.producer(max_pending_messages=0)
+    results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
+    # When
+    broker.refuses(broker.sent[0].send, pb.TopicTerminatedError)
+    # Then
+    assert [one.done() for one in results[-2:]] == [True, False]
+    await settle()
+    assert isinstance(results[-1].exception(), TopicTerminated)
+    assert broker.memory.current_usage == 0
+
+
+async def test_closing_returns_when_very_many_messages_have_failed() -> None:
+    broker = ScriptedBroker(limit_bytes=1 << 30, holds=asyncio.Event())
+    producer, opening = broker.opening(max_pending_messages=0)
+    await settle()
+    results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
+    opening.cancel()
+    await producer.close()
+    assert all(one.done() for one in results)
+
+
 async def test_a_send_that_waits_for_its_place_has_the_same_time() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=1, send_timeout_millis=1_000)
@@ -648,8 +672,9 @@ async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtake
     assert broker.memory.current_usage == 0
 
 
-async def test_a_large_message_that_is_closed_over_holds_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
     # Given
     goes_on = threading.Event()
@@ -664,13 +689,18 @@ async def test_a_large_message_that_is_closed_over_holds_nothing(
     producer = await broker.producer(compression_type=CompressionType.ZLib)
     large = await started(producer.send(bytes(200_000)))
     # When
-    await producer.close()
+    closing = await started(producer.close())
+    if not waits:
+        closing.cancel()
+        await settle()
     goes_on.set()
     await asyncio.get_running_loop().shutdown_default_executor()
+    await settle()
+    broker.answers()
+    await asyncio.wait([closing, large])
     # Then
-    with pytest.raises(AlreadyClosed):
-        await large
-    assert broker.sent == []
+    assert isinstance(large.exception(), AlreadyClosed) is not waits
+    assert len(broker.sent) == waits
     assert broker.memory.current_usage == 0
     assert producer.statistics().pending_messages == 0
 
