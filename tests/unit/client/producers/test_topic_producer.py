@@ -243,6 +243,20 @@ async def test_exclusive_access_is_waited_for_without_end() -> None:
     assert (await opening).is_connected()
 
 
+async def test_who_is_closed_while_it_waits_for_exclusive_access_asks_again() -> None:
+    # Given
+    broker = ScriptedBroker(is_ready=False)
+    opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
+    # When
+    broker.is_ready = True
+    broker.closes_producers()
+    await pass_time(broker, 1.0)
+    # Then
+    assert opening.done()
+    assert opening.result().is_connected()
+    assert len(broker.producers) == 2
+
+
 async def test_whoever_waits_no_more_for_exclusive_access_tells_the_broker() -> None:
     broker = ScriptedBroker(is_ready=False)
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
