@@ -268,14 +268,16 @@ class SendQueue:
         return True
 
     def refuse(self, sequence_id: int, error: PulsarException) -> None:
-        """Fail the oldest entry: the broker will not take it, now or later."""
-        entry = self._entries.first
-        if entry is not None and sequence_id in (
-            entry.sequence_id,
-            entry.messages[-1].sequence_id,
-        ):
-            self._fail(self._taken_out(entry), error)
-            self._go_on()
+        """Fail an entry: the broker will not take it, now or later.
+
+        It need not be the oldest: a broker refuses at once, and answers for others when it has
+        stored them. Upstream then waits until receipts do not fit, and sends everything again.
+        """
+        for entry in self._entries:
+            if sequence_id in (entry.sequence_id, entry.messages[-1].sequence_id):
+                self._fail(self._taken_out(entry), error)
+                self._go_on()
+                return
 
     # -- failing ------------------------------------------------------------------------------
 
@@ -341,8 +343,8 @@ class SendQueue:
         return out
 
     def _taken_out(self, entry: PendingEntry) -> Sequence[PendingMessage]:
-        """Give back what the oldest entry holds, and all other parts of its message."""
-        self._entries.pop_first()
+        """Give back what an entry holds, and all other parts of its message."""
+        self._entries.take_out(entry)
         places = entry.places
         for message in entry.messages:
             self._drop(message, places)

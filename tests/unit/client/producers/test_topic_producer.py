@@ -164,6 +164,23 @@ async def test_a_message_that_is_not_allowed_fails_alone() -> None:
     assert second.exception() is None
 
 
+async def test_a_message_that_is_not_allowed_fails_before_those_that_are_being_stored() -> None:
+    # Given: the second of three is in parts
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(chunking_enabled=True)
+    first = producer.send_nowait(b"0")
+    refused, third = producer.send_nowait(bytes(2_500)), producer.send_nowait(b"2")
+    # When
+    broker.refuses(broker.sent[2].send, pb.NotAllowedError)
+    # Then
+    assert isinstance(refused.exception(), NotAllowedError)
+    assert producer.statistics().pending_messages == 2
+    for sent in (broker.sent[0], broker.sent[-1]):
+        broker.receipt(sent)
+    assert (first.exception(), third.exception()) == (None, None)
+    assert broker.memory.current_usage == 0
+
+
 async def test_a_batch_that_is_not_allowed_fails_whole() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(batching_enabled=True, batching_max_messages=2)
