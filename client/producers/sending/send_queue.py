@@ -166,7 +166,7 @@ class SendQueue:
             if (
                 self._options.batching_enabled
                 and not self._compressing.has_made(message)
-                and self._joins_a_batch(message)
+                and self._joins_a_batch(message, writer.max_message_bytes)
             ):
                 return True
             return self._sent_alone(message, writer)
@@ -175,13 +175,13 @@ class SendQueue:
             self._fail((message,), error)
             return True
 
-    def _joins_a_batch(self, message: PendingMessage) -> bool:
+    def _joins_a_batch(self, message: PendingMessage, most_written_bytes: int) -> bool:
         """Put a message into a batch; false if it has to go alone, behind those that are open."""
         batches = self._batches
         if not (message.fits_batch and batches.takes(message.size_bytes)):
             self._send_batches()
             return False
-        if not batches.has_room(message):
+        if not batches.has_room(message, most_written_bytes):
             self._send_batches()
         batches.add(message)
         if batches.full:
