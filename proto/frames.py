@@ -209,7 +209,7 @@ class FrameDecoder:
         """True if a frame has begun and not ended."""
         return self._expected is not None or self._buffered > 0 or self._draining > 0
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         """Take a chunk as it arrived."""
         view = memoryview(data)
         if self._draining:

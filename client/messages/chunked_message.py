@@ -67,7 +67,9 @@ class ChunkedMessage:
         if is_chunk:
             self._metadata.chunk_id = chunk_id
         start = chunk_id * self._chunk_bytes
-        part = self._payload[start : start + self._chunk_bytes]
+        part: bytes | memoryview = self._payload
+        if is_chunk:  # As a view, which takes no memory beside the whole message's.
+            part = memoryview(part)[start : start + self._chunk_bytes]
         if chunk_id == self.chunk_count - 1:
             self._payload = b""  # The parts hold it from now on.
         metadata = self._metadata.SerializeToString()

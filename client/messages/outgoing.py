@@ -100,7 +100,7 @@ class OutgoingEntry:
 
     Attributes:
         metadata: MessageMetadata as protobuf bytes.
-        payload: The rest, compressed.
+        payload: The rest, compressed; a view of it for a part of a message.
         sequence_id: Of the first message.
         highest_sequence_id: Of the last message.
         message_count: Messages in it.
@@ -108,13 +108,13 @@ class OutgoingEntry:
     """
 
     metadata: bytes
-    payload: bytes
+    payload: bytes | memoryview
     sequence_id: int
     highest_sequence_id: int
     message_count: int = 1
     is_chunk: bool = False
 
-    def send_frame(self, producer_id: int) -> tuple[bytes, bytes]:
+    def send_frame(self, producer_id: int) -> tuple[bytes, bytes | memoryview]:
         """Return the frame that sends it, in two pieces: the second is the payload itself.
 
         Args:
@@ -131,7 +131,8 @@ class OutgoingEntry:
             send.is_chunk = True
         command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=send).SerializeToString()
         head = _LENGTH.pack(len(self.metadata)) + self.metadata
-        checksum = google_crc32c.extend(google_crc32c.value(head), self.payload)
+        payload = bytes(self.payload)  # A chunk is a view, which the checksum does not take.
+        checksum = google_crc32c.extend(google_crc32c.value(head), payload)
         checked = _CHECKSUM_MAGIC + _LENGTH.pack(checksum) + head
         total = _LENGTH.size + len(command) + len(checked) + len(self.payload)
         return _LENGTHS.pack(total, len(command)) + command + checked, self.payload

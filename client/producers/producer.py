@@ -166,8 +166,8 @@ class Producer:
             self._sending.submit(message)
             return
         self._interceptors.before_send(self, message)
-        payload = message.payload
-        message.result.add_done_callback(lambda result: self._answered(message, payload, result))
+        contents = message.payload, message.properties
+        message.result.add_done_callback(lambda result: self._answered(message, contents, result))
         try:
             self._sending.submit(message)
         except Exception as error:
@@ -175,9 +175,12 @@ class Producer:
             raise
 
     def _answered(
-        self, message: PendingMessage, payload: bytes | None, result: asyncio.Future[MessageId]
+        self,
+        message: PendingMessage,
+        contents: tuple[bytes | None, Mapping[str, str] | None],
+        result: asyncio.Future[MessageId],
     ) -> None:
-        message.payload = payload  # Entries had it meanwhile.
+        message.payload, message.properties = contents  # Entries had them meanwhile.
         error: BaseException | None
         if result.cancelled():
             error = asyncio.CancelledError("nobody waits for the message any more")

@@ -10,6 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from client.connection_handler import ConnectionHandler
 from client.exceptions import (
     AlreadyClosed,
+    NotConnected,
     ProducerBlockedQuotaExceededException,
     ProducerFenced,
     PulsarException,
@@ -69,6 +70,7 @@ class TopicProducer:
         # The connection that serves it; and the one whose broker has it, served or not.
         self._cnx: ClientCnx | None = None
         self._known_to: ClientCnx | None = None
+        self._asking: tuple[ClientCnx, pb.CommandProducer] | None = None
         self._epoch = 0
         self._topic_epoch: int | None = None
         self._closing = False
@@ -102,6 +104,7 @@ class TopicProducer:
         if self._topic_epoch is not None:
             command.topic_epoch = self._topic_epoch
         cnx.attached.producers[self._id] = self
+        self._asking = cnx, command
         try:
             success = await attach_producer(cnx, command)
         except BaseException as error:
@@ -133,7 +136,12 @@ class TopicProducer:
         self._lost(self._handler.lost)
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again: the broker closed the producer."""
+        """Attach again: the broker closed the producer, or gave up its turn."""
+        if self._asking is not None:
+            cnx, command = self._asking
+            turn = cnx.exclusive_turns.get(command.request_id)
+            if turn is not None and not turn.done():
+                turn.set_exception(NotConnected(f"{cnx.peer} closed the producer, which waited"))
         self._lost(lambda: self._handler.closed_by_broker(assigned_url))
 
     def _lost(self, attach_again: Callable[[], None]) -> None:
@@ -246,6 +254,7 @@ class TopicProducer:
         finally:
             self.end()
             try:
+                await self._queue.flush()
                 await self._handler.close()
             finally:
                 self._closed.set()

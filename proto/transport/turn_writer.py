@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    Buffer = bytes | memoryview
+
 
 MOST_BYTES = 65_536
 """As much is sent before the turn ends."""
@@ -25,13 +27,13 @@ class TurnWriter:
 
     __slots__ = ("_enqueue", "_frames", "_is_due", "_size_bytes")
 
-    def __init__(self, enqueue: Callable[[Sequence[bytes], int], None]) -> None:
+    def __init__(self, enqueue: Callable[[Sequence[Buffer], int], None]) -> None:
         self._enqueue = enqueue
-        self._frames: list[bytes] = []
+        self._frames: list[Buffer] = []
         self._size_bytes = 0
         self._is_due = False
 
-    def add(self, *frame: bytes) -> None:
+    def add(self, *frame: Buffer) -> None:
         """Send a frame, given in one piece or several, when the turn ends."""
         self._frames += frame
         self._size_bytes += sum(map(len, frame))

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 MOST_IN_A_BATCH = 8_192
 """A receipt answers for a batch in one turn, which must not take long."""
 
+HEAD_BYTES = 64
+"""Bytes that are written before a message of a batch at most, but for its keys and properties."""
+WRITTEN_FOR_HELD = 7
+"""Bytes that are written for each byte of keys and properties at most: they may be very short."""
+
 
 class OpenBatch(NamedTuple):
     """Messages that go out together."""
@@ -47,7 +52,7 @@ class OpenBatches:
         self._clock, self._due = clock, due
         self._timer: TimerHandle | None = None
         self._batches: dict[str, OpenBatch] = {}
-        self._count = self._bytes = 0
+        self._count = self._bytes = self._written_bytes = 0
         self._highest_sequence_id = -1
 
     def __len__(self) -> int:
@@ -65,22 +70,33 @@ class OpenBatches:
         """Return False for a message that is as large as a batch: it gains nothing by waiting."""
         return size_bytes < self._most_bytes
 
-    def has_room(self, message: PendingMessage) -> bool:
+    def has_room(self, message: PendingMessage, most_written_bytes: int) -> bool:
         """Return False if a message is to begin new batches.
 
         A broker that removes duplicates goes by the last number of a batch: numbers rise in it.
+
+        Args:
+            message: Not added yet.
+            most_written_bytes: What a broker takes, with all keys and properties.
         """
         if not self._count:
             return True
         if message.sequence_id <= self._highest_sequence_id:
             return False
-        return self._bytes + message.size_bytes <= self._most_bytes
+        size = message.size_bytes
+        if texts := message.needs_bytes - size:
+            written = self._written_bytes + HEAD_BYTES + WRITTEN_FOR_HELD * texts + size
+            if written > most_written_bytes:
+                return False
+        return self._bytes + size <= self._most_bytes
 
     def add(self, message: PendingMessage) -> None:
         """Put a message to those of its kind."""
         key = self._key(message)
         batch = self._batches.get(key) or OpenBatch(BatchBuilder(), [])
+        before = batch.builder.size_bytes
         batch.builder.add(message)
+        self._written_bytes += batch.builder.size_bytes - before
         batch.messages.append(message)
         self._batches[key] = batch  # Not before: what cannot be added leaves nothing behind.
         if self._timer is None:
@@ -105,7 +121,7 @@ class OpenBatches:
             self._timer.cancel()
             self._timer = None
         batches, self._batches = list(self._batches.values()), {}
-        self._count = self._bytes = 0
+        self._count = self._bytes = self._written_bytes = 0
         if len(batches) > 1:
             batches.sort(key=lambda batch: batch.messages[-1].sequence_id)
         return batches

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EntryWriter:
-    """Writes the entries of one producer; these hold the payloads from then on, not the messages.
+    """Writes the entries of one producer; these hold the contents from then on, not the messages.
 
     Args:
         producer: What stands in each of them.
@@ -97,9 +97,9 @@ class EntryWriter:
 
 
 def _let_go(messages: Sequence[PendingMessage]) -> int:
-    """Have messages hold their payloads no more; return how many bytes these are."""
+    """Have messages hold no more what entries have; return how many bytes their payloads are."""
     size_bytes = 0
     for message in messages:
         size_bytes += message.size_bytes
-        message.payload = None
+        message.payload = message.properties = None
     return size_bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class PendingEntry:
     def __init__(
         self,
         sequence_id: int,
-        parts: tuple[bytes, bytes],
+        parts: tuple[bytes, bytes | memoryview],
         messages: Sequence[PendingMessage],
         size_bytes: int,
         chunks: Chunks | None = None,
@@ -87,6 +88,15 @@ class PendingEntries:
         if self._unsent and self._unsent[0] is entry:
             self._unsent.popleft()
         return entry
+
+    def take_out(self, entry: PendingEntry) -> None:
+        """Take one out, wherever it stands."""
+        if entry is self.first:
+            self.pop_first()
+            return
+        for entries in (self._entries, self._unsent):
+            with suppress(ValueError):
+                entries.remove(entry)
 
     def drop_parts_of(self, message: PendingMessage) -> int:
         """Take out the parts of a message, which stand together; return how many there were."""

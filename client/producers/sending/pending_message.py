@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from client.messages.outgoing import OutgoingMessage
@@ -77,11 +78,11 @@ class PendingMessage(OutgoingMessage):
         """Bytes that it reserves: its payload, as upstream, and its keys and properties."""
         size = self.size_bytes
         if self.properties:
-            size += sum(len(key) + len(value) for key, value in self.properties.items())
+            size += sum(map(_size, chain.from_iterable(self.properties.items())))
         if self.partition_key is not None:
-            size += len(self.partition_key)
+            size += _size(self.partition_key)
         if self.ordering_key is not None:
-            size += len(self.ordering_key)
+            size += _size(self.ordering_key)
         return size
 
     def release(self) -> None:
@@ -95,3 +96,8 @@ class PendingMessage(OutgoingMessage):
             self.result.set_exception(raised_anew(error))
             # Who does not look at it is not told by the interpreter.
             self.result.exception()
+
+
+def _size(text: str) -> int:
+    """Return the bytes of a text."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogateescape"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections import deque
@@ -165,7 +166,7 @@ class SendQueue:
             if (
                 self._options.batching_enabled
                 and not self._compressing.has_made(message)
-                and self._joins_a_batch(message)
+                and self._joins_a_batch(message, writer.max_message_bytes)
             ):
                 return True
             return self._sent_alone(message, writer)
@@ -174,13 +175,13 @@ class SendQueue:
             self._fail((message,), error)
             return True
 
-    def _joins_a_batch(self, message: PendingMessage) -> bool:
+    def _joins_a_batch(self, message: PendingMessage, most_written_bytes: int) -> bool:
         """Put a message into a batch; false if it has to go alone, behind those that are open."""
         batches = self._batches
         if not (message.fits_batch and batches.takes(message.size_bytes)):
             self._send_batches()
             return False
-        if not batches.has_room(message):
+        if not batches.has_room(message, most_written_bytes):
             self._send_batches()
         batches.add(message)
         if batches.full:
@@ -205,6 +206,8 @@ class SendQueue:
                 )
             message.chunks = chunks
         part = writer.next_chunk(message, chunks)
+        if message.reservation is not None:
+            message.reservation.adjust(len(part.parts[0]))
         self._entries.add(part)
         if chunks.left and len(part.parts[1]) >= LARGE_PART_BYTES:
             self._line.rest()
@@ -258,19 +261,23 @@ class SendQueue:
             self.last_sequence_id = entry.messages[-1].sequence_id
             self._counts.sent += len(entry.messages)
             self._counts.bytes += entry.size_bytes
+        elif (reservation := entry.messages[0].reservation) is not None:
+            reservation.adjust(-len(entry.parts[0]))
         self._answers.answer(entry, receipt.message_id)
         self._go_on()
         return True
 
     def refuse(self, sequence_id: int, error: PulsarException) -> None:
-        """Fail the oldest entry: the broker will not take it, now or later."""
-        entry = self._entries.first
-        if entry is not None and sequence_id in (
-            entry.sequence_id,
-            entry.messages[-1].sequence_id,
-        ):
-            self._fail(self._taken_out(entry), error)
-            self._go_on()
+        """Fail an entry: the broker will not take it, now or later.
+
+        It need not be the oldest: a broker refuses at once, and answers for others when it has
+        stored them. Upstream then waits until receipts do not fit, and sends everything again.
+        """
+        for entry in self._entries:
+            if sequence_id in (entry.sequence_id, entry.messages[-1].sequence_id):
+                self._fail(self._taken_out(entry), error)
+                self._go_on()
+                return
 
     # -- failing ------------------------------------------------------------------------------
 
@@ -280,26 +287,29 @@ class SendQueue:
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
-        """Take no more; what waits fails, what has its place is sent."""
+        """Take no more; what waits fails, what has its place and memory is sent."""
         self._end = error
-        waiting = [message for message in self._line if message.chunks is None]
+        waiting = [one for one in self._line if one.chunks is None and not one.is_admitted]
         for message in waiting:
             self._line.leave(message)
         self._fail(waiting, error)
         self._send_batches()
 
     def end(self, error: PulsarException) -> None:
-        """Take no more; everything fails. Once more is harmless."""
+        """Take no more; everything fails, in this turn and the next. Once more is harmless."""
         if self._end is None:
             self._end = error
-        waiting = tuple(self._line)
-        for message in reversed(waiting):
-            self._drop(message, 0)
-        self._fail(waiting, error)
-        self.fail_pending(error)
         self.detach()
+        self._fail_all(error)
+
+    def _fail_all(self, error: PulsarException) -> None:
+        self._line.is_held = True
+        self._fail(self._out_until(math.inf), error)
+        self._go_on()
         if self._send_timer is not None:
             self._send_timer.cancel()
+        if self._oldest() is not None:
+            asyncio.get_running_loop().call_soon(self._fail_all, error)
 
     def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
         """Take out what has its place and was given to the producer by then; it holds nothing.
@@ -322,9 +332,19 @@ class SendQueue:
             self._drop(message, 1)
         return out + left
 
+    def _out_until(self, moment: float) -> list[PendingMessage]:
+        """Take out what was given to the producer by then, sent or in line; not all at once."""
+        out = self._admitted_until(moment, MOST_AT_ONCE)
+        while len(out) < MOST_AT_ONCE and (first := self._line.first) is not None:
+            if first.created_at > moment:
+                break
+            self._drop(first, 0)
+            out.append(first)
+        return out
+
     def _taken_out(self, entry: PendingEntry) -> Sequence[PendingMessage]:
-        """Give back what the oldest entry holds, and all other parts of its message."""
-        self._entries.pop_first()
+        """Give back what an entry holds, and all other parts of its message."""
+        self._entries.take_out(entry)
         places = entry.places
         for message in entry.messages:
             self._drop(message, places)
@@ -358,12 +378,7 @@ class SendQueue:
         self._send_timer = None
         seconds = self._options.send_timeout_millis / 1000
         latest = self._clock.now() - seconds
-        failed = self._admitted_until(latest, MOST_AT_ONCE)
-        while (first := self._line.first) is not None and first.created_at <= latest:
-            if len(failed) >= MOST_AT_ONCE:
-                break  # The timer, armed for the past, goes on in the next turn.
-            self._drop(first, 0)
-            failed.append(first)
+        failed = self._out_until(latest)  # The timer, armed for the past, goes on with the rest.
         self._counts.late += len(failed)
         self._fail(failed, Timeout(f"{self._topic}: no receipt in {seconds:g} s"))
         self._go_on()

@@ -42,7 +42,7 @@ class KeptConnection:
         self._commands: list[pb.BaseCommand] = []
         self.lives = True
 
-    def _take(self, frames: Sequence[bytes], _: int) -> None:
+    def _take(self, frames: Sequence[bytes | memoryview], _: int) -> None:
         for frame in frames:
             self._decoder.feed(frame)
         while (whole := self._decoder.next_frame()) is not None:

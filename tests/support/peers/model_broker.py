@@ -58,7 +58,7 @@ class ModelCnx:
         self._decoder = FrameDecoder(1 << 30)
         self._numbers = count()
 
-    def _take(self, frames: Sequence[bytes], _: int) -> None:
+    def _take(self, frames: Sequence[bytes | memoryview], _: int) -> None:
         for frame in frames:
             self._decoder.feed(frame)
         while (whole := self._decoder.next_frame()) is not None:

@@ -67,7 +67,7 @@ class ScriptedCnx:
         self._sent: list[Sent] = []
         self._numbers = count()
 
-    def _take(self, frames: Sequence[bytes], _: int) -> None:
+    def _take(self, frames: Sequence[bytes | memoryview], _: int) -> None:
         for frame in frames:
             self._decoder.feed(frame)
         while (whole := self._decoder.next_frame()) is not None:

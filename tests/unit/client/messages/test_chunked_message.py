@@ -39,6 +39,12 @@ def test_a_large_message_is_cut_into_entries_that_the_broker_takes(size: int) ->
     assert all(entry.payload for entry in entries)
 
 
+def test_the_parts_take_no_memory_beside_the_whole() -> None:
+    message = chunked(DATA)
+    parts = [message.entry(number).payload for number in range(message.chunk_count)]
+    assert all(isinstance(part, memoryview) and part.obj is DATA for part in parts)
+
+
 @pytest.mark.parametrize("payload", [None, b"", DATA[:LIMIT]])
 def test_a_message_that_fits_is_sent_as_any_other(payload: bytes | None) -> None:
     # GIVEN a message that is not too large

@@ -164,6 +164,23 @@ async def test_a_message_that_is_not_allowed_fails_alone() -> None:
     assert second.exception() is None
 
 
+async def test_a_message_that_is_not_allowed_fails_before_those_that_are_being_stored() -> None:
+    # Given: the second of three is in parts
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(chunking_enabled=True)
+    first = producer.send_nowait(b"0")
+    refused, third = producer.send_nowait(bytes(2_500)), producer.send_nowait(b"2")
+    # When
+    broker.refuses(broker.sent[2].send, pb.NotAllowedError)
+    # Then
+    assert isinstance(refused.exception(), NotAllowedError)
+    assert producer.statistics().pending_messages == 2
+    for sent in (broker.sent[0], broker.sent[-1]):
+        broker.receipt(sent)
+    assert (first.exception(), third.exception()) == (None, None)
+    assert broker.memory.current_usage == 0
+
+
 async def test_a_batch_that_is_not_allowed_fails_whole() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(batching_enabled=True, batching_max_messages=2)
@@ -241,6 +258,20 @@ async def test_exclusive_access_is_waited_for_without_end() -> None:
     turn.set_result(broker.success(broker.producers[0]))
     # Then
     assert (await opening).is_connected()
+
+
+async def test_who_is_closed_while_it_waits_for_exclusive_access_asks_again() -> None:
+    # Given
+    broker = ScriptedBroker(is_ready=False)
+    opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
+    # When
+    broker.is_ready = True
+    broker.closes_producers()
+    await pass_time(broker, 1.0)
+    # Then
+    assert opening.done()
+    assert opening.result().is_connected()
+    assert len(broker.producers) == 2
 
 
 async def test_whoever_waits_no_more_for_exclusive_access_tells_the_broker() -> None:
@@ -450,6 +481,30 @@ async def test_very_many_messages_whose_time_is_up_fail_in_several_turns() -> No
     assert results[-1].done()
 
 
+async def test_very_many_messages_of_a_producer_that_ends_fail_in_several_turns() -> None:
+    # Given
+    broker = ScriptedBroker(limit_bytes=1 << 30)
+    producer = await broker.producer(max_pending_messages=0)
+    results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
+    # When
+    broker.refuses(broker.sent[0].send, pb.TopicTerminatedError)
+    # Then
+    assert [one.done() for one in results[-2:]] == [True, False]
+    await settle()
+    assert isinstance(results[-1].exception(), TopicTerminated)
+    assert broker.memory.current_usage == 0
+
+
+async def test_closing_returns_when_very_many_messages_have_failed() -> None:
+    broker = ScriptedBroker(limit_bytes=1 << 30, holds=asyncio.Event())
+    producer, opening = broker.opening(max_pending_messages=0)
+    await settle()
+    results = [producer.send_nowait(b"") for _ in range(MOST_AT_ONCE + 1)]
+    opening.cancel()
+    await producer.close()
+    assert all(one.done() for one in results)
+
+
 async def test_a_send_that_waits_for_its_place_has_the_same_time() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(max_pending_messages=1, send_timeout_millis=1_000)
@@ -600,6 +655,23 @@ async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(
     assert isinstance(result.exception(), NotAllowedError)
 
 
+async def test_each_part_of_a_message_counts_its_own_properties() -> None:
+    # Given
+    broker = ScriptedBroker(max_message_size=1_000)
+    producer = await broker.producer(chunking_enabled=True)
+    # When
+    producer.send_nowait(bytes(1_001), {"a": "x" * 800})
+    # Then
+    first, *others = broker.sent
+    assert len(others) > 5
+    heads = (len(others) + 1) * first.metadata.ByteSize()
+    assert broker.memory.current_usage > 1_001 + heads
+    broker.answers(len(others))
+    assert broker.memory.current_usage < 1_001 + 3 * first.metadata.ByteSize()
+    broker.answers()
+    assert broker.memory.current_usage == 0
+
+
 async def test_a_partition_is_named_in_the_ids() -> None:
     broker = ScriptedBroker()
     producer = await broker.producer(topic=f"{TOPIC}-partition-3")
@@ -631,8 +703,9 @@ async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtake
     assert broker.memory.current_usage == 0
 
 
-async def test_a_large_message_that_is_closed_over_holds_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
     # Given
     goes_on = threading.Event()
@@ -647,13 +720,18 @@ async def test_a_large_message_that_is_closed_over_holds_nothing(
     producer = await broker.producer(compression_type=CompressionType.ZLib)
     large = await started(producer.send(bytes(200_000)))
     # When
-    await producer.close()
+    closing = await started(producer.close())
+    if not waits:
+        closing.cancel()
+        await settle()
     goes_on.set()
     await asyncio.get_running_loop().shutdown_default_executor()
+    await settle()
+    broker.answers()
+    await asyncio.wait([closing, large])
     # Then
-    with pytest.raises(AlreadyClosed):
-        await large
-    assert broker.sent == []
+    assert isinstance(large.exception(), AlreadyClosed) is not waits
+    assert len(broker.sent) == waits
     assert broker.memory.current_usage == 0
     assert producer.statistics().pending_messages == 0
 

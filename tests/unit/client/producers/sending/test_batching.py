@@ -44,6 +44,20 @@ async def test_a_batch_has_no_more_bytes_than_it_may() -> None:
     assert [[len(one) for one in batch] for batch in batches(broker)] == [[4, 4], [4], [20], [1]]
 
 
+@pytest.mark.parametrize("properties", [{"a": "x" * 100}, {str(n): "" for n in range(30)}])
+async def test_a_batch_has_no_more_properties_than_the_broker_takes(
+    properties: dict[str, str],
+) -> None:
+    broker = ScriptedBroker(max_message_size=2_000)
+    producer = await batching(broker)
+    results = [producer.send_nowait(b"x", properties) for _ in range(20)]
+    broker.clock.advance(0.01)
+    assert all(len(sent.payload) <= 2_000 for sent in broker.sent)
+    assert len(broker.sent[0].contents) > 1
+    broker.answers()
+    assert [one.exception() for one in results] == [None] * 20
+
+
 async def test_a_batch_is_sent_when_it_is_due() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_max_publish_delay_ms=10)

@@ -10,8 +10,8 @@ from tests.unit.client.producers.sending.messages import pending
 
 
 async def test_it_holds_its_payload_its_properties_and_its_keys() -> None:
-    message = pending(b"1234", properties={"ab": "c"}, partition_key="key", ordering_key="o")
-    assert message.held_bytes == 4 + 3 + 3 + 1
+    message = pending(b"1234", properties={"ab": "ü"}, partition_key="k€y", ordering_key="\udcff")
+    assert message.held_bytes == 4 + (2 + 2) + 5 + 1
 
 
 async def test_its_memory_is_given_back_once() -> None:
