@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from client.refused import ConsoleLogger as ConsoleLogger
     from client.refused import CryptoKeyReader as CryptoKeyReader
     from client.refused import FileLogger as FileLogger
+    from client.refused import Function as Function
+    from client.refused import LoggerLevel as LoggerLevel
+    from client.refused import SerDe as SerDe
     from client.refused import ServiceInfoProvider as ServiceInfoProvider
     from client.schema.schema import BytesSchema as BytesSchema
     from client.service_info import ServiceInfo as ServiceInfo
@@ -168,6 +171,9 @@ _MODULES = {
         "ConsoleLogger",
         "CryptoKeyReader",
         "FileLogger",
+        "Function",
+        "LoggerLevel",
+        "SerDe",
         "ServiceInfoProvider",
     ),
     "client.schema.schema": ("BytesSchema",),

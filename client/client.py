@@ -8,6 +8,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from client.arguments import check_arguments
 from client.client_options import ClientOptions, log_to, refuse_decryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
@@ -27,6 +28,7 @@ from client.messages.enums import (
     PartitionsRoutingMode,
     ProducerAccessMode,
     RegexSubscriptionMode,
+    check_choices,
 )
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
@@ -149,6 +151,8 @@ class Client(PulsarClient):
             connection_timeout_ms=connection_timeout_ms,
             tls_private_key_file_path=tls_private_key_file_path,
             tls_certificate_file_path=tls_certificate_file_path,
+            listener_name=listener_name,
+            memory_limit_bytes=memory_limit_bytes,
         )
         super().__init__(
             service_url, clock=clock, options=options.connect_options(), listener_name=listener_name
@@ -294,6 +298,7 @@ class Client(PulsarClient):
         """
         self._check_open()
         refuse_decryption(crypto_key_reader)
+        check_arguments({"subscription_name": subscription_name})
         options = ConsumerOptions(
             consumer_type=consumer_type,
             schema=schema,
@@ -392,6 +397,7 @@ class Client(PulsarClient):
             auto_update_partitions_seconds=auto_update_partitions_seconds,
             subscription_name=subscription_name,
         )
+        check_choices(options)
         return await self._kept(
             open_reader(self._context, full_name(topic), start_message_id, options)
         )
@@ -412,6 +418,7 @@ class Client(PulsarClient):
             PulsarException: The topic cannot be read.
         """
         self._check_open()
+        check_arguments({"schema": schema, "subscription_name": subscription_name})
         return await self._kept(
             open_table_view(self._context, full_name(topic), subscription_name, schema)
         )

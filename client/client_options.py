@@ -10,6 +10,7 @@ from client.authentication.authentication import Authentication
 from client.authentication.tls import AuthenticationTLS, tls_context
 from client.connection.connect_options import ConnectOptions
 from client.exceptions import InvalidConfiguration, OperationNotSupported
+from client.messages.enums import check_choices
 
 if TYPE_CHECKING:
     from client.service_info import ServiceInfo
@@ -39,8 +40,11 @@ class ClientOptions:
     connection_timeout_ms: int
     tls_private_key_file_path: str | None
     tls_certificate_file_path: str | None
+    listener_name: str | None
+    memory_limit_bytes: int
 
     def __post_init__(self) -> None:
+        check_choices(self)
         for name, least in _LEAST.items():
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int | float) or number < least:

@@ -49,3 +49,35 @@ class FileLogger(_Refused):
     """Refused: a logger of its own."""
 
     _reason = ConsoleLogger._reason
+
+
+class _NoLevels(type):
+    """Refuses the levels of a class, which is asked for them and not made."""
+
+    _reason: str
+
+    def __getattr__(cls, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise OperationNotSupported(f"{cls.__name__}.{name}: {cls._reason}")
+
+
+class LoggerLevel(_Refused, metaclass=_NoLevels):
+    """Refused: levels for loggers that are refused."""
+
+    _reason = ConsoleLogger._reason
+
+
+class Function(_Refused):
+    """Refused: Pulsar Functions."""
+
+    _reason = (
+        "this package is a client, and runs no Pulsar Functions: subscribe to their topics, or run "
+        "them with the official package"
+    )
+
+
+class SerDe(_Refused):
+    """Refused: the serializers of Pulsar Functions."""
+
+    _reason = "it belongs to Pulsar Functions: give producers and consumers a schema"

@@ -21,6 +21,9 @@ class Authentication:
             "from Authentication that has method_name and auth_data()"
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(...)"  # the rest is secret
+
     @property
     def method_name(self) -> str:
         """Pulsar's name of the method."""

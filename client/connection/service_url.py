@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -32,7 +33,7 @@ def server_address(url: str) -> tuple[str, int]:
     """
     address = _address(url, _PLAIN, DEFAULT_PORT)
     if address is None:
-        raise ConnectError(f"{url!r} is not a service URL; it should look like pulsar://host:6650")
+        raise _refusal(url, "pulsar://host:6650")
     return address
 
 
@@ -48,11 +49,17 @@ def parse_service_url(url: str) -> ServiceUrl:
     found = [_address(f"{scheme}://{one}", scheme, port) for one in rest.rstrip("/").split(",")]
     addresses = tuple(one for one in found if one is not None)
     if scheme not in (_PLAIN, _TLS) or len(addresses) < len(found):
-        raise ConnectError(
-            f"{url!r} is not a service URL; it should look like pulsar://host:6650 or "
-            "pulsar+ssl://host:6651, several hosts with commas between"
+        raise _refusal(
+            url, "pulsar://host:6650 or pulsar+ssl://host:6651, several hosts with commas between"
         )
     return ServiceUrl(addresses, tls)
+
+
+def _refusal(url: str, like: str) -> ConnectError:
+    """Return the error of a URL; it does not repeat what may be a password."""
+    shown, secrets = re.subn(r"^([^/@]*://)?.*@", r"\1***@", url, flags=re.DOTALL)
+    words = f"{shown!r:.200} is not a service URL; it should look like {like}"
+    return ConnectError(f"{words}; credentials are not part of it" if secrets else words)
 
 
 def _address(url: str, scheme: str, default_port: int) -> tuple[str, int] | None:
@@ -61,7 +68,7 @@ def _address(url: str, scheme: str, default_port: int) -> tuple[str, int] | None
         host, port = parts.hostname, parts.port
     except ValueError:  # brackets that do not match, a port that is no number
         return None
-    more = parts.username or parts.path.strip("/") or parts.query or parts.fragment
+    more = "@" in parts.netloc or parts.path.strip("/") or parts.query or parts.fragment
     if parts.scheme != scheme or more or not host:
         return None
     return host, default_port if port is None else port

@@ -6,6 +6,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from client.arguments import check_arguments
 from client.exceptions import InvalidConfiguration
 
 if TYPE_CHECKING:
@@ -94,13 +95,17 @@ class ConsumerCryptoFailureAction(Enum):
 
 
 def check_choices(options: DataclassInstance) -> None:
-    """Check that each option whose default is a choice is one of the same kind.
+    """Check that each option whose default is a choice is one of the same kind, and the others.
 
     Raises:
-        InvalidConfiguration: One is not.
+        InvalidConfiguration: One is not, or has not what client.arguments says.
     """
+    given = {one.name: getattr(options, one.name) for one in fields(options)}
+    check_arguments(given)
     for one in fields(options):
-        chosen = getattr(options, one.name)
+        chosen = given[one.name]
+        if isinstance(one.default, bool) and not isinstance(chosen, bool):
+            raise InvalidConfiguration(f"{one.name} is True or False, not {chosen!r:.50}")
         if isinstance(one.default, Enum) and not isinstance(chosen, type(one.default)):
             raise InvalidConfiguration(
                 f"{one.name} is one of {type(one.default).__name__}, such as {one.default}, not"

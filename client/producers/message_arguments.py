@@ -66,10 +66,10 @@ class MessageArguments:
         if event_timestamp is not None:
             message.event_timestamp = _number("event_timestamp", event_timestamp)
         if deliver_at is None and deliver_after is not None:
-            deliver_at = self._clock.wall_ms() + deliver_after // _MILLISECOND
+            deliver_at = self._clock.wall_ms() + _milliseconds("deliver_after", deliver_after)
         if deliver_at is not None:
             message.deliver_at = _number("deliver_at", deliver_at)
-        if disable_replication or replication_clusters:
+        if _truth("disable_replication", disable_replication) or replication_clusters:
             clusters = (ONLY_HERE,) if disable_replication else replication_clusters
             message.replication_clusters = _texts("replication_clusters", clusters)
         return message
@@ -111,6 +111,20 @@ def _text(name: str, value: object, errors: str = "strict") -> str:
                 f"{name} is text that UTF-8 can write, not {value!a:.50}: replace its surrogates"
             ) from None
     return value
+
+
+def _truth(name: str, value: object) -> bool:
+    """Return True or False; False for None."""
+    if not isinstance(value, bool | None):
+        raise _refusal(name, "True or False", value)
+    return bool(value)
+
+
+def _milliseconds(name: str, value: object) -> int:
+    """Return a span of time as a whole number."""
+    if not isinstance(value, timedelta):
+        raise _refusal(name, "a timedelta", value)
+    return value // _MILLISECOND
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:

@@ -59,8 +59,8 @@ def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:
     info = described.model_fields[field]
     option = typer.Option(
         option_of(field),
-        help=info.description,
-        show_default=_default(field) or False,
+        help=_help(field, info),
+        show_default=False,
         rich_help_panel=panel,
     )
     kind: Any = info.annotation
@@ -69,6 +69,12 @@ def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:
     elif field.endswith((_SPEED, _SIZE)):
         kind = str
     return _keyword(field, Annotated[kind | None, option], None)
+
+
+def _help(field: str, info: FieldInfo) -> str:
+    """Return a description with its defaults, that typer would put in two brackets."""
+    default = _default(field)
+    return f"{info.description} \\[default: {default}]" if default else str(info.description)
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:  # noqa: ANN401

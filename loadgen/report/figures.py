@@ -42,7 +42,9 @@ def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
 
 def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     """Return rows of how every client fared; the kinds of failure only where there was one."""
-    group = "Clients" if all(s.requests == s.clients for s in summaries) else "Requests"
+    group = kind_named(summaries[0].scenario).words.requests
+    if all(s.requests == s.clients for s in summaries):
+        group = "Clients"
     yield _row(group, "in all", summaries, lambda s: format_count(s.requests))
     yield _row(group, "answered", summaries, lambda s: format_count(s.answered))
     yield _counts(group, "refused", [summary.refused_total for summary in summaries])

@@ -25,6 +25,7 @@ class ReportWords:
         at_zero: What happens at the agreed start.
         got: What became of those who were answered.
         describe: Returns a sentence on what each client did, from the scenario in ``run.json``.
+        requests: Heading of the figures of all requests.
         more: What to use more of where the limits were out of sight; empty if answers list nothing.
         more_if_shared: Whether that also helps where a server shares the bytes of equal answers.
     """
@@ -34,6 +35,7 @@ class ReportWords:
     at_zero: str
     got: str
     describe: Callable[[Mapping[str, Any]], str]
+    requests: str = "Requests"
     more: str = ""
     more_if_shared: bool = False
 

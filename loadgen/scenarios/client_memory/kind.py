@@ -50,6 +50,7 @@ CLIENT_MEMORY = ScenarioKind(
         name="a client with a memory limit",
         at_zero="the first consumer subscribes",
         got="got a message",
+        requests="Consumers' first messages",
         describe=_describe,
     ),
     report="loadgen.report.client_memory.section:CLIENT_MEMORY_ADDITION",

@@ -227,7 +227,7 @@ def main() -> None:
         found: object = uvloop.run(play(plan))
     except (PulsarException, ExceptionGroup) as error:
         first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
-        found = {"error": f"{type(first).__name__}: {first}"}
+        found = {"error": str(first)}
     tell(found)
 
 

@@ -92,6 +92,7 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
     async def _play_all(self) -> None:
         scenario = self.scenario
         for policy in POLICIES:
+            self._begin(scenario.messages_per_topic * scenario.backlog_topics)
             await self._play(policy, scenario.topics(), scenario.service_url, 0)
         if scenario.producers:
             with tempfile.TemporaryDirectory(prefix="floodgate-client-memory-") as folder:
@@ -99,11 +100,16 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
                 launch = ServerLaunch("proxy", settings, Path(folder) / "proxy.log")
                 with running_server(launch) as proxy:
                     topics = scenario.producer_topics()
+                    self._begin(scenario.producer_messages * len(topics))
                     try:
                         await self._play("", topics, proxy.service_url, proxy.pid)
                     finally:  # Who is stopped cannot be told to end.
                         os.kill(proxy.pid, signal.SIGCONT)
         await self._leave_nothing()
+
+    def _begin(self, messages: int) -> None:
+        """Count the messages that a part is to deliver as started; one that is gets answered."""
+        self.context.counters.started = self.context.counters.answered + messages
 
     async def _play(self, policy: str, topics: list[str], url: str, stop_pid: int) -> None:
         scenario = self.scenario
@@ -210,5 +216,4 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
 
 
 def _unusable(scenario: ClientMemoryScenario, error: object) -> LoadgenError:
-    words = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return LoadgenError(f"{scenario.service_url} cannot be used: {words}")
+    return LoadgenError(f"{scenario.service_url} cannot be used: {error}")

@@ -14,14 +14,30 @@ from client.client import Client
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.policies import ConsumerDeadLetterPolicy
 from client.exceptions import OperationNotSupported
+from client.interceptors import ConsumerInterceptor, ProducerInterceptor
 from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
+from client.schema import StringSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 OF_PATTERNS = {"is_pattern_topic"}
 REFUSED = {"crypto_key_reader", "encryption_key"}
+NAMES = (
+    "consumer_name",
+    "initial_subscription_name",
+    "producer_name",
+    "reader_name",
+    "subscription_name",
+    "subscription_role_prefix",
+)
+
+
+class ProducerAndConsumer(ProducerInterceptor, ConsumerInterceptor):
+    """An interceptor for both."""
+
+
 KNOWN: dict[str, object] = {
     "unacked_messages_timeout_ms": 12_345,
     "receiver_queue_policy": "pulsar",
@@ -29,6 +45,15 @@ KNOWN: dict[str, object] = {
     "discovery_schedule": "go",
     "dead_letter_policy": ConsumerDeadLetterPolicy(3),
     "retry_enabled": True,
+    "initial_sequence_id": 7,
+    "interceptors": (ProducerAndConsumer(),),
+    "message_listener": print,
+    "message_router": max,
+    "properties": {"x": "y"},
+    "reader_listener": print,
+    "schema": StringSchema(),
+    "subscription_properties": {"x": "y"},
+    **dict.fromkeys(NAMES, "x"),
 }
 """Values that not any other of their type could stand for."""
 CASES = [
@@ -60,8 +85,6 @@ def another(name: str, default: object) -> Any:
         return not default
     if isinstance(default, int | float):
         return default + 1
-    if isinstance(default, tuple | dict):
-        return type(default)(["x"]) if isinstance(default, tuple) else {"x": "y"}
     if default is not None and hasattr(type(default), "__members__"):
         return next(one for one in type(default) if one is not default)
     return object()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,10 +19,14 @@ from client.exceptions import (
     OperationNotSupported,
     PulsarException,
 )
+from client.messages.message_id import MessageId
 from client.service_info import ServiceInfo
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.byte_broker import ByteBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 URL = "pulsar://127.0.0.1:1"
 
@@ -49,6 +54,9 @@ class Opened:
         ({"concurrent_lookup_requests": 0}, InvalidConfiguration, "from 1 on, not 0"),
         ({"stats_interval_in_seconds": -1}, InvalidConfiguration, "from 0 on, not -1"),
         ({"authentication": "me"}, InvalidConfiguration, "such as AuthenticationToken, not str"),
+        ({"memory_limit_bytes": "64MiB"}, InvalidConfiguration, "whole number of bytes, .*'64MiB'"),
+        ({"memory_limit_bytes": -1}, InvalidConfiguration, "a whole number of bytes, .*, not -1"),
+        ({"listener_name": 5}, InvalidConfiguration, "listener_name is a str, not 5"),
         ({"logger": "me"}, InvalidConfiguration, "logger is a logging.Logger, not str"),
         ({"tls_validate_hostname": "no"}, InvalidConfiguration, "is True or False, not str"),
         ({"tls_private_key_file_path": "x"}, InvalidConfiguration, "go together: give both"),
@@ -69,6 +77,32 @@ def test_what_is_wrong_with_an_argument_is_a_value_error_as_in_the_official_clie
 def test_a_service_url_that_cannot_be_read_is_a_sentence() -> None:
     with pytest.raises(InvalidUrl, match="'here' is not a service URL"):
         Client("here")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["pulsar://me:secret@h", "pulsar://h,me:se/secret@h", "me:secret@h", "pulsar://:secret@h"],
+)
+def test_a_service_url_with_a_password_is_refused_without_it(url: str) -> None:
+    with pytest.raises(InvalidUrl, match="credentials are not part of it") as caught:
+        Client(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.subscribe("t", 5),
+        lambda client: client.create_reader("t", MessageId.earliest, subscription_name=5),
+        lambda client: client.create_table_view("t", 5),
+    ],
+)
+async def test_the_subscription_name_is_checked(
+    ask: Callable[[Client], Awaitable[object]],
+) -> None:
+    async with Client(URL) as client:
+        with pytest.raises(InvalidConfiguration, match="subscription_name is a str, not 5"):
+            await ask(client)
 
 
 def test_a_client_says_where_its_cluster_is() -> None:

@@ -31,12 +31,9 @@ NOT_HERE = {
     "BatchReceivePolicy": "the C++ class inside ConsumerBatchReceivePolicy",
     "Context": "Pulsar Functions are not a client's",
     "DeadLetterPolicyBuilder": "the C++ class inside ConsumerDeadLetterPolicy",
-    "Function": "Pulsar Functions are not a client's",
     "IdentitySerDe": "Pulsar Functions are not a client's",
     "KeySharedPolicy": "the C++ class inside ConsumerKeySharedPolicy",
-    "LoggerLevel": "for loggers that are refused",
     "PickleSerDe": "Pulsar Functions are not a client's",
-    "SerDe": "Pulsar Functions are not a client's",
 }
 """Names of the official package that this one does not have, and why."""
 NOT_HERE_METHODS = {

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 import client
 from tests.support.processes.server_process import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize("name", client.__all__)
@@ -33,3 +37,18 @@ def test_a_client_of_the_binary_protocol_does_not_load(module: str) -> None:
         f"import sys; from client import Client, PulsarClient; sys.exit({module!r} in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", source], cwd=REPOSITORY).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda: client.LoggerLevel.Info, r"LoggerLevel.Info: use Python's logging"),
+        (client.Function, "Function: this package is a client, and runs no Pulsar Functions"),
+        (client.SerDe, "SerDe: it belongs to Pulsar Functions"),
+    ],
+)
+def test_names_of_the_official_package_are_refused_with_a_reason(
+    ask: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(client.OperationNotSupported, match=sentence):
+        ask()

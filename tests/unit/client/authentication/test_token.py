@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from client.authentication.basic import AuthenticationBasic
 from client.authentication.token import AuthenticationToken
 from client.exceptions import ErrorGettingAuthenticationData, InvalidConfiguration
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 def test_a_token_is_shown_as_it_is(token: str, shown: bytes) -> None:
     authentication = AuthenticationToken(token)
     assert (authentication.method_name, authentication.auth_data()) == ("token", shown)
+
+
+def test_neither_token_nor_password_is_in_a_repr() -> None:
+    shown = repr([AuthenticationToken("secret"), AuthenticationBasic("me", "secret")])
+    assert shown == "[AuthenticationToken(...), AuthenticationBasic(...)]"
 
 
 def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from client.exceptions import InvalidConfiguration, OperationNotSupported
+from client.interceptors import ProducerInterceptor
 from client.producers.options import ProducerOptions
+from client.schema import BytesSchema
 from tests.support.peers.scripted_broker import ScriptedBroker
 
 
@@ -20,6 +22,17 @@ from tests.support.peers.scripted_broker import ScriptedBroker
         ({"chunking_enabled": True}, "batches and chunks exclude each other"),
         ({"compression_type": "LZ4"}, "compression_type is one of CompressionType, such as .*LZ4"),
         ({"access_mode": 7}, "access_mode is one of ProducerAccessMode"),
+        ({"producer_name": 5}, "producer_name is a str, not 5"),
+        ({"initial_subscription_name": 5}, "initial_subscription_name is a str, not 5"),
+        ({"properties": {"a": 1}}, "properties is a dict whose keys and values are str, not {"),
+        ({"initial_sequence_id": "5"}, "initial_sequence_id is a whole number from -1 on, not '5'"),
+        ({"initial_sequence_id": -7}, "initial_sequence_id is a whole number from -1 on, not -7"),
+        ({"schema": dict}, r"schema is a schema such as JsonSchema\(Order\), not <class 'dict'>"),
+        ({"schema": BytesSchema}, "schema is a schema such as"),
+        ({"message_router": 5}, "message_router is a function of .*, not 5"),
+        ({"interceptors": [object]}, "interceptors is a list of interceptors .*, not "),
+        ({"interceptors": [ProducerInterceptor]}, "interceptors is a list of interceptors"),
+        ({"batching_enabled": "no"}, "batching_enabled is True or False, not 'no'"),
     ],
 )
 def test_what_is_out_of_range_is_named(arguments: dict[str, Any], text: str) -> None:
@@ -55,6 +68,8 @@ def test_no_send_timeout_is_none() -> None:
         ("event_timestamp", 1.5, "event_timestamp is a number from 0 on"),
         ("deliver_at", "soon", "deliver_at is a number from 0 on"),
         ("replication_clusters", "here", "replication_clusters is a list of str"),
+        ("disable_replication", "no", "disable_replication is True or False, not 'no'"),
+        ("deliver_after", 5, "deliver_after is a timedelta, not 5"),
         ("content", 5, "without a schema content is bytes, not int"),
     ],
 )

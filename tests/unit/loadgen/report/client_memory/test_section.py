@@ -23,6 +23,7 @@ def test_the_table_has_a_group_for_each_part(tmp_path: Path) -> None:
     run = load_run(write_client_memory_run(tmp_path / "run"))
     rows = [row for row in figure_rows([run.summary]) if "ueues" in row.group or "Pr" in row.group]
     cells = {(row.group, row.measure.strip()): row.cells[0] for row in rows}
+    assert figure_rows([run.summary])[0].group == "Consumers' first messages"
     ours = "Queues by bytes (the default)"
     assert cells[ours, "most counted"] == "6.0 MB of 8.0 MB"
     assert cells[ours, "the rest, for each consumer"] == "0.1 MB"

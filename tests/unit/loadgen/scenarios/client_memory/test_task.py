@@ -6,6 +6,7 @@ import asyncio
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -68,6 +69,28 @@ async def test_a_part_that_failed_ends_the_run() -> None:
     task.failed(LoadgenError("pulsar://a:1 cannot be used: Timeout: it took too long"))
     with pytest.raises(LoadgenError, match="cannot be used: Timeout"):
         task.report(0.0)
+
+
+async def test_no_more_messages_are_delivered_than_were_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a first part that delivers all but three, and a second one that delivers all
+    task = ScriptedTask()
+    task.scenario = SCENARIO.model_copy(update={"producers": 0})
+    counters = task.context.counters
+    backlog = SCENARIO.messages_per_topic * SCENARIO.backlog_topics
+    seen = []
+
+    async def play(policy: str, *_: object) -> None:
+        counters.answered += backlog - (3 if policy == "bytes" else 0)
+        seen.append((counters.started, counters.answered))
+
+    monkeypatch.setattr(task, "_play", play)
+    monkeypatch.setattr(task, "_leave_nothing", AsyncMock())
+    # When
+    await task._play_all()
+    # Then
+    assert seen == [(backlog, backlog - 3), (2 * backlog - 3, 2 * backlog - 3)]
 
 
 async def test_a_server_that_was_stopped_can_be_ended(monkeypatch: pytest.MonkeyPatch) -> None:
