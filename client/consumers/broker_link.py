@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 _MOST_REDELIVERED = 1_000
+_MOST_PERMITS = 2**31 - 1
+"""Permits of one FLOW: brokers read a signed number."""
 
 
 class BrokerLink:
@@ -87,8 +89,11 @@ class BrokerLink:
 
     def grant(self, permits: int) -> None:
         """Allow the broker to send so many messages more."""
-        flow = pb.CommandFlow(consumer_id=self.consumer_id, messagePermits=permits)
-        self._tell(pb.BaseCommand(type=pb.BaseCommand.FLOW, flow=flow))
+        flow = pb.CommandFlow(consumer_id=self.consumer_id)
+        while permits > 0:
+            flow.messagePermits = min(permits, _MOST_PERMITS)
+            self._tell(pb.BaseCommand(type=pb.BaseCommand.FLOW, flow=flow))
+            permits -= flow.messagePermits
 
     def acknowledge(self, ack: pb.CommandAck) -> None:
         """Acknowledge, without an answer."""

@@ -52,7 +52,7 @@ class MultiTopicsConsumer:
         letters: As given.
         on_redelivering: Told of messages that are sent again.
         closed: Whether it is closed, or about to be.
-        endless: Whether other topics may come when all of these were terminated.
+        endless: Whether to wait for messages though all of these topics were terminated.
     """
 
     def __init__(

@@ -40,6 +40,8 @@ class Receiver:
         self._name = name
         self._listening: Listening | None = None
         if listener is not None:
+            topics.endless = True  # It goes on after a seek.
+            topics.end_changed()
             self._listening = Listening(listener, self, self._next)
 
     def __repr__(self) -> str:

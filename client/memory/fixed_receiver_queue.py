@@ -50,9 +50,8 @@ class FixedReceiverQueue:
     def taken(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
         self._counted.taken(size_bytes)
-        if self._size:
-            self._free += messages
-            self._grant()
+        self._free += messages
+        self._grant()
 
     def acknowledged(self, size_bytes: int) -> None:
         """See ReceiverQueue."""
@@ -60,12 +59,14 @@ class FixedReceiverQueue:
 
     def found_nothing(self) -> None:
         """See ReceiverQueue; without a queue this is when a message is asked for."""
-        if not self._size and not self._paused:
-            self._consumer.grant(1)
+        if not self._size:
+            self._grant(asked=1)
 
-    def _grant(self) -> None:
-        if self._free and self._free >= self._size // 2 and not self._paused:
-            free, self._free = self._free, 0
+    def _grant(self, asked: int = 0) -> None:
+        """Grant what is free; without a queue what is missing, and what is asked for now."""
+        free = self._free if self._size else self._consumer.missing + asked
+        if free > 0 and free >= self._size // 2 and not self._paused:
+            self._free = 0
             self._consumer.grant(free)
 
     def pause(self) -> None:

@@ -12,6 +12,10 @@ class Granting(Protocol):
     def queued(self) -> int:
         """Messages that arrived and were not taken yet."""
 
+    @property
+    def missing(self) -> int:
+        """Messages that the application waits for, and that are neither here nor granted."""
+
     def grant(self, permits: int) -> None:
         """Allow the broker to send so many messages more (FLOW)."""
 

@@ -39,6 +39,8 @@ LARGE_METADATA_BYTES = 131_072
 """The fields of larger metadata are counted before they are read."""
 MOST_FIELDS = 4_000
 """Fields of large metadata: each takes ten times its memory once it is read."""
+LEAST_MESSAGE_BYTES = 6
+"""Bytes of a batch's smallest message: the length of its metadata, and in that its size."""
 
 _SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
 _LENGTH = struct.Struct(">I")
@@ -210,11 +212,14 @@ def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) ->
             )
     elif metadata.HasField("num_messages_in_batch"):
         head.batch_size = metadata.num_messages_in_batch
-        if head.batch_size < 1:
-            raise _broken_batch(head)
     ack_set = command.ack_set
     bits = struct.pack(f"<{len(ack_set)}q", *ack_set) if ack_set else None
-    return Entry(head, payload, bits, source)
+    entry = Entry(head, payload, bits, source)
+    if metadata.HasField("num_messages_in_batch") and not metadata.encryption_keys:
+        most = min(entry.uncompressed_bytes, source.max_uncompressed_bytes) // LEAST_MESSAGE_BYTES
+        if not 1 <= head.batch_size <= most:
+            raise _broken_batch(head)
+    return entry
 
 
 def _metadata_and_payload(body: bytes, at: int) -> tuple[pb.MessageMetadata, bytes]:
@@ -301,4 +306,5 @@ def _broken_batch(head: EntryHead) -> BrokenEntryError:
     return BrokenEntryError(
         pb.CommandAck.BatchDeSerializeError,
         f"a batch that says it has {head.batch_size} messages does not have them",
+        max(1, head.batch_size),
     )

@@ -125,7 +125,7 @@ class Incoming:
         """See Arriving."""
         self.queue.taken(messages, size_bytes)
         self.queue.acknowledged(size_bytes)
-        if self._inbox.waiting:
+        if self._inbox.waiting and self.queue.current_size:
             self.found_nothing()  # What arrived was no answer to those who wait.
 
     def gone(self, messages: int, size_bytes: int) -> None:
@@ -200,6 +200,11 @@ class Incoming:
         return self.received.queued + self.arrivals.waiting
 
     @property
+    def missing(self) -> int:
+        """See Granting."""
+        return self._inbox.waiting - self.queued - self.outstanding
+
+    @property
     def more_may_come(self) -> bool:
         """See Source."""
         return self.outstanding > 0
@@ -221,11 +226,8 @@ class Incoming:
 
     def found_nothing(self) -> None:
         """See Source."""
-        if self._link.cnx is None:
-            return
-        if self.outstanding > 0 and not self.queue.current_size:
-            return  # Who was cancelled asked for it already.
-        self.queue.found_nothing()
+        if self._link.cnx is not None:
+            self.queue.found_nothing()
 
     def grant(self, permits: int) -> None:
         """See Granting."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from itertools import count
 from typing import TYPE_CHECKING
 
 from client.consumers.all_of import ended
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from client.messages.message import Message
 
 logger = logging.getLogger(__name__)
+
+_MOST_AT_ONCE = 16
+"""Messages after which others have the event loop, if the function never waits."""
 
 
 class Listening:
@@ -43,7 +47,9 @@ class Listening:
         self._task = asyncio.get_running_loop().create_task(self._listen())
 
     async def _listen(self) -> None:
-        while True:
+        for number in count(1):
+            if not number % _MOST_AT_ONCE:
+                await asyncio.sleep(0)
             await self._allowed.wait()
             try:
                 message = await self._next_message()
@@ -55,7 +61,9 @@ class Listening:
                 result = self._listener(self._owner, message)
                 if inspect.isawaitable(result):
                     await result
-            except Exception:
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and self._task.cancelling():
+                    raise
                 logger.exception("a message listener failed on %s", message.message_id())
 
     def pause(self) -> None:

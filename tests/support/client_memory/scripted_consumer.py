@@ -20,6 +20,7 @@ class ScriptedConsumer:
         questions: How often the broker was asked for more.
         answer: What the broker answers; None for the truth.
         received: Messages that the application has taken.
+        waiting: How many it waits for.
     """
 
     queue: ReceiverQueue
@@ -30,7 +31,7 @@ class ScriptedConsumer:
         self.pending: deque[tuple[int, int]] = deque()
         self.questions = 0
         self.answer: bool | None = None
-        self.received = 0
+        self.received = self.waiting = 0
         self._entries: deque[list[int]] = deque()
 
     def grant(self, permits: int) -> None:
@@ -43,6 +44,11 @@ class ScriptedConsumer:
         """See Granting."""
         self.questions += 1
         return bool(self.pending) if self.answer is None else self.answer
+
+    @property
+    def missing(self) -> int:
+        """See Granting."""
+        return self.waiting - self.queued - self.permits
 
     @property
     def queued(self) -> int:

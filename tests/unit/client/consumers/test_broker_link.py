@@ -46,6 +46,18 @@ async def test_many_entries_are_asked_for_in_several_commands() -> None:
     assert link.redelivery_requests == 3
 
 
+async def test_more_permits_than_a_flow_may_have_are_granted_in_several() -> None:
+    # Given
+    broker = ModelBroker(delivers=False)
+    link = topic_of(await opened(broker)).link
+    # When
+    link.grant(2**32)
+    await settle()
+    # Then
+    flows = [one.flow.messagePermits for one in broker.commands if one.type == Type.FLOW]
+    assert flows == [10, 2**31 - 1, 2**31 - 1, 2]
+
+
 async def test_what_is_told_without_a_connection_is_dropped_and_what_is_asked_fails() -> None:
     # Given
     broker = ModelBroker()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +13,7 @@ from client.consumers.policies import ConsumerBatchReceivePolicy
 from client.exceptions import InvalidConfiguration, Timeout, TopicTerminated
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker
-from tests.support.peers.model_consumers import numbers, opened
+from tests.support.peers.model_consumers import numbers, opened, topic_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -165,6 +167,62 @@ async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
     assert (paused, got) == ([b"0", b"1"], [b"0", b"1", b"2"])
     with pytest.raises(InvalidConfiguration):
         await consumer.receive()
+    await consumer.close()
+
+
+async def test_a_listener_that_never_waits_leaves_the_loop_to_others() -> None:
+    # Given
+    broker = ModelBroker()
+    got: list[bytes] = []
+    consumer = await opened(
+        broker,
+        receiver_queue_size=100,
+        message_listener=lambda _, message: got.append(message.data()),
+    )
+    broker.publish(100)
+    # When
+    turns = []
+    while len(got) < 100:
+        await asyncio.sleep(0)
+        turns.append(len(got))
+    # Then
+    assert max(after - before for before, after in pairwise(turns)) <= 16
+    await consumer.close()
+
+
+async def test_a_listener_goes_on_when_what_it_waits_for_is_cancelled() -> None:
+    # Given
+    broker = ModelBroker()
+    got: list[bytes] = []
+
+    async def listener(_: Consumer, message: Any) -> None:
+        got.append(message.data())
+        waiting = asyncio.get_running_loop().create_future()
+        waiting.cancel()
+        await waiting
+
+    consumer = await opened(broker, message_listener=listener)
+    # When
+    broker.publish(2)
+    await settle()
+    # Then
+    assert got == [b"0", b"1"]
+    await consumer.close()
+
+
+async def test_a_listener_goes_on_when_there_is_more_after_the_end_of_its_topic() -> None:
+    # Given
+    broker = ModelBroker()
+    got: list[bytes] = []
+    consumer = await opened(broker, message_listener=lambda _, message: got.append(message.data()))
+    # When
+    topic_of(consumer).end_of_topic_reached()
+    await settle()
+    ended = consumer.has_reached_end_of_topic()
+    broker.publish()
+    await settle()
+    # Then
+    assert (ended, got) == (True, [b"0"])
     await consumer.close()
 
 

@@ -46,6 +46,62 @@ def test_without_a_queue_each_message_is_asked_for() -> None:
     assert consumer.granted == [1]
 
 
+def test_without_a_queue_as_many_are_granted_as_wait() -> None:
+    # Given
+    _, consumer = subscribed(0)
+    # When
+    for consumer.waiting in range(3):
+        consumer.receive()
+    consumer.waiting = 3
+    # Then
+    assert consumer.permits == 3
+    # When
+    consumer.reattach()
+    # Then
+    assert consumer.permits == 3
+
+
+def test_without_a_queue_a_batch_is_granted_again_when_it_is_taken() -> None:
+    # Given
+    _, consumer = subscribed(0)
+    consumer.publish(1, 100, 10)
+    consumer.receive()
+    consumer.deliver_all()
+    # When
+    while consumer.receive():
+        assert consumer.permits <= 0
+    # Then
+    assert consumer.permits == 1
+    consumer.receive()
+    assert consumer.permits == 1
+
+
+def test_without_a_queue_what_is_dropped_is_granted_again_to_who_waits() -> None:
+    # Given
+    _, consumer = subscribed(0)
+    consumer.publish(1, 100)
+    consumer.receive()
+    consumer.waiting = 1
+    consumer.deliver_all()
+    # When nobody gets it
+    consumer.take()
+    # Then
+    assert consumer.permits == 1
+
+
+def test_without_a_queue_nothing_is_granted_until_it_goes_on() -> None:
+    # Given
+    _, consumer = subscribed(0)
+    consumer.queue.pause()
+    consumer.receive()
+    consumer.waiting = 1
+    granted = consumer.permits
+    # When
+    consumer.queue.resume()
+    # Then
+    assert (granted, consumer.permits) == (0, 1)
+
+
 def test_a_paused_queue_grants_when_it_goes_on() -> None:
     # Given
     _, consumer = subscribed(2)

@@ -253,6 +253,18 @@ def test_a_batch_that_lies_is_broken(count: int, payload: bytes) -> None:
     assert reason_of(data) == Reason.BatchDeSerializeError
 
 
+def test_more_messages_than_a_batch_has_room_for_are_not_believed() -> None:
+    # GIVEN the smallest messages that there are
+    payload = single(b"") * 3
+    # WHEN one more is announced
+    # THEN the entry is broken before anything is made of that size, and all permits come back
+    assert len(received(with_checksum(metadata(num_messages_in_batch=3), payload)).take()) == 3
+    for count in (4, 2**31 - 1):
+        with pytest.raises(BrokenEntryError) as broken:
+            received(with_checksum(metadata(num_messages_in_batch=count), payload))
+        assert broken.value.messages == count
+
+
 def test_what_stands_behind_a_batch_is_not_looked_at() -> None:
     # GIVEN a batch that has more than it says, as other clients take it
     data = with_checksum(metadata(num_messages_in_batch=1), single(b"a") + b"more")
@@ -270,10 +282,10 @@ def test_metadata_beyond_the_end_is_broken() -> None:
     assert reason_of((len(whole) + 1).to_bytes(4, "big") + whole) == Reason.BatchDeSerializeError
 
 
-@pytest.mark.parametrize("size", [-1, 3])
+@pytest.mark.parametrize("size", [-1, 30])
 def test_a_message_that_does_not_end_in_its_batch_is_not_taken(size: int) -> None:
     # GIVEN a batch whose first message ends before it begins, or behind the batch
-    payload = single(b"", payload_size=size)
+    payload = single(b"", payload_size=size) + single(b"")
     entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
     # WHEN it is taken
     # THEN it is broken at once

@@ -36,6 +36,23 @@ async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_com
     assert consumer.statistics().topics[0].broken_entries == 1
 
 
+async def test_without_a_queue_who_waits_over_a_reconnect_or_asks_without_one_is_served() -> None:
+    # Given
+    broker = ModelBroker()
+    consumer = await opened(broker, receiver_queue_size=0)
+    first = await started(consumer.receive())
+    broker.breaks()
+    second = await started(consumer.receive())
+    # When
+    await after(broker, 1)
+    # Then
+    assert broker.permits == 2
+    broker.publish()
+    broker.publish()
+    assert {(await first).data(), (await second).data()} == {b"0", b"1"}
+    assert broker.permits == topic_of(consumer).incoming.outstanding == 0
+
+
 async def test_who_waits_goes_on_asking_when_an_entry_becomes_no_message() -> None:
     # Given
     broker = ModelBroker()
