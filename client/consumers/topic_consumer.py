@@ -260,7 +260,8 @@ class TopicConsumer:
     def _redeliver(self, entries: list[Place], *, timed_out: bool) -> None:
         """See Redeliver."""
         if self.link.cnx is None or not self.link.persistent:
-            return  # Everything comes again, or nothing ever does.
+            self.handed_out.returned(entries)  # Everything comes again, or nothing ever does.
+            return
         ids = [MessageId(-1, *place, topic_name=self.topic) for place in entries]
         self._owner.redelivering(ids, timed_out=timed_out)
         if self.link.alone:
@@ -273,6 +274,7 @@ class TopicConsumer:
     def redeliver_all(self) -> None:
         """Have everything sent again that was not acknowledged; while detached, it is anyhow."""
         if self.link.cnx is None or not self.link.persistent:
+            self.handed_out.clear()
             return
         # What is acknowledged does not come again: the broker has to know it first.
         self.handed_out.acks.flush()

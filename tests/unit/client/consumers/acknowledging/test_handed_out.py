@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from client.consumers.consumer import open_consumer
+from client.consumers.options import ConsumerOptions
 from client.consumers.policies import (
     NegativeAckBackoff,
 )
@@ -271,6 +273,32 @@ async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
     assert (queued, taken, acknowledged, refused) == (3, 3, 2, 1)
     await consumer.close()
     assert broker.memory.current_usage == 0
+
+
+@pytest.mark.parametrize("how", ["refused", "timed out", "all"])
+async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: str) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(size=1_000)
+    name = "non-persistent://public/default/t"
+    options = ConsumerOptions(
+        receiver_queue_policy="fixed",
+        memory_until_acknowledged=True,
+        consumer_type=SHARED,
+        unacked_messages_timeout_ms=10_000 if how == "timed out" else None,
+    )
+    consumer = await open_consumer(broker.context, name, "sub", options)
+    message = await consumer.receive()
+    counted = broker.memory.current_usage
+    # When
+    if how == "refused":
+        await consumer.negative_acknowledge(message)
+    elif how == "all":
+        consumer.redeliver_unacknowledged_messages()
+    await after(broker, 12)
+    # Then
+    assert (counted, broker.memory.current_usage) == (1_000, 0)
+    assert REDELIVER not in kinds(broker)
 
 
 async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:
