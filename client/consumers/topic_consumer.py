@@ -277,7 +277,7 @@ class TopicConsumer:
             self.handed_out.clear()
             return
         # What is acknowledged does not come again: the broker has to know it first.
-        self.handed_out.acks.flush()
+        self.handed_out.acks.flush_ahead()
         self.link.redeliver_all()
         self.handed_out.clear()
         self.incoming.drop()

@@ -233,6 +233,27 @@ async def test_exclusive_asks_for_everything_again_in_a_new_epoch() -> None:
     assert consumer.receive_nowait() is None
 
 
+@pytest.mark.parametrize("milliseconds", [0, 100])
+async def test_acknowledgements_with_receipts_are_sent_before_everything_is_asked_for_again(
+    milliseconds: int,
+) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(
+        broker, ack_receipt_enabled=True, ack_group_time_ms=milliseconds, consumer_type=SHARED
+    )
+    message = await consumer.receive()
+    # When both happen in one turn of the loop
+    receipt = topic_of(consumer).handed_out.acknowledge(message.message_id())
+    consumer.redeliver_unacknowledged_messages()
+    # Then
+    assert receipt is not None
+    await receipt
+    assert await numbers(consumer, 1) == [b"1"]
+
+
 async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> None:
     # Given
     broker = ModelBroker(by_index=False)
