@@ -211,3 +211,14 @@ async def test_a_broker_is_connected_to_or_named_to_the_proxy(
     await client.connection_to(LookupResult(url, proxied))
     # Then
     assert asked == [expected]
+
+
+async def test_an_assigned_broker_is_reached_as_the_last_lookup_said() -> None:
+    async with cluster(TOPICS) as parts:
+        # Given
+        client = parts.client("proxy")
+        looked_up = await client.connection_of(NAMES[0])
+        # When
+        assigned = await client.connection_by_url(parts.broker.service_url)
+        # Then
+        assert assigned is looked_up
