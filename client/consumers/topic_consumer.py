@@ -149,7 +149,8 @@ class TopicConsumer:
         Raises:
             PulsarException: It failed.
         """
-        self._inbox.add(self.incoming)
+        queue = self.incoming.queue
+        self._inbox.add(self.incoming, always_told=not queue.current_size)
         try:
             await self._handler.open(self._context.operation_timeout_seconds)
         except BaseException as error:
@@ -192,6 +193,7 @@ class TopicConsumer:
         await self.handed_out.acks.sent()
         if link.cnx is cnx:
             self.incoming.queue.attached()
+            self._inbox.attached(self.incoming)
             self._attached.set()
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
