@@ -87,6 +87,7 @@ class PulsarClient:
         self._service = parse_service_url(service_url)
         self._service_url = service_url
         self._turn = 0
+        self._proxied = False  # As the last lookup said; a CLOSE command does not.
         self._listener_name = listener_name
         self.clock: Clock = clock or LoopClock()
         if options is None:
@@ -160,12 +161,12 @@ class PulsarClient:
         return await self._pool.get(address, tls=tls)
 
     async def connection_by_url(self, url: str) -> ClientCnx:
-        """Return a ready connection to the broker that a CLOSE command assigned.
+        """Return a ready connection to the broker that a CLOSE command assigned, or through to it.
 
         Raises:
             The errors of :meth:`connection_to`.
         """
-        return await self.connection_to(LookupResult(url, proxy_through_service_url=False))
+        return await self.connection_to(LookupResult(url, self._proxied))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
         """Return how many partitions a topic has; 0 for one that is not partitioned.
@@ -206,6 +207,7 @@ class PulsarClient:
             )
             found = self._found(topic, response)
             if response.response == pb.CommandLookupTopicResponse.Connect:
+                self._proxied = found.proxy_through_service_url
                 return found
             cnx, authoritative = await self.connection_to(found), response.authoritative
         raise ConnectError(f"the lookup of {topic} was redirected more than {MAX_REDIRECTS} times")

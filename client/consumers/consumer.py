@@ -267,8 +267,11 @@ class Consumer(Receiver):
         Raises:
             PulsarException: The broker refused; the consumer stays open.
         """
+        was_open = not self._topics.closed
         await self._topics.unsubscribe(force=force)
         await self.close()
+        if was_open:
+            self._interceptors.on_close()
 
     async def close(self) -> None:
         """Send the acknowledgements that wait, and leave; once more is harmless.

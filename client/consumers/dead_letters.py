@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from client.context import ClientContext
     from client.messages.entry import Entry
     from client.messages.message import Message
+    from client.messages.message_id import Place
     from client.producers.producer import Producer
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,12 @@ class _Letter(NamedTuple):
         """False if its connection was lost: it comes again by the next."""
         return self.losses == self.topic.incoming.losses
 
+    @property
+    def key(self) -> tuple[TopicConsumer, Place, int]:
+        """It comes but once by a connection, unless everything is asked for again."""
+        head = self.entry.head
+        return self.topic, (head.ledger_id, head.entry_id), self.losses
+
     def freed(self) -> None:
         """Count that it is held no more, if it still counts."""
         if self.is_here:
@@ -91,6 +98,7 @@ class DeadLetters:
         self._policy: ConsumerDeadLetterPolicy = options.dead_letter_policy
         self._producers: dict[str, asyncio.Task[Producer]] = {}
         self._line: deque[_Letter] = deque()
+        self._keys: set[tuple[TopicConsumer, Place, int]] = set()  # Of those in line.
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         self.sent = 0
@@ -107,7 +115,12 @@ class DeadLetters:
         """
         if self._closed or entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False
-        self._line.append(_Letter(topic, entry, messages, size_bytes, topic.incoming.losses))
+        letter = _Letter(topic, entry, messages, size_bytes, topic.incoming.losses)
+        if letter.key in self._keys:
+            letter.freed()
+            return True
+        self._keys.add(letter.key)
+        self._line.append(letter)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
         return True
@@ -121,6 +134,7 @@ class DeadLetters:
                         await self._send_entry(letter.topic, letter.entry)
                 finally:
                     self._line.popleft()
+                    self._keys.discard(letter.key)
                     letter.freed()
         finally:
             self._task = None

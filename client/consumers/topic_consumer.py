@@ -149,7 +149,8 @@ class TopicConsumer:
         Raises:
             PulsarException: It failed.
         """
-        self._inbox.add(self.incoming)
+        queue = self.incoming.queue
+        self._inbox.add(self.incoming, always_told=not queue.current_size)
         try:
             await self._handler.open(self._context.operation_timeout_seconds)
         except BaseException as error:
@@ -192,6 +193,7 @@ class TopicConsumer:
         await self.handed_out.acks.sent()
         if link.cnx is cnx:
             self.incoming.queue.attached()
+            self._inbox.attached(self.incoming)
             self._attached.set()
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
@@ -260,7 +262,8 @@ class TopicConsumer:
     def _redeliver(self, entries: list[Place], *, timed_out: bool) -> None:
         """See Redeliver."""
         if self.link.cnx is None or not self.link.persistent:
-            return  # Everything comes again, or nothing ever does.
+            self.handed_out.returned(entries)  # Everything comes again, or nothing ever does.
+            return
         ids = [MessageId(-1, *place, topic_name=self.topic) for place in entries]
         self._owner.redelivering(ids, timed_out=timed_out)
         if self.link.alone:
@@ -273,9 +276,10 @@ class TopicConsumer:
     def redeliver_all(self) -> None:
         """Have everything sent again that was not acknowledged; while detached, it is anyhow."""
         if self.link.cnx is None or not self.link.persistent:
+            self.handed_out.clear()
             return
         # What is acknowledged does not come again: the broker has to know it first.
-        self.handed_out.acks.flush()
+        self.handed_out.acks.flush_ahead()
         self.link.redeliver_all()
         self.handed_out.clear()
         self.incoming.drop()

@@ -169,12 +169,13 @@ class TopicDiscovery:
             self.schedule.list_failed(self._failure(error))
             self._error = None  # With it go the frames that it was raised in.
             return
-        digest = found.topics_hash
-        if found.changed:
+        overtaken = self.names is not before  # by an update: either may be the newer
+        if found.changed and not overtaken:
             self._have(found.names)
-        elif self.names is not before:
-            digest = None  # an update came meanwhile: what is unchanged is not what is here
+        digest = None if overtaken else found.topics_hash
         self.schedule.listed(digest or topics_hash(self.names))
+        if overtaken:
+            self.schedule.watch_updated(topics_hash(self.names), fits=False)
         if not self._found.done():
             self._found.set_result(None)
 

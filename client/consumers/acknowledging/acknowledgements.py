@@ -57,7 +57,7 @@ class Acknowledgements:
         self._timer: TimerHandle | None = None
         self._group: asyncio.Future[None] | None = None
         self._newest: asyncio.Future[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], list[pb.CommandAck]] = {}
         self.partial = PartialBatches()
 
     @property
@@ -172,8 +172,19 @@ class Acknowledgements:
             return
         group, self._group = self._group, None
         task = asyncio.get_running_loop().create_task(self._request(commands, group))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = commands
+        task.add_done_callback(self._tasks.pop)
+
+    def flush_ahead(self) -> None:
+        """Send what was gathered before anything else is; where a receipt is asked for, twice.
+
+        Its request is sent by a task, and so later.
+        """
+        self.flush()
+        for commands in self._tasks.values():
+            for ack in commands:
+                if not ack.HasField("request_id"):  # Else it was sent.
+                    self._link.acknowledge(ack)
 
     def _commands(self) -> Iterator[pb.CommandAck]:
         if self._cumulative is not None:

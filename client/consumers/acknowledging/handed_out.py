@@ -109,6 +109,8 @@ class HandedOut:
         self._link.check_open()
         if self._link.persistent:
             self.redelivery.refuse(message_id.entry, redelivery_count)
+        else:  # It never comes again, and nothing else would end what is counted for it.
+            self.returned((message_id.entry,))
 
     def returned(self, places: Iterable[Place]) -> list[Place]:
         """Forget entries that are sent again; return them with the chunks before them."""

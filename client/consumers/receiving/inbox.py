@@ -50,6 +50,9 @@ class Inbox:
         self._clock = clock
         self._ready: deque[Source] = deque()
         self._sources: dict[Source, bool] = {}  # Whether it is among those that are ready.
+        self._untold: dict[Source, None] = {}  # Who may not know that nothing is there.
+        self._always_told: dict[Source, None] = {}
+        self._latest: Source | None = None
         self._waiters: dict[asyncio.Future[None], None] = {}
         self._batch_waiters: dict[asyncio.Future[None], None] = {}
         self.queued = 0
@@ -61,19 +64,38 @@ class Inbox:
         """Callers that wait for a message."""
         return len(self._waiters) + len(self._batch_waiters)
 
-    def add(self, source: Source) -> None:
-        """Merge one more topic's messages."""
+    def add(self, source: Source, *, always_told: bool = False) -> None:
+        """Merge one more topic's messages.
+
+        Args:
+            source: The topic's.
+            always_told: Whether it wants to know each time that nothing is there, as one that has
+                no queue: others know it until something comes.
+        """
         self._sources[source] = False
+        self._untold[source] = None
+        if always_told:
+            self._always_told[source] = None
+
+    def attached(self, source: Source) -> None:
+        """Learn that a topic can do something again when it is told that nothing is there."""
+        self._untold[source] = None
 
     def remove(self, source: Source) -> None:
         """Leave a topic out; its queue is empty."""
         if self._sources.pop(source, False):
             self._ready.remove(source)
+        self._untold.pop(source, None)
+        self._always_told.pop(source, None)
+        if self._latest is source:
+            self._latest = None
 
     def arrived(self, source: Source, messages: int, size_bytes: int) -> None:
         """Count messages of a topic that arrived, and wake as many who wait."""
         self.queued += messages
         self.queued_bytes += size_bytes
+        self._latest = source
+        self._untold[source] = None
         if not self._sources[source]:
             self._sources[source] = True
             self._ready.append(source)
@@ -142,8 +164,15 @@ class Inbox:
         del waiters[waiter]
 
     def tell_sources(self) -> None:
-        """Tell the topics that the program asks for a message, and none is there."""
-        for source in tuple(self._sources):
+        """Tell the topics that the program asks for a message, and none is there.
+
+        There may be thousands: only those are told that may not know, and the one to which
+        something came last, which alone asks for more.
+        """
+        untold, self._untold = self._untold, dict(self._always_told)
+        if self._latest is not None:
+            untold[self._latest] = None
+        for source in untold:
             source.found_nothing()
 
     async def receive_batch(self, policy: ConsumerBatchReceivePolicy, most: int) -> list[Message]:

@@ -152,6 +152,8 @@ class Incoming:
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
         """See Arriving."""
         if not self._durable:
+            for one in ids:
+                self._pass(one.entry)
             return  # Asking for them again would bring everything again.
         for one in ids:
             if acknowledge:

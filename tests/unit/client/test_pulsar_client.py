@@ -258,3 +258,14 @@ async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(
     found = await asyncio.gather(*[client.connect() for _ in range(4)])
     # Then
     assert found == ["alive"] * 4
+
+
+async def test_an_assigned_broker_is_reached_as_the_last_lookup_said() -> None:
+    async with cluster(TOPICS) as parts:
+        # Given
+        client = parts.client("proxy")
+        looked_up = await client.connection_of(NAMES[0])
+        # When
+        assigned = await client.connection_by_url(parts.broker.service_url)
+        # Then
+        assert assigned is looked_up

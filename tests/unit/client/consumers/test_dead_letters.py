@@ -178,6 +178,29 @@ async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
     assert broker.memory.current_usage == 0
 
 
+async def test_a_letter_that_waits_as_everything_is_asked_for_again_is_sent_once(
+    producers: Producers,
+) -> None:
+    # Given two letters, of which one is being sent
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await retrying(broker, retry_enabled=False)
+    producers.hold = asyncio.Event()
+    for _ in range(2):
+        for message in [await consumer.receive() for _ in range(2)]:
+            await consumer.negative_acknowledge(message)
+        await after(broker, 1.2)
+    # When
+    consumer.redeliver_unacknowledged_messages()
+    await settle()
+    producers.hold.set()
+    await after(broker, 1)
+    # Then
+    assert [content for content, _ in producers.opened[0].sent] == [b"0", b"1"]
+    assert (broker.left, broker.memory.current_usage) == ([], 0)
+
+
 async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Producers) -> None:
     # Given
     broker = ModelBroker()

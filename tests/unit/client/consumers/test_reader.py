@@ -16,9 +16,11 @@ from client.exceptions import (
     Timeout,
     server_response_error,
 )
+from client.messages.chunked_message import ChunkedMessage
 from client.messages.message_id import MessageId
+from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.settle import settle, started
-from tests.support.messages.entries import compacted
+from tests.support.messages.entries import NOW, PRODUCER, compacted
 from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
 
 if TYPE_CHECKING:
@@ -298,3 +300,17 @@ async def test_a_time_that_is_refused_then_is_sought_until_it_is_not() -> None:
     tried = [Type.SUBSCRIBE, Type.SEEK]
     expected = [*tried, Type.CLOSE_CONSUMER, *tried, Type.SUBSCRIBE, Type.FLOW]
     assert [command.type for command in broker.commands] == expected
+
+
+async def test_nothing_is_available_behind_a_message_whose_chunks_did_not_all_come() -> None:
+    # Given
+    broker = ModelBroker()
+    large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 300)
+    broker.store(large.entry(0))
+    reader = await opened(broker)
+    before = await reader.has_message_available()
+    # When it is given up
+    broker.clock.advance(61)
+    await settle()
+    # Then
+    assert (before, await reader.has_message_available()) == (True, False)

@@ -19,6 +19,7 @@ from client.exceptions import (
     ServerResponseError,
     server_response_error,
 )
+from client.interceptors import ConsumerInterceptor
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
@@ -335,6 +336,23 @@ async def test_unsubscribe_deletes_and_closes() -> None:
     assert Type.UNSUBSCRIBE in kinds(broker)
     with pytest.raises(AlreadyClosed):
         await consumer.receive()
+
+
+async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
+    # Given
+    closed: list[ConsumerInterceptor] = []
+
+    class Interceptor(ConsumerInterceptor):
+        def on_close(self) -> None:
+            closed.append(self)
+
+    interceptor = Interceptor()
+    consumer = await opened(ModelBroker(), interceptors=[interceptor])
+    # When
+    await consumer.unsubscribe()
+    await consumer.close()
+    # Then
+    assert closed == [interceptor]
 
 
 async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() -> None:

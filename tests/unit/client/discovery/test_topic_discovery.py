@@ -294,8 +294,9 @@ async def test_closing_while_connecting_again_connects_no_more(cluster, discover
     assert nothing_is_left(cluster, discovery)
 
 
+@pytest.mark.parametrize("changed", [False, True])
 async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said(
-    cluster, discovery
+    cluster, discovery, changed
 ):
     # Given
     await watched(cluster, discovery)
@@ -303,11 +304,17 @@ async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said
     await settle()
     # When
     discovery._updated(pb.CommandWatchTopicUpdate(new_topics=[T2], topics_hash="?"))
-    cluster.cnx.listings[-1].set_result(answer_of([], changed=False))
+    names = [T1, OTHER] if changed else []
+    cluster.cnx.listings[-1].set_result(answer_of(names, changed=changed))
+    await settle()
+    asked = len(cluster.cnx.listings)
+    kept = discovery.names, discovery.schedule.topics_hash
+    cluster.clock.advance(60.0)
     await settle()
     # Then
-    assert discovery.names == {T1, T2}
-    assert discovery.schedule.topics_hash == topics_hash([T1, T2])
+    assert kept == ({T1, T2}, topics_hash([T1, T2]))
+    # And it asks again, soon.
+    assert len(cluster.cnx.listings) == asked + 1
     await discovery.close()
 
 

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from client.consumers.consumer import open_consumer
+from client.consumers.options import ConsumerOptions
 from client.consumers.policies import (
     NegativeAckBackoff,
 )
@@ -231,6 +233,27 @@ async def test_exclusive_asks_for_everything_again_in_a_new_epoch() -> None:
     assert consumer.receive_nowait() is None
 
 
+@pytest.mark.parametrize("milliseconds", [0, 100])
+async def test_acknowledgements_with_receipts_are_sent_before_everything_is_asked_for_again(
+    milliseconds: int,
+) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(
+        broker, ack_receipt_enabled=True, ack_group_time_ms=milliseconds, consumer_type=SHARED
+    )
+    message = await consumer.receive()
+    # When both happen in one turn of the loop
+    receipt = topic_of(consumer).handed_out.acknowledge(message.message_id())
+    consumer.redeliver_unacknowledged_messages()
+    # Then
+    assert receipt is not None
+    await receipt
+    assert await numbers(consumer, 1) == [b"1"]
+
+
 async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> None:
     # Given
     broker = ModelBroker(by_index=False)
@@ -271,6 +294,32 @@ async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
     assert (queued, taken, acknowledged, refused) == (3, 3, 2, 1)
     await consumer.close()
     assert broker.memory.current_usage == 0
+
+
+@pytest.mark.parametrize("how", ["refused", "timed out", "all"])
+async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: str) -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish(size=1_000)
+    name = "non-persistent://public/default/t"
+    options = ConsumerOptions(
+        receiver_queue_policy="fixed",
+        memory_until_acknowledged=True,
+        consumer_type=SHARED,
+        unacked_messages_timeout_ms=10_000 if how == "timed out" else None,
+    )
+    consumer = await open_consumer(broker.context, name, "sub", options)
+    message = await consumer.receive()
+    counted = broker.memory.current_usage
+    # When
+    if how == "refused":
+        await consumer.negative_acknowledge(message)
+    elif how == "all":
+        consumer.redeliver_unacknowledged_messages()
+    await after(broker, 12)
+    # Then
+    assert (counted, broker.memory.current_usage) == (1_000, 0)
+    assert REDELIVER not in kinds(broker)
 
 
 async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:

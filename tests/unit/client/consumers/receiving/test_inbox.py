@@ -196,3 +196,28 @@ async def test_who_finds_nothing_tells_every_topic(inbox: Inbox) -> None:
     topics = [Topic(inbox), Topic(inbox)]
     (await started(inbox.receive())).cancel()
     assert [one.found_nothing_count for one in topics] == [1, 1]
+
+
+def test_those_are_told_again_to_which_something_came_and_who_want_it_always(inbox: Inbox) -> None:
+    # Given topics that know that nothing is there
+    latest, quiet, attached, always = (Topic(inbox) for _ in range(4))
+    inbox.add(always, always_told=True)
+    inbox.tell_sources()
+    # When
+    latest.come("a")
+    inbox.take()
+    inbox.attached(attached)
+    for _ in range(2):
+        inbox.tell_sources()
+    # Then the latest is told each time: it may want more
+    told = [one.found_nothing_count for one in (latest, quiet, attached, always)]
+    assert told == [3, 1, 2, 3]
+
+
+def test_a_topic_that_was_left_is_told_nothing(inbox: Inbox) -> None:
+    topic = Topic(inbox)
+    topic.come("a")
+    inbox.take()
+    inbox.remove(topic)
+    inbox.tell_sources()
+    assert topic.found_nothing_count == 0
