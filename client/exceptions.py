@@ -288,7 +288,8 @@ class ServerResponseError(PulsarException):
         self.message = message
 
     def __str__(self) -> str:
-        return f"{pb.ServerError.Name(self.server_error)}: {self.message}"
+        name = pb.ServerError.Name(self.server_error)
+        return f"{name}: {self.message}" if self.message else name
 
 
 def server_response_error(server_error: Code, message: str) -> ServerResponseError:

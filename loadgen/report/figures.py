@@ -42,9 +42,10 @@ def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
 
 def _client_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     """Return rows of how every client fared; the kinds of failure only where there was one."""
-    group = kind_named(summaries[0].scenario).words.requests
-    if all(s.requests == s.clients for s in summaries):
-        group = "Clients"
+    each_asked_once = all(s.requests == s.clients for s in summaries)
+    group = kind_named(summaries[0].scenario).words.requests or (
+        "Clients" if each_asked_once else "Requests"
+    )
     yield _row(group, "in all", summaries, lambda s: format_count(s.requests))
     yield _row(group, "answered", summaries, lambda s: format_count(s.answered))
     yield _counts(group, "refused", [summary.refused_total for summary in summaries])

@@ -25,7 +25,7 @@ class ReportWords:
         at_zero: What happens at the agreed start.
         got: What became of those who were answered.
         describe: Returns a sentence on what each client did, from the scenario in ``run.json``.
-        requests: Heading of the figures of all requests.
+        requests: Heading of the figures of all requests; empty for "Requests" or "Clients".
         more: What to use more of where the limits were out of sight; empty if answers list nothing.
         more_if_shared: Whether that also helps where a server shares the bytes of equal answers.
     """
@@ -35,7 +35,7 @@ class ReportWords:
     at_zero: str
     got: str
     describe: Callable[[Mapping[str, Any]], str]
-    requests: str = "Requests"
+    requests: str = ""
     more: str = ""
     more_if_shared: bool = False
 

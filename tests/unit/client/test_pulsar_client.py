@@ -11,6 +11,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import TopicChanges
 from client import ConnectError, PulsarClient, ServerResponseError
+from client.exceptions import server_response_error
 from client.pulsar_client import LookupResult, NamespaceTopics, topics_request
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
@@ -95,6 +96,10 @@ async def test_a_failed_lookup_is_raised_with_its_code() -> None:
         with pytest.raises(ServerResponseError) as caught:
             await parts.client("broker").lookup("persistent://no/where/topic")
         assert str(caught.value) == "TopicNotFound: Namespace not found"
+
+
+def test_an_error_without_words_is_its_code() -> None:
+    assert str(server_response_error(pb.TopicNotFound, "")) == "TopicNotFound"
 
 
 async def test_a_redirect_is_followed_to_the_broker_it_names() -> None:
