@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 100_000
 """Entries that wait; one more, and the oldest falls due at once."""
+
+MOST_AT_ONCE = 1_000
+"""Entries that are told of before others have their turn."""
 
 
 class DueTimes:
@@ -92,10 +96,15 @@ class DueTimes:
         self._timer = None
         step = self._timer_step
         due: list[Place] = []
-        while self._order and self._order[0] <= step:
-            for entry in self._steps.pop(heappop(self._order)):
+        while self._order and self._order[0] <= step and len(due) < MOST_AT_ONCE:
+            entries = self._steps[self._order[0]]
+            some = list(islice(entries, MOST_AT_ONCE - len(due)))
+            due += some
+            for entry in some:
+                del entries[entry]
                 del self._step_of[entry]
-                due.append(entry)
-        self._arm()
+            if not entries:
+                del self._steps[heappop(self._order)]
+        self._arm()  # For the rest at once, behind others.
         if due:
             self._on_due(due)

@@ -69,3 +69,16 @@ def test_at_the_bound_the_oldest_falls_due_at_once(monkeypatch: pytest.MonkeyPat
         one.times.add((1, number), 5.0)
     assert one.due == [[(1, 0)]]
     assert list(one.times) == [(1, 1), (1, 2)]
+
+
+def test_of_many_only_some_are_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given five that fall due in two steps, and one later
+    monkeypatch.setattr(due_times, "MOST_AT_ONCE", 2)
+    one = Times()
+    for entry, seconds in enumerate((1.0, 1.0, 1.0, 1.15, 1.15, 9.0)):
+        one.times.add((1, entry), seconds)
+    # When both are due
+    one.clock.advance(1.5)
+    # Then each has a turn of its own
+    assert one.due == [[(1, 0), (1, 1)], [(1, 2)], [(1, 3), (1, 4)]]
+    assert list(one.times) == [(1, 5)]
