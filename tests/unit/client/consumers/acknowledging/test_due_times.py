@@ -77,8 +77,8 @@ def test_of_many_only_some_are_told_of_at_once(monkeypatch: pytest.MonkeyPatch) 
     one = Times()
     for entry, seconds in enumerate((1.0, 1.0, 1.0, 1.15, 1.15, 9.0)):
         one.times.add((1, entry), seconds)
-    # When both are overdue
-    one.clock.advance(1.3, late_seconds=0.1)
+    # When both are due
+    one.clock.advance(1.5)
     # Then each has a turn of its own
     assert one.due == [[(1, 0), (1, 1)], [(1, 2)], [(1, 3), (1, 4)]]
     assert list(one.times) == [(1, 5)]
