@@ -53,7 +53,8 @@ class Consumer(Receiver):
         self._interceptors = ConsumerInterceptors(topics.options.interceptors)
         self._is_intercepted = bool(self._interceptors)
         super().__init__(context, topics, name, topics.options.message_listener)
-        topics.on_redelivering = self._redelivering
+        if self._is_intercepted:
+            topics.on_redelivering = self._redelivering
 
     # -- receiving ----------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from client.context import ClientContext
     from client.memory.receiver_queue import TopicsQueue
     from client.messages.entry import Entry
+    from client.messages.message_id import Place
 
 logger = logging.getLogger(__name__)
 
@@ -214,9 +215,10 @@ class MultiTopicsConsumer:
         """See Owner."""
         return self.letters is not None and self.letters.takes(topic, entry, messages, size)
 
-    def redelivering(self, ids: Sequence[MessageId], *, timed_out: bool) -> None:
+    def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
         """See Owner."""
         if self.on_redelivering is not None:
+            ids = [MessageId(-1, *place, topic_name=topic) for place in entries]
             self.on_redelivering(ids, timed_out)
 
     def end_changed(self) -> None:

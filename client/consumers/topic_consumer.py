@@ -51,8 +51,8 @@ class Owner(Protocol):
         Its messages and bytes are counted until ``Incoming.count_freed``.
         """
 
-    def redelivering(self, ids: Sequence[MessageId], *, timed_out: bool) -> None:
-        """Learn that messages are sent again."""
+    def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
+        """Learn that entries of a topic are sent again."""
 
     def end_changed(self) -> None:
         """Learn that a topic ended, or failed for good, or that there is more."""
@@ -264,8 +264,7 @@ class TopicConsumer:
         if self.link.cnx is None or not self.link.persistent:
             self.handed_out.returned(entries)  # Everything comes again, or nothing ever does.
             return
-        ids = [MessageId(-1, *place, topic_name=self.topic) for place in entries]
-        self._owner.redelivering(ids, timed_out=timed_out)
+        self._owner.redelivering(self.topic, entries, timed_out=timed_out)
         if self.link.alone:
             self.redeliver_all()
             return

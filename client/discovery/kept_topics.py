@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from limiter.clock import Clock
 
+    _Step = asyncio.Task[PulsarException | None]
+
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 50
@@ -73,10 +75,13 @@ class KeptTopics:
     def want(self, wanted: set[str]) -> None:
         """Want other topics from now on."""
         self._wanted = wanted
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        self._wake()
         if self._task is None and wanted != self.topics and not self._closed:
             self._task = asyncio.get_running_loop().create_task(self._until_kept())
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     async def _until_kept(self) -> None:
         try:
@@ -101,20 +106,44 @@ class KeptTopics:
             pass
 
     async def _attempt(self) -> list[PulsarException]:
-        """Subscribe to what is missing and leave the rest, once; return what failed."""
-        missing, left = self._wanted - self.topics, self.topics - self._wanted
-        steps = [self._one(name, self._add) for name in sorted(missing)]
-        steps += [self._one(name, self._remove) for name in sorted(left)]
-        loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(step) for step in steps]
+        """Subscribe to what is missing and leave the rest, once; return what failed.
+
+        One topic may take long: what is wanted meanwhile does not wait for it.
+        """
+        tasks: dict[str, _Step] = {}
+        under_way: set[_Step] = set()
+        begun: set[str] | None = None
         try:
-            outcomes = await asyncio.gather(*tasks)
+            while under_way or begun is not self._wanted:
+                if begun is not self._wanted:
+                    begun = self._wanted
+                    self._begin(tasks, under_way)
+                if under_way:
+                    self._waiting = asyncio.get_running_loop().create_future()
+                    await self._waiting
+            outcomes = [task.result() for task in tasks.values()]
         except BaseException:
-            for task in tasks:
+            for task in under_way:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*under_way, return_exceptions=True)
             raise
         return [error for error in outcomes if error is not None]
+
+    def _begin(self, tasks: dict[str, _Step], under_way: set[_Step]) -> None:
+        """Begin what is not under way, and did not fail already."""
+
+        def ended(task: _Step) -> None:
+            under_way.discard(task)
+            if not under_way:
+                self._wake()
+
+        for name in sorted(self._wanted ^ self.topics):
+            before = tasks.get(name)
+            if before is None or (before.done() and before.result() is None):
+                step = self._add if name in self._wanted else self._remove
+                task = tasks[name] = asyncio.get_running_loop().create_task(self._one(name, step))
+                under_way.add(task)
+                task.add_done_callback(ended)
 
     async def _one(
         self, name: str, step: Callable[[str], Coroutine[object, object, None]]

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_PENDING = 100_000
-"""Acknowledgements that wait for a connection; beyond, the oldest is dropped: it comes again."""
+"""Acknowledgements that wait for a connection; beyond, the oldest is dropped: it comes again.
+
+Receipts that may be of it fail.
+"""
 MOST_IDS = 1_000
 """Ids in one command."""
 MOST_WORDS = 8_192

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from client.discovery.kept_topics import AT_ONCE, KeptTopics
@@ -15,6 +17,7 @@ class Consumer:
     def __init__(self):
         self.topics = set()
         self.errors = {}
+        self.holds = {}
         self.attempts = []
         self.at_once = self.most_at_once = 0
 
@@ -23,6 +26,8 @@ class Consumer:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await settle()
+        if name in self.holds:
+            await self.holds[name].wait()
         self.at_once -= 1
         if name in self.errors:
             raise self.errors[name]
@@ -113,3 +118,23 @@ async def test_closed_it_changes_nothing_any_more(kept, consumer, clock):
     await all_settled()
     # Then
     assert consumer.topics == set()
+
+
+async def test_what_is_wanted_meanwhile_does_not_wait_for_a_topic_that_takes_long(kept, consumer):
+    # Given
+    await kept.open({"a"})
+    hold = consumer.holds["slow"] = asyncio.Event()
+    kept.want({"a", "slow"})
+    await all_settled()
+    # When
+    kept.want({"slow", "new"})
+    await all_settled()
+    meanwhile = set(kept.topics)
+    kept.want({"a", "slow"})
+    await all_settled()
+    # Then
+    assert (meanwhile, kept.topics) == ({"new"}, {"a"})
+    hold.set()
+    await all_settled()
+    assert consumer.topics == kept.topics == {"a", "slow"}
+    assert consumer.attempts.count("slow") == 1
