@@ -153,7 +153,7 @@ class Clients:
     def _is_back(self, consumer: PatternConsumer) -> bool:
         topics = consumer._topics.topics.values()
         return len(topics) == TOPICS_EACH and all(
-            one.is_attached and one.reconnections >= self._restarts for one in topics
+            one.link.cnx is not None and one.reconnections >= self._restarts for one in topics
         )
 
     async def receive(self, token: str, most_seconds: float) -> dict[str, Any]:
