@@ -45,7 +45,9 @@ def _are_interceptors(value: object) -> bool:
 
 
 def _is_whole(least: int) -> _Check:
-    return lambda value: type(value) is int and least <= value < 2**63
+    return lambda value: (
+        isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63
+    )
 
 
 _TEXT = (_is_text, "a str")

@@ -193,7 +193,7 @@ class TopicConsumer:
         await self.handed_out.acks.sent()
         if link.cnx is cnx:
             self.incoming.queue.attached()
-            self._inbox.attached(self.incoming)
+            self._inbox.tell_again(self.incoming)
             self._attached.set()
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
@@ -223,6 +223,9 @@ class TopicConsumer:
             self.handed_out.acks.drop(
                 PulsarException("the consumer was set elsewhere before it was acknowledged")
             )
+        # Whoever set it elsewhere, parts of batches may come again.
+        self.handed_out.acks.partial.clear()
+        self.handed_out.acks.unanswered()
         self._was_reset, self._resetting = self._resetting, False
         if self._subscription.durable and not self.incoming.seeking:
             self.incoming.progress.start = None  # It may stand before that.
@@ -304,7 +307,7 @@ class TopicConsumer:
             target if isinstance(target, MessageId) else MessageId.earliest, inclusive
         )
         # If it is refused, what was acknowledged does not come again.
-        self.handed_out.acks.flush()
+        self.handed_out.acks.flush_ahead()
         self.handed_out.acks.partial.clear()
         self.handed_out.clear()
         incoming.drop()

@@ -264,6 +264,11 @@ class Acknowledgements:
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
+    def unanswered(self) -> None:
+        """Wait for no answers any more: the broker gives none for a consumer that it closed."""
+        for task in self._tasks:
+            task.cancel()
+
     def end(self) -> None:
         """Forget what was not sent, and wait for nothing any more."""
         self.drop(AlreadyClosed("the consumer was closed before it was acknowledged"))

@@ -77,7 +77,7 @@ class Inbox:
         if always_told:
             self._always_told[source] = None
 
-    def attached(self, source: Source) -> None:
+    def tell_again(self, source: Source) -> None:
         """Learn that a topic can do something again when it is told that nothing is there."""
         self._untold[source] = None
 

@@ -127,6 +127,8 @@ class Incoming:
         self.queue.acknowledged(size_bytes)
         if self._inbox.waiting and self.queue.current_size:
             self.found_nothing()  # What arrived was no answer to those who wait.
+        else:
+            self._inbox.tell_again(self)
 
     def gone(self, messages: int, size_bytes: int) -> None:
         """See Receiving."""

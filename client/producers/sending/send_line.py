@@ -106,7 +106,7 @@ class SendLine:
                 "await send(), or raise memory_limit_bytes"
             )
         self.places += 1
-        if self._line:
+        if self._line or self.is_held:
             message.placed = True
             self._line[message] = None
         elif not self._take(message):

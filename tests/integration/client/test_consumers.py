@@ -13,7 +13,7 @@ from client.client import Client
 from client.consumers.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
 from client.messages.enums import CompressionType, ConsumerType, InitialPosition
 from client.messages.message_id import MessageId
-from tests.integration.client.server import ROLES, lose_connections, served
+from tests.integration.client.server import ROLES, lose_connections, only_here, served
 from tests.support.processes.cluster import until
 
 if TYPE_CHECKING:
@@ -319,7 +319,9 @@ async def test_a_failover_consumer_knows_whether_it_is_active() -> None:
         await until(other.is_active)
 
 
-@pytest.mark.parametrize("by_index", [True, False])
+@pytest.mark.parametrize(
+    "by_index", [True, pytest.param(False, marks=only_here("a key of the broker"))]
+)
 async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -> None:
     keys = {"acknowledgmentAtBatchIndexLevelEnabled": str(by_index).lower()}
     async with client_of("broker", **keys) as (_, client):
@@ -340,3 +342,38 @@ async def test_what_one_consumer_left_of_a_batch_the_next_ends(by_index: bool) -
         third = await client.subscribe("t", "s", SHARED)
         (stats,) = (await third.get_broker_consumer_stats()).values()
         assert stats.message_backlog == 0
+
+
+async def test_parts_of_a_batch_come_again_when_another_consumer_sets_the_subscription() -> None:
+    async with client_of() as (topic, client):
+        # Given
+        await client.subscribe(topic, "s", SHARED)
+        await publish(client, topic, 10)
+        first = await client.subscribe(topic, "t", SHARED, initial_position=EARLIEST)
+        await first.acknowledge((await take(first, 10))[:5])
+        # When
+        second = await client.subscribe(topic, "t", SHARED)
+        await second.seek(MessageId.earliest)
+        await second.close()
+        # Then
+        assert sorted(payloads(await take(first, 10))) == expected(10)
+
+
+async def test_a_seek_waits_for_no_receipts_that_never_come() -> None:
+    async with client_of() as (topic, client):
+        # Given
+        await publish(client, topic, 3, batching_enabled=False)
+        consumer = await client.subscribe(
+            topic, "s", SHARED, initial_position=EARLIEST, ack_receipt_enabled=True
+        )
+        acknowledging = [
+            asyncio.create_task(consumer.acknowledge(message))
+            for message in await take(consumer, 3)
+        ]
+        await asyncio.sleep(0)
+        # When
+        await consumer.seek(MessageId.earliest)
+        # Then
+        assert payloads(await take(consumer, 3)) == expected(3)
+        await asyncio.wait(acknowledging, timeout=20)
+        assert all(one.done() for one in acknowledging)

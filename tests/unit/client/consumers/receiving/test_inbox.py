@@ -206,7 +206,7 @@ def test_those_are_told_again_to_which_something_came_and_who_want_it_always(inb
     # When
     latest.come("a")
     inbox.take()
-    inbox.attached(attached)
+    inbox.tell_again(attached)
     for _ in range(2):
         inbox.tell_sources()
     # Then the latest is told each time: it may want more

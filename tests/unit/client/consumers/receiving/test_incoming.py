@@ -70,6 +70,22 @@ async def test_who_waits_goes_on_asking_when_an_entry_becomes_no_message() -> No
     assert not queue.asking
 
 
+async def test_who_comes_after_an_entry_that_became_no_message_asks_again() -> None:
+    # Given a topic that was told that nothing is there, and an entry while nobody waited
+    consumer = await opened(ModelBroker(), receiver_queue_policy="bytes")
+    (await started(consumer.receive())).cancel()
+    await settle()
+    incoming = topic_of(consumer).incoming
+    incoming.count_arrived(1, 10)
+    incoming.count_freed(1, 10)
+    assert isinstance(incoming.queue, BytesReceiverQueue)
+    assert not incoming.queue.asking
+    # When
+    await started(consumer.receive())
+    # Then
+    assert incoming.queue.asking
+
+
 @pytest.mark.parametrize("kind", [ConsumerType.Exclusive, SHARED])
 async def test_more_is_pending_as_the_broker_says(kind: ConsumerType) -> None:
     # Given

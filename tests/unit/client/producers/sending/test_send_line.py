@@ -173,3 +173,16 @@ async def test_without_places_each_message_counts_for_what_it_is() -> None:
     line = Line(places=0, limit_bytes=1 << 20)
     line.enter(pending(b"1234"))
     assert line.memory.current_usage == 4 + BARE_MESSAGE_BYTES
+
+
+async def test_nobody_overtakes_what_holds_the_line() -> None:
+    # Given
+    line, hurried = Line(), pending(waits=False)
+    line.is_held = True
+    # When
+    line.enter(hurried)
+    # Then
+    assert line.sent == []
+    line.is_held = False
+    line.go_on()
+    assert line.sent == [hurried]
