@@ -1,4 +1,4 @@
-"""What the arguments of clients, producers and consumers may be, by their names."""
+"""Checks of the arguments of clients, producers and consumers, by their names."""
 
 from __future__ import annotations
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from client.exceptions import NotConnected
 from client.messages.enums import ProducerAccessMode
 
 if TYPE_CHECKING:
+    import asyncio
+
     from client.connection.cnx import ClientCnx
     from client.producers.options import ProducerOptions
 
@@ -53,6 +56,7 @@ async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.Com
 
     Raises:
         ServerResponseError: The broker refused.
+        NotConnected: The connection was lost with the answer that the producer is to wait.
         The errors of :meth:`client.connection.cnx.ClientCnx.request`.
     """
     request_id = -1
@@ -65,7 +69,7 @@ async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.Com
     try:
         success = (await cnx.request(build)).producer_success
         if not success.producer_ready:
-            success = await cnx.exclusive_turns[success.request_id]
+            success = await _turn(cnx, success.request_id)
     except BaseException:
         cnx.exclusive_turns.pop(request_id, None)
         if request_id >= 0:
@@ -73,6 +77,13 @@ async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.Com
             cnx.send(close_command(command.producer_id, request_id))
         raise
     return success
+
+
+def _turn(cnx: ClientCnx, request_id: int) -> asyncio.Future[pb.CommandProducerSuccess]:
+    turn = cnx.exclusive_turns.get(request_id)
+    if turn is None:
+        raise NotConnected(f"{cnx.peer} was lost before the producer could wait")
+    return turn
 
 
 def close_command(producer_id: int, request_id: int = NOBODY_ASKED) -> pb.BaseCommand:

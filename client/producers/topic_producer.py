@@ -112,6 +112,8 @@ class TopicProducer:
             if isinstance(error, ProducerBlockedQuotaExceededException):
                 self._queue.fail_pending(error)
             raise
+        finally:
+            self._asking = None
         self._attached(cnx, success)
 
     def _attached(self, cnx: ClientCnx, success: pb.CommandProducerSuccess) -> None:

@@ -1,4 +1,4 @@
-"""What had to hold in a run, and whether it did."""
+"""The checks of a run: what had to hold, and whether it did."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class PartFigures:
 
     @property
     def rest_bytes(self) -> int:
-        """What the process took beside what it took before, and what the client counted."""
+        """The bytes that the process took beyond those before the client and those it counted."""
         return self.resident_peak_bytes - self.resident_baseline_bytes - self.high_water_bytes
 
 

@@ -89,7 +89,7 @@ OWN_FILES = {
 
 @lru_cache
 def help_of(*words: str) -> str:
-    """What a program of this project answers to --help, asked in this process: it is quicker."""
+    """Return a program's answer to --help, asked in this process: it is quicker."""
     found = find_spec(words[0])
     assert found is not None, f"there is no module {words[0]}"
     is_package = found.submodule_search_locations is not None

@@ -29,7 +29,7 @@ DEVIATIONS = load_deviations(RECORDED / "deviations.toml")
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Difference]]:
-    """What differs in each row."""
+    """Return the cells that differ, by row."""
     return replay(ROWS, "public/mrest", tmp_path_factory.mktemp("golden-messaging-rest"))
 
 

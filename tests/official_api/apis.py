@@ -43,7 +43,7 @@ APIS = {"pulsar.asyncio": OFFICIAL, "client": OURS}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a test talks to, and with which of the two.
+    """The broker that a test talks to, and the package that it talks with.
 
     Attributes:
         api: The names of one import.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 SAID = re.compile(r"\w")
-"""What an error says: something."""
+"""The words of an error: there are some."""
 
 
 async def _taken(name: str, value: object, doing: Callable[..., Any], *arguments: object) -> bool:

@@ -1,4 +1,4 @@
-"""What comes again: of batches, by type of subscription, and when a topic moves or ends."""
+"""Redelivery: of batches, by type of subscription, and when a topic moves or ends."""
 
 from __future__ import annotations
 

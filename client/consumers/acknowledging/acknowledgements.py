@@ -61,6 +61,7 @@ class Acknowledgements:
         self._group: asyncio.Future[None] | None = None
         self._newest: asyncio.Future[None] | None = None
         self._tasks: dict[asyncio.Task[None], list[pb.CommandAck]] = {}
+        self._cut_off = PulsarException("nobody waits for the answer any more")
         self.partial = PartialBatches()
 
     @property
@@ -226,7 +227,7 @@ class Acknowledgements:
         except PulsarException as error:
             _fail(group, error)
         except asyncio.CancelledError:
-            _fail(group, AlreadyClosed("the consumer was closed before it was acknowledged"))
+            _fail(group, self._cut_off)
             raise
         else:
             if group is not None and not group.done():
@@ -266,14 +267,18 @@ class Acknowledgements:
 
     def unanswered(self) -> None:
         """Wait for no answers any more: the broker gives none for a consumer that it closed."""
+        self._cancel(NotConnected("the broker closed the consumer before it answered"))
+
+    def _cancel(self, reason: PulsarException) -> None:
+        self._cut_off = reason
         for task in self._tasks:
             task.cancel()
 
     def end(self) -> None:
         """Forget what was not sent, and wait for nothing any more."""
-        self.drop(AlreadyClosed("the consumer was closed before it was acknowledged"))
-        for task in self._tasks:
-            task.cancel()
+        reason = AlreadyClosed("the consumer was closed before it was acknowledged")
+        self.drop(reason)
+        self._cancel(reason)
 
 
 def _fail(group: asyncio.Future[None] | None, error: PulsarException) -> None:

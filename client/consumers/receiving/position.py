@@ -67,7 +67,7 @@ class Position:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a consumer came since it began, or was sought.
+    """The progress of a consumer since it began, or was sought.
 
     Attributes:
         start: From where on messages are wanted; None for wherever the subscription stands.

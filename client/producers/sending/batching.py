@@ -53,6 +53,7 @@ class OpenBatches:
         self._timer: TimerHandle | None = None
         self._batches: dict[str, OpenBatch] = {}
         self._count = self._bytes = self._written_bytes = 0
+        self._has_texts = False
         self._highest_sequence_id = -1
 
     def __len__(self) -> int:
@@ -84,7 +85,9 @@ class OpenBatches:
         if message.sequence_id <= self._highest_sequence_id:
             return False
         size = message.size_bytes
-        if texts := message.needs_bytes - size:
+        texts = message.needs_bytes - size
+        # Payloads alone have the limit of a batch.
+        if texts or self._has_texts:
             written = self._written_bytes + HEAD_BYTES + WRITTEN_FOR_HELD * texts + size
             if written > most_written_bytes:
                 return False
@@ -104,6 +107,7 @@ class OpenBatches:
             self._timer = self._clock.call_at(due_at, self._due)
         self._bytes += message.size_bytes
         self._count += 1
+        self._has_texts |= message.needs_bytes > message.size_bytes
         self._highest_sequence_id = message.sequence_id
 
     def _key(self, message: PendingMessage) -> str:
@@ -122,6 +126,7 @@ class OpenBatches:
             self._timer = None
         batches, self._batches = list(self._batches.values()), {}
         self._count = self._bytes = self._written_bytes = 0
+        self._has_texts = False
         if len(batches) > 1:
             batches.sort(key=lambda batch: batch.messages[-1].sequence_id)
         return batches

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SERIES_NAME = "client-memory.parquet"
 PROCESS_BYTES = 40 << 20
-"""What the process may take beside the limit: the interpreter, and what it imports."""
+"""Bytes that the process may take beside the limit: the interpreter, and what it imports."""
 CONSUMER_BYTES = 30_000
 """And for each consumer."""
 _MESSAGE_EXTRA_BYTES = 1_024

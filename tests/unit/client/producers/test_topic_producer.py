@@ -246,6 +246,13 @@ async def test_a_quota_that_is_exceeded_fails_what_is_pending_and_no_more() -> N
     assert broker.contents == [b"y"]
 
 
+class Forgetting(dict[int, object]):
+    """Keeps nothing."""
+
+    def __setitem__(self, key: int, value: object) -> None:
+        """Forget it at once."""
+
+
 async def test_exclusive_access_is_waited_for_without_end() -> None:
     # Given
     broker = ScriptedBroker(is_ready=False)
@@ -272,6 +279,22 @@ async def test_who_is_closed_while_it_waits_for_exclusive_access_asks_again() ->
     assert opening.done()
     assert opening.result().is_connected()
     assert len(broker.producers) == 2
+
+
+async def test_a_connection_that_is_lost_with_the_answer_that_a_producer_waits_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a broker whose answer that it is not ready comes with the end of the connection
+    broker = ScriptedBroker(is_ready=False)
+    monkeypatch.setattr(broker.cnx, "exclusive_turns", Forgetting())
+    opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
+    # When
+    broker.is_ready = True
+    await settle()
+    broker.clock.advance(1.0)
+    await settle()
+    # Then
+    assert (await opening).is_connected()
 
 
 async def test_whoever_waits_no_more_for_exclusive_access_tells_the_broker() -> None:

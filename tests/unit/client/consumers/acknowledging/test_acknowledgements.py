@@ -151,7 +151,7 @@ async def test_all_that_are_gathered_have_one_receipt() -> None:
     assert first.done()
 
 
-@pytest.mark.parametrize("how", ["the link", "dropped", "ended"])
+@pytest.mark.parametrize("how", ["the link", "dropped", "before it answered", "ended"])
 async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
     # Given
     case = Acks(ack_receipt_enabled=True)
@@ -167,10 +167,13 @@ async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
         await settle()
         if how == "ended":
             case.acks.end()
+        if how == "before it answered":
+            case.acks.unanswered()
         case.link.hold.set()
         await settle()
     # Then
-    with pytest.raises(AlreadyClosed if how == "ended" else NotConnected):
+    kind, words = (AlreadyClosed, "was closed") if how == "ended" else (NotConnected, how)
+    with pytest.raises(kind, match=words):
         await receipt
 
 

@@ -58,6 +58,16 @@ async def test_a_batch_has_no_more_properties_than_the_broker_takes(
     assert [one.exception() for one in results] == [None] * 20
 
 
+async def test_a_batch_with_properties_has_no_more_plain_messages_than_the_broker_takes() -> None:
+    broker = ScriptedBroker(max_message_size=2_000)
+    producer = await batching(broker)
+    results = [producer.send_nowait(b"x", {"a": "x" * 250}) for _ in range(5)]
+    results += [producer.send_nowait(b"x" * 100) for _ in range(20)]
+    broker.clock.advance(0.01)
+    broker.answers()
+    assert [one.exception() for one in results] == [None] * 25
+
+
 async def test_a_batch_is_sent_when_it_is_due() -> None:
     broker = ScriptedBroker()
     producer = await batching(broker, batching_max_publish_delay_ms=10)
