@@ -69,9 +69,15 @@ class SendLine:
         self._waking: asyncio.Task[None] | None = None
         self.places = 0
         self.is_held = False
+        self._rests = False
 
     def __len__(self) -> int:
         return len(self._line)
+
+    @property
+    def _stands(self) -> bool:
+        """True while nobody goes on."""
+        return self.is_held or self._rests
 
     @property
     def first(self) -> PendingMessage | None:
@@ -106,7 +112,7 @@ class SendLine:
                 "await send(), or raise memory_limit_bytes"
             )
         self.places += 1
-        if self._line or self.is_held:
+        if self._line or self._stands:
             message.placed = True
             self._line[message] = None
         elif not self._take(message):
@@ -154,7 +160,7 @@ class SendLine:
     def go_on(self) -> None:
         """Send what can be sent now, and in the next turns."""
         turns_left = MOST_IN_A_TURN
-        while not (self.is_held or self._request) and (message := self.first) is not None:
+        while not (self._stands or self._request) and (message := self.first) is not None:
             if not turns_left:
                 self.rest()
                 return
@@ -175,11 +181,11 @@ class SendLine:
 
     def rest(self) -> None:
         """Have nobody go on until the next turn."""
-        self.is_held = True
+        self._rests = True
         asyncio.get_running_loop().call_soon(self._rested)
 
     def _rested(self) -> None:
-        self.is_held = False
+        self._rests = False
         self._turn_came()
 
     def _has_memory(self, message: PendingMessage) -> bool:

@@ -186,3 +186,12 @@ async def test_nobody_overtakes_what_holds_the_line() -> None:
     line.is_held = False
     line.go_on()
     assert line.sent == [hurried]
+
+
+async def test_a_rest_ends_no_hold() -> None:
+    line = Line()
+    line.is_held = True
+    line.rest()
+    await settle()
+    line.enter(pending(waits=False))
+    assert line.sent == []
