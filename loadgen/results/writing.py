@@ -1,4 +1,4 @@
-"""Writes a run's results: run.json, requests.parquet, server-metrics.parquet, summary.json.
+"""Writes a run's results: its JSON documents, and its requests, clients and servers as Parquet.
 
 Percentiles are exact (nearest rank).
 """
@@ -112,6 +112,7 @@ def process_document(watch: ProcessWatch) -> dict[str, Any]:
         "direct_timeouts": _rise(watch, f"{prefix}direct_timeout_total"),
         "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
         "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
+        "cpu_seconds": _cpu_seconds(watch),
     }
 
 
@@ -127,6 +128,7 @@ def _resident(watch: ProcessWatch) -> dict[str, int | None]:
         "resident_peak_bytes": peak,
         "resident_over_idle_bytes": _over(idle, peak),
         "resident_over_first_scrape_bytes": _over(first, highest),
+        "resident_highest_scrape_bytes": _largest(highest),
     }
 
 
@@ -155,6 +157,12 @@ def _over(base: float | None, peak: float | None) -> int | None:
     return None if base is None or peak is None else max(0, int(peak - base))
 
 
+def _cpu_seconds(watch: ProcessWatch) -> float | None:
+    metric = "process_cpu_seconds_total"
+    first, last = watch.first(metric), watch.last(metric)
+    return None if first is None or last is None else round(last - first, 3)
+
+
 def _rise(watch: ProcessWatch, metric: str) -> int | None:
     first, last = watch.first(metric), watch.last(metric)
     return None if first is None or last is None else int(last - first)
@@ -164,6 +172,13 @@ def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:
     """Write requests.parquet: one row for each request."""
     table = pa.concat_tables([report.rows for report in reports])
     pq.write_table(table.drop_columns(["topics_hash"]), path)
+
+
+def write_clients(path: Path, reports: Iterable[TaskReport]) -> None:
+    """Write clients.parquet, one row for each client, unless the scenario's clients have none."""
+    table = pa.concat_tables([report.clients for report in reports])
+    if table.num_rows:
+        pq.write_table(table, path)
 
 
 def write_server_metrics(path: Path, watch: ServerWatch, offset_seconds: float) -> None:

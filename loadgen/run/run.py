@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.analysis.judging import require_watched
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
 from loadgen.results.writing import (
     agreed_reports,
+    write_clients,
     write_json,
     write_requests,
     write_server_metrics,
@@ -70,7 +72,14 @@ class RunResult:
             return ExitCode.INTERRUPTED
         if self.summary["generator_limited"]:
             return ExitCode.GENERATOR_LIMITED
+        if self.missed_thresholds:
+            return ExitCode.THRESHOLDS
         return ExitCode.PASSED
+
+    @property
+    def missed_thresholds(self) -> list[dict[str, Any]]:
+        """The thresholds that did not hold, each with what was found."""
+        return [each for each in self.summary.get("thresholds", ()) if not each["passed"]]
 
 
 def execute(scenario: Scenario, options: RunOptions) -> RunResult:
@@ -96,6 +105,7 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         forget_extras(directory)
         kind_of(scenario).write(directory, reports)
         write_requests(directory / "requests.parquet", reports)
+        write_clients(directory / CLIENTS_NAME, reports)
         offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
         write_json(directory / "run.json", description)
@@ -121,6 +131,7 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
+    require_watched(options.thresholds, [each.process for each in options.watched_servers])
     if options.master is None or options.executor == "process":
         raise_open_file_limit(-(-scenario.connections // options.tasks))
     return check_reachable(scenario)
@@ -172,8 +183,9 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
 
 
 REPORT_NAME = "report.html"
+CLIENTS_NAME = "clients.parquet"
 # Files that not every run writes: an older one would pass for a part of the new run.
-_EXTRAS = (REPORT_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
+_EXTRAS = (REPORT_NAME, CLIENTS_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
 _OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
 
 
