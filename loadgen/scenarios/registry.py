@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 from loadgen.scenarios.client_memory.kind import CLIENT_MEMORY
+from loadgen.scenarios.discovery.kind import DISCOVERY
 from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
 from loadgen.scenarios.storm.kind import STORM
@@ -22,6 +23,7 @@ _ROWS = (
     LOOKUPS,
     PRODUCE_BESIDE_SILENT,
     CLIENT_MEMORY,
+    DISCOVERY,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 
