@@ -16,7 +16,7 @@ class Measure:
     """One scraped figure that gets a row of charts.
 
     Attributes:
-        metric: Its plain name in the run directory.
+        metric: Its name of the servers' vocabulary.
         peak: The server's own peak, exact where a scrape only samples; None: nobody knows it.
         limit: The limit it is held against in a process of a run; None: it has none.
         base: What is taken off each value (resident memory when idle); None: the first one.
@@ -43,7 +43,7 @@ def _limit_of(memory: AccountedMemory | None) -> float | None:
 MEASURES = (
     Measure(
         "pending",
-        "floodgate_outbound_pending_bytes",
+        "outbound.pending",
         "bytes",
         "Answers written but not yet read",
         "Bytes handed to connections that slow clients have not taken yet. Connections that share "
@@ -53,7 +53,7 @@ MEASURES = (
     ),
     Measure(
         "resident",
-        "process_resident_memory_bytes",
+        "resident",
         "bytes",
         "Resident memory over idle",
         "What the operating system counts for the process, less what it had before the run. "
@@ -63,7 +63,7 @@ MEASURES = (
     ),
     Measure(
         "direct",
-        "direct_memory_used_bytes",
+        "direct.used",
         "bytes",
         "Accounted direct memory",
         "What topic listings hold for encoded answers, until the last byte is with the kernel.",
@@ -73,7 +73,7 @@ MEASURES = (
     ),
     Measure(
         "heap",
-        "heap_memory_used_bytes",
+        "heap.used",
         "bytes",
         "Accounted heap memory",
         "What topic listings hold while the list is made, until the answer is in the queue.",
@@ -83,7 +83,7 @@ MEASURES = (
     ),
     Measure(
         "direct-queue",
-        "direct_queue_size",
+        "direct.waiting",
         "count",
         "Requests that wait for direct memory",
         "They hold their heap memory while they wait; whoever waits too long is refused.",
@@ -92,7 +92,7 @@ MEASURES = (
     ),
     Measure(
         "heap-queue",
-        "heap_queue_size",
+        "heap.waiting",
         "count",
         "Requests that wait for heap memory",
         "Not started yet; when the queue is full or the wait too long, they are refused.",

@@ -209,7 +209,7 @@ class Run:
     metrics: Mapping[tuple[str, str], Series]
 
     def series(self, process: str, metric: str) -> Series | None:
-        """Return a metric of a process, by its name without prefix; None if nobody scraped it."""
+        """Return a figure of a process, by its name of the vocabulary; None if nobody told it."""
         return self.metrics.get((process, metric))
 
 
