@@ -87,7 +87,8 @@ class Scenario(BaseModel):
     @field_validator("service_url")
     @classmethod
     def _readable_service_url(cls, service_url: str) -> str:
-        parse_service_url(service_url)
+        if service_url or cls.model_fields["service_url"].is_required():
+            parse_service_url(service_url)
         return service_url
 
     @property
