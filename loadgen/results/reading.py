@@ -50,6 +50,7 @@ def load_run(directory: Path) -> Run:
         summary=load_summary(directory),
         requests=_read_requests(directory / "requests.parquet"),
         metrics=_read_metrics(directory / "server-metrics.parquet"),
+        document=load_document(directory),
     )
 
 

@@ -200,13 +200,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Run:
-    """One run directory: what was run, what came out, and both over time."""
+    """One run directory: what was run, what came out, and both over time.
+
+    ``document`` is the summary as it is written.
+    """
 
     directory: Path
     description: Mapping[str, Any]
     summary: RunSummary
     requests: Requests
     metrics: Mapping[tuple[str, str], Series]
+    document: Mapping[str, Any] = field(default_factory=dict)
 
     def series(self, process: str, metric: str) -> Series | None:
         """Return a figure of a process, by its name of the vocabulary; None if nobody told it."""

@@ -28,6 +28,7 @@ class RunOptions:
         spark: A running session to use instead of starting one.
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
         broker_pid: The broker's process id, if it runs on this machine.
+        scenario_document: The scenario as its author wrote it; empty if the command line said it.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -42,6 +43,7 @@ class RunOptions:
     proxy_admin_url: str | None = None
     broker_pid: int | None = None
     proxy_pid: int | None = None
+    scenario_document: str = ""
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property
