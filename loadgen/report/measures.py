@@ -43,7 +43,7 @@ def _limit_of(memory: AccountedMemory | None) -> float | None:
 MEASURES = (
     Measure(
         "pending",
-        "outbound.pending",
+        "unread",
         "bytes",
         "Answers written but not yet read",
         "Bytes handed to connections that slow clients have not taken yet. Connections that share "

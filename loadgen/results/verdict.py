@@ -81,7 +81,8 @@ def _punctual(summary: Mapping[str, Any]) -> CheckResult:
 
 def _thresholds(summary: Mapping[str, Any]) -> Iterator[CheckResult]:
     for each in summary.get("thresholds") or ():
-        yield CheckResult(str(each["expression"]), bool(each["passed"]), str(each["sentence"]))
+        name = str(each["threshold"])
+        yield CheckResult(name, bool(each["passed"]), f"{name}: {each['found']}")
 
 
 def _of_its_kind(summary: Mapping[str, Any]) -> Iterator[CheckResult]:

@@ -10,6 +10,7 @@ import yaml
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.files.derived import DERIVED_NAMES, write_derived
+from loadgen.results.schema import Summary
 from loadgen.results.writing import write_clients, write_json, write_requests, write_server_metrics
 from loadgen.scenarios.registry import SCENARIOS, kind_of
 
@@ -89,6 +90,7 @@ def write_run(
 
     Raises:
         LoadgenError: A file cannot be written.
+        ValidationError: The summary has not the form that its schema states; all is written.
     """
     resolved = _as_yaml(_document(scenario, defaults=True))
     try:
@@ -106,6 +108,7 @@ def write_run(
     except OSError as error:
         raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
     write_derived(directory)
+    Summary.model_validate(documents["summary.json"])
 
 
 def forget_extras(directory: Path) -> None:
