@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.addition import addition_of, scenario_place
-from loadgen.report.charts import key_mark, render_bars, render_panel, run_class, run_letter
+from loadgen.report.charts import (
+    key_mark,
+    main_curves,
+    render_bars,
+    render_panel,
+    run_class,
+    run_letter,
+)
+from loadgen.report.clients.coming_back import family_row
+from loadgen.report.clients.splits import render_splits
 from loadgen.report.figures import figure_rows, lateness, resident_parts, server_rows
 from loadgen.report.html_table import render_table
-from loadgen.report.panels import histograms, percentile_panel, time_rows
+from loadgen.report.judged import check_list, render_alarms, render_judgements
+from loadgen.report.panels import histograms, percentile_panel, time_axis, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
 from loadgen.scenarios.registry import kind_named
 from loadgen.units import format_bytes, format_count, format_seconds
@@ -80,7 +90,9 @@ def render_report(
     mixed, body = 0 < len(plain) < len(runs), plain or runs
     words = kind_named(body[0].summary.scenario).words
     summaries = [run.summary for run in body]
-    rows, percentiles = time_rows(body), percentile_panel(body)
+    families = family_row(body, time_axis(body))
+    rows = [*([families] if families else ()), *time_rows(body)]
+    percentiles = percentile_panel(body)
     section = "".join(_section(group, own_cards=mixed) for group in groups)
     return Template(_asset("report_template.html")).substitute(
         title=escape(title or words.title),
@@ -88,6 +100,7 @@ def render_report(
         script=_asset("report.js"),
         headline=escape(headline(summaries)),
         scenario=escape(_scenarios(body)),
+        alarms=render_alarms(list(enumerate(runs))),
         notes="".join(f'<p class="scenario">{escape(note)}</p>' for note in notes),
         cards="\n".join(_card(index, run) for index, run in enumerate(body)),
         checks=_checks(checks),
@@ -96,6 +109,8 @@ def render_report(
         at_zero=words.at_zero,
         time_rows="\n".join(_row(row) for row in rows),
         latency=_latency(body, percentiles),
+        splits="".join(render_splits(index, run) for index, run in enumerate(body)),
+        judgements=render_judgements(list(enumerate(runs))),
         section_last=section if mixed else "",
         table="".join(_table(group) for group in groups),
         servers=_servers(list(enumerate(runs))),
@@ -156,14 +171,9 @@ def _card(index: int, run: Run) -> str:
 def _checks(checks: Sequence[CheckResult]) -> str:
     if not checks:
         return ""
-    items = "".join(
-        f'<li><span class="mark {"good" if check.passed else "bad"}">'
-        f"{'✓' if check.passed else '✗'}</span>{escape(check.sentence)}</li>"
-        for check in checks
-    )
     failed = sum(not check.passed for check in checks)
     verdict = f"{failed} of {len(checks)} failed" if failed else f"all {len(checks)} hold"
-    return f'<section><h2>Checks: {verdict}</h2><ul class="checks">{items}</ul></section>'
+    return f"<section><h2>Checks: {verdict}</h2>{check_list(checks)}</section>"
 
 
 def _legend(index: int, run: Run) -> str:
@@ -253,7 +263,7 @@ def _series(time_panels: Sequence[Panel], percentiles: Panel | None) -> str:
             "high": panel.x.high,
             "series": {
                 curve.run: [[round(at, 3), round(value, 3)] for at, value in curve.points]
-                for curve in panel.curves
+                for curve in main_curves(panel)
             },
         }
         for panel, axis in panels

@@ -50,6 +50,8 @@ def load_run(directory: Path) -> Run:
         summary=load_summary(directory),
         requests=_read_requests(directory / "requests.parquet"),
         metrics=_read_metrics(directory / "server-metrics.parquet"),
+        rows=load_request_rows(directory),
+        clients=load_client_rows(directory),
         document=load_document(directory),
     )
 

@@ -1,7 +1,7 @@
 """The form of ``summary.json``, as a model and as the JSON schema beside this module.
 
-A scenario adds parts of its own, so further fields are allowed. ``python -m loadgen.results.schema``
-prints the schema.
+A scenario adds parts of its own, so further fields are allowed. The module prints the schema:
+``python -m loadgen.results.schema``.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
 
 PROCESSES = ("broker", "proxy")
 # Later than this and the storm was not the one that the scenario describes: a task, and the last
@@ -74,6 +76,9 @@ class ProcessMemory:
     resident_over_first_scrape_bytes: int | None
     heap_timeouts: int | None
     direct_timeouts: int | None
+    cpu_seconds: float | None = None
+    descriptors_peak: int | None = None
+    descriptors_limit: int | None = None
 
     @property
     def tells_accounting(self) -> bool:
@@ -202,7 +207,8 @@ class Series:
 class Run:
     """One run directory: what was run, what came out, and both over time.
 
-    ``document`` is the summary as it is written.
+    ``rows`` are its requests with all their columns, ``clients`` its clients, where they have
+    families; ``document`` is the summary as it is written.
     """
 
     directory: Path
@@ -210,7 +216,9 @@ class Run:
     summary: RunSummary
     requests: Requests
     metrics: Mapping[tuple[str, str], Series]
-    document: Mapping[str, Any] = field(default_factory=dict)
+    rows: pa.Table
+    clients: pa.Table
+    document: Mapping[str, Any]
 
     def series(self, process: str, metric: str) -> Series | None:
         """Return a figure of a process, by its name of the vocabulary; None if nobody told it."""

@@ -1,0 +1,68 @@
+"""Whether each run held, on the page: its thresholds, and its generator's punctuality."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from loadgen.errors import ExitCode
+from loadgen.report.charts import key_mark
+from loadgen.results.verdict import failures, verdict_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.results.checks import CheckResult
+    from loadgen.results.summary import Run
+
+
+def render_alarms(runs: Sequence[tuple[int, Run]]) -> str:
+    """Say at the top of the page which runs are not valid, or failed; nothing if none did."""
+    return "".join(_alarm(index, run) for index, run in runs)
+
+
+def _alarm(index: int, run: Run) -> str:
+    verdict = verdict_of(run.document)
+    if verdict.passed:
+        return ""
+    failed = [
+        check.sentence for check in (*verdict.checks, *verdict.thresholds) if not check.passed
+    ]
+    meaning = {
+        ExitCode.GENERATOR_LIMITED: "Not valid: the generator was the limit (exit code 98)",
+        ExitCode.CORRECTNESS: "Not valid: answers were wrong (exit code 97)",
+        ExitCode.INTERRUPTED: "Not whole: interrupted (exit code 130)",
+        ExitCode.THRESHOLDS: "Thresholds failed (exit code 99)",
+    }[verdict.exit_code]
+    return (
+        f'<p class="alarm">{key_mark(index)} <strong>{meaning}.</strong> '
+        f"{escape(' '.join(failed))}</p>"
+    )
+
+
+def check_list(checks: Sequence[CheckResult]) -> str:
+    """Render checks as a list, each with a mark."""
+    items = "".join(
+        f'<li><span class="mark {"good" if check.passed else "bad"}">'
+        f"{'✓' if check.passed else '✗'}</span>{escape(check.sentence)}</li>"
+        for check in checks
+    )
+    return f'<ul class="checks">{items}</ul>'
+
+
+def render_judgements(runs: Sequence[tuple[int, Run]]) -> str:
+    """Render the checks and thresholds of each run, with its generator's honesty among them."""
+    articles = "".join(_judgement(index, run) for index, run in runs)
+    return (
+        '<section><h2>Whether it held</h2><p class="hint">Thresholds are the scenario\'s. A run '
+        "whose generator was late measured the generator, not the server.</p>"
+        f'<div class="stories">{articles}</div></section>'
+    )
+
+
+def _judgement(index: int, run: Run) -> str:
+    verdict = verdict_of(run.document)
+    heading = f"{key_mark(index)} {escape(run.summary.label)}: {failures(verdict)}"
+    return (
+        f"<article><h3>{heading}</h3>{check_list([*verdict.checks, *verdict.thresholds])}</article>"
+    )
