@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode
-from loadgen.report.charts import key_mark
+from loadgen.report.charts import key_mark, run_class
 from loadgen.results.verdict import failures, verdict_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,15 @@ def render_judgements(runs: Sequence[tuple[int, Run]]) -> str:
 
 def _judgement(index: int, run: Run) -> str:
     verdict = verdict_of(run.document)
-    heading = f"{key_mark(index)} {escape(run.summary.label)}: {failures(verdict)}"
+    checks = check_list([*verdict.checks, *verdict.thresholds])
     return (
-        f"<article><h3>{heading}</h3>{check_list([*verdict.checks, *verdict.thresholds])}</article>"
+        f'<article class="{run_class(index)}"><h3>{key_mark(index)} {escape(run.summary.label)}: '
+        f"{failures(verdict)}</h3>{checks}</article>"
     )
+
+
+def verdict_line(run: Run) -> str:
+    """Render the verdict on a run in a line."""
+    verdict = verdict_of(run.document)
+    css, mark = ("good", "✓") if verdict.passed else ("bad", "✗")
+    return f'<p class="verdict {css}">{mark} {escape(verdict.word)}: {failures(verdict)}</p>'

@@ -23,7 +23,7 @@ from loadgen.report.clients.coming_back import family_row
 from loadgen.report.clients.splits import render_splits
 from loadgen.report.figures import figure_rows, lateness, resident_parts, server_rows
 from loadgen.report.html_table import render_table
-from loadgen.report.judged import check_list, render_alarms, render_judgements
+from loadgen.report.judged import check_list, render_alarms, render_judgements, verdict_line
 from loadgen.report.panels import histograms, percentile_panel, time_axis, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
 from loadgen.scenarios.registry import kind_named
@@ -109,7 +109,7 @@ def render_report(
         at_zero=words.at_zero,
         time_rows="\n".join(_row(row) for row in rows),
         latency=_latency(body, percentiles),
-        splits="".join(render_splits(index, run) for index, run in enumerate(body)),
+        splits=_splits(body),
         judgements=render_judgements(list(enumerate(runs))),
         section_last=section if mixed else "",
         table="".join(_table(group) for group in groups),
@@ -144,7 +144,8 @@ def _card(index: int, run: Run) -> str:
     summary = run.summary
     addition = addition_of(summary)
     if addition is not None:
-        return addition.card(index, summary)
+        card = addition.card(index, summary).removesuffix("</article>")
+        return f"{card}{verdict_line(run)}</article>"
     latency = summary.latency_seconds
     refused = ' class="bad"' if summary.refused_total else ""
     facts = [
@@ -157,6 +158,9 @@ def _card(index: int, run: Run) -> str:
         facts.insert(2, ("failed", f'<dd class="bad">{format_count(summary.failed)}</dd>'))
     if summary.generator_limited:
         facts.append(("of it sent late", f'<dd class="bad">{lateness(summary)}</dd>'))
+    if run.clients.num_rows:
+        back = run.clients.num_rows - run.clients["back_seconds"].null_count
+        facts.insert(0, ("clients back", f"<dd>{back:,} of {run.clients.num_rows:,}</dd>"))
     listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
     big, remark = map(escape, resident_parts(summary))
     what = f"of memory over idle {remark}".strip()
@@ -164,7 +168,8 @@ def _card(index: int, run: Run) -> str:
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
         f'</h3><div class="big">{big}</div><p class="of">{what}, {whose}'
-        f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl></article>"
+        f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl>"
+        f"{verdict_line(run)}</article>"
     )
 
 
@@ -198,6 +203,16 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
     return (
         f'<div class="tall">{curve}</div><div><p class="note">Clients by waiting time: solid bars '
         f"were answered, hollow ones refused.</p>{bars}</div>"
+    )
+
+
+def _splits(runs: Sequence[Run]) -> str:
+    """Render the splits of each run; of several they are folded."""
+    opened = " open" if len(runs) == 1 else ""
+    return "".join(
+        f"<details{opened}><summary>{run_letter(index)}: {escape(run.summary.label)}</summary>"
+        f"{render_splits(run)}</details>"
+        for index, run in enumerate(runs)
     )
 
 

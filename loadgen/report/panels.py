@@ -147,6 +147,8 @@ def _limits(measure: Measure, runs: Sequence[Run], process: str) -> list[float]:
 def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
     """Return how many clients had been answered, and how many refused, by each moment."""
     y = nice_axis(max(run.summary.requests for run in runs) * 1.08, ticks=5)
+    each_once = all(run.summary.requests == run.summary.clients for run in runs)
+    what = "Clients" if each_once else "Requests"
     panels = []
     for outcome in ("answered", "refused"):
         curves = []
@@ -158,13 +160,13 @@ def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
         panels.append(
             Panel(
                 key=f"clients-{outcome}",
-                title=f"Clients {outcome}",
+                title=f"{what} {outcome}",
                 unit="count",
                 x=axis,
                 y=y,
                 x_labels=time_labels(axis),
                 curves=curves,
-                description=f"Clients {outcome} so far, one line per run",
+                description=f"{what} {outcome} so far, one line per run",
             )
         )
     return Row("What the clients got", "How many had been answered or refused by then.", panels)

@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over its DevTools protocol: what a page says, asks and looks like."""
+"""Chromium without a window, over its DevTools protocol: what a page says, asks and looks like."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import tempfile
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -103,8 +102,8 @@ class Browser:
         self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._reading = asyncio.create_task(self._read())
 
-    async def look(self, page: Path, look: Look) -> Seen:
-        """Open a page, wait until it is quiet, and tell what it did and looks like."""
+    async def look(self, address: str, look: Look) -> Seen:
+        """Open a page by its address, and tell what it did and looks like."""
         created = await self._send("Target.createTarget", url="about:blank")
         target = created["targetId"]
         attached = await self._send("Target.attachToTarget", targetId=target, flatten=True)
@@ -114,15 +113,14 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self._send(f"{domain}.enable", session)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if look.dark else "light"}
-        await self._send(
-            "Emulation.setEmulatedMedia", session, media=look.media, features=[scheme]
-        )
+        await self._send("Emulation.setEmulatedMedia", session, media=look.media, features=[scheme])
         size = {"width": look.width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         await self._send("Emulation.setDeviceMetricsOverride", session, **size)
-        address = page.resolve().as_uri()
         await self._send("Page.navigate", session, url=address)
         await self._until_loaded(seen, address)
-        found = await self._send("Runtime.evaluate", session, expression=_LABELS, returnByValue=True)
+        found = await self._send(
+            "Runtime.evaluate", session, expression=_LABELS, returnByValue=True
+        )
         told = found["result"]["value"]
         seen.too_wide = int(told["too_wide"])
         seen.overlaps, seen.cut = list(told["overlaps"]), list(told["cut"])

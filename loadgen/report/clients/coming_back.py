@@ -32,7 +32,7 @@ class ComingBack:
         asked: When each was to start.
         back: When those came back that did.
         refused: When a request of theirs was refused, which may be often.
-        end: When the last of their requests had ended.
+        end: When the last request of the run had ended.
     """
 
     asked: Sequence[float]
@@ -59,7 +59,7 @@ def coming_back(run: Run, family: str) -> ComingBack:
     clients = run.clients.filter(pc.equal(run.clients["family"], family))
     requests = run.rows.filter(pc.equal(run.rows["family"], family))
     refused = requests.filter(pc.equal(requests["outcome"], "refused"))
-    ends = [*_moments(requests, "finished_seconds")[-1:], *_moments(clients, "back_seconds")[-1:]]
+    ends = [*_moments(run.rows, "finished_seconds")[-1:], *_moments(clients, "back_seconds")[-1:]]
     return ComingBack(
         asked=_moments(clients, "intended_start_seconds"),
         back=_moments(clients, "back_seconds"),

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
-from loadgen.report.charts import key_mark
 from loadgen.results.latency import nearest_rank
 from loadgen.units import format_bytes, format_count, format_seconds
 
@@ -30,7 +29,7 @@ HEADS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
 _MOST_TENANTS = 8
 _SIZES = 4
 _ROUNDING = 1e-9
-_TOO_FEW = "–"  # noqa: RUF001 - what the page shows for no figure
+TOO_FEW = "–"  # noqa: RUF001 - what the page shows for no figure
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,10 @@ class Split:
     def cells(self) -> list[str]:
         """Write its percentiles; one that so few requests cannot have is left out."""
         return [
-            format_seconds(nearest_rank(self.seconds, share)) if self._has(share) else _TOO_FEW
+            format_seconds(nearest_rank(self.seconds, share)) if self._has(share) else TOO_FEW
             for share in SHARES
             if len(self.seconds)
-        ] or [_TOO_FEW] * len(SHARES)
+        ] or [TOO_FEW] * len(SHARES)
 
     def _has(self, share: float) -> bool:
         """Tell whether a request lies beyond the percentile; the slowest is always there."""
@@ -63,7 +62,7 @@ def splits_of(run: Run) -> list[Split]:
     """Return the splits of a run: by outcome of all, the others of what was answered."""
     rows = run.rows
     answered = rows.filter(pc.equal(rows["outcome"], "answered"))
-    found = [*_by("Outcome", rows, rows["outcome"])]
+    found = last = [*_by("Outcome", rows, rows["outcome"])]
     for group, table, values in (
         ("Operation, answered", answered, answered["operation"]),
         ("Family, answered", answered, answered["family"]),
@@ -71,7 +70,10 @@ def splits_of(run: Run) -> list[Split]:
         ("Tenant, answered", answered, _tenants(answered)),
     ):
         parts = list(_by(group, table, values))
-        found += parts if len(parts) > 1 else []
+        # One part says nothing new, nor do groups that are the families.
+        if len(parts) > 1 and _figures(parts) != _figures(last):
+            found = [*found, *parts]
+        last = parts
     return [*found, *_by_size(answered)]
 
 
@@ -82,6 +84,10 @@ def _by(group: str, table: pa.Table, values: pa.ChunkedArray) -> Iterator[Split]
     for each in counted[:_MOST_TENANTS]:
         part = table.filter(pc.equal(values, each["values"]))
         yield Split(group, each["values"] or "none", part.num_rows, _seconds(part))
+
+
+def _figures(parts: Sequence[Split]) -> list[tuple[int, list[str]]]:
+    return [(part.requests, part.cells()) for part in parts]
 
 
 def _tenants(table: pa.Table) -> pa.ChunkedArray:
@@ -107,7 +113,7 @@ def _seconds(table: pa.Table) -> Sequence[float]:
     return values  # type: ignore[return-value]
 
 
-def render_splits(index: int, run: Run) -> str:
+def render_splits(run: Run) -> str:
     """Render the splits of one run as a table."""
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("requests", *HEADS))
     body, group = [], ""
@@ -121,7 +127,6 @@ def render_splits(index: int, run: Run) -> str:
         )
         body.append(f'<tr><th scope="row">{escape(split.name)}</th>{cells}</tr>')
     return (
-        f"<h3>{key_mark(index)} {escape(run.summary.label)}</h3>"
         f'<div class="scroll"><table class="splits"><thead><tr><th></th>{heads}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
