@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from loadgen.errors import ExitCode
 from loadgen.report.charts import key_mark, run_class
 from loadgen.results.verdict import failures, verdict_of
 
@@ -15,6 +14,12 @@ if TYPE_CHECKING:
     from loadgen.results.checks import CheckResult
     from loadgen.results.summary import Run
 
+_MEANINGS = {
+    "answers": "Not valid: answers were wrong (exit code 97)",
+    "end": "Not whole: interrupted (exit code 130)",
+    "generator": "Not valid: the generator was the limit (exit code 98)",
+}
+
 
 def render_alarms(runs: Sequence[tuple[int, Run]]) -> str:
     """Say at the top of the page which runs are not valid, or failed; nothing if none did."""
@@ -23,20 +28,14 @@ def render_alarms(runs: Sequence[tuple[int, Run]]) -> str:
 
 def _alarm(index: int, run: Run) -> str:
     verdict = verdict_of(run.document)
-    if verdict.passed:
-        return ""
-    failed = [
-        check.sentence for check in (*verdict.checks, *verdict.thresholds) if not check.passed
-    ]
-    meaning = {
-        ExitCode.GENERATOR_LIMITED: "Not valid: the generator was the limit (exit code 98)",
-        ExitCode.CORRECTNESS: "Not valid: answers were wrong (exit code 97)",
-        ExitCode.INTERRUPTED: "Not whole: interrupted (exit code 130)",
-        ExitCode.THRESHOLDS: "Thresholds failed (exit code 99)",
-    }[verdict.exit_code]
-    return (
+    failed = [(_MEANINGS[each.name], [each]) for each in verdict.checks if not each.passed]
+    missed = [each for each in verdict.thresholds if not each.passed]
+    if missed:
+        failed.append(("Thresholds failed (exit code 99)", missed))
+    return "".join(
         f'<p class="alarm">{key_mark(index)} <strong>{meaning}.</strong> '
-        f"{escape(' '.join(failed))}</p>"
+        f"{escape(' '.join(each.sentence for each in checks))}</p>"
+        for meaning, checks in failed
     )
 
 

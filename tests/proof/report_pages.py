@@ -89,7 +89,7 @@ async def _look(
 def _faults(seen: Seen) -> list[str]:
     return [
         *(f"console: {error[:200]}" for error in seen.errors),
-        *(f"network: {address}" for address in seen.requests),
+        *(f"network: {each}" for each in seen.requests if not each.startswith("data:")),
         *(f"labels: on each other, {pair}" for pair in seen.overlaps),
         *(f"labels: cut, {label}" for label in seen.cut),
         *([f"wide: {seen.too_wide} pixels too much"] if seen.too_wide > 0 else []),
