@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from loadgen.commands.progress_bar import counting
-from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
+from loadgen.corpus.corpus import Corpus, write_corpus
+from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind

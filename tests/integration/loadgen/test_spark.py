@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.corpus.corpus import Corpus, in_spark, in_this_process, write_corpus
+from loadgen.corpus.corpus import Corpus, write_corpus
+from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.errors import LoadgenError
 from loadgen.run.options import RunOptions
