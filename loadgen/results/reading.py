@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from loadgen.clients.records import CLIENT_ROWS
 from loadgen.errors import UsageError
 from loadgen.results.summary import Requests, Run, RunSummary, Series, parse_summary
 
@@ -23,6 +24,8 @@ SCHEMA_VERSION = 1
 
 # The same figure has one name here, whichever process it comes from.
 _METRIC_PREFIX = re.compile(r"^pulsar_(broker|proxy)_topic_list_")
+# Columns of requests that runs before them do not have.
+_COLUMNS_OF_TODAY = {"operation": "list", "group": "", "family": ""}
 _CLUSTER_LABEL = re.compile(r'cluster="[^"]*",?')
 
 
@@ -114,6 +117,38 @@ def _read_requests(path: Path) -> Requests:
     )
     rows = [row for row in zip(starts, ends, outcomes, strict=True) if row[1] is not None]
     return Requests([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+
+
+def load_request_rows(directory: Path) -> pa.Table:
+    """Read requests.parquet with all columns of today; those that an older run lacks are filled.
+
+    Raises:
+        RunDirectoryError: The file is missing or malformed.
+    """
+    path = directory / "requests.parquet"
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise _missing(path) from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+    for name, value in _COLUMNS_OF_TODAY.items():
+        if name not in table.column_names:
+            table = table.append_column(name, pa.array([value] * table.num_rows, pa.string()))
+    return table
+
+
+def load_client_rows(directory: Path) -> pa.Table:
+    """Read clients.parquet; no rows if the run's clients have none.
+
+    Raises:
+        RunDirectoryError: The file is malformed.
+    """
+    path = directory / "clients.parquet"
+    try:
+        return pq.read_table(path) if path.exists() else CLIENT_ROWS.empty_table()
+    except (OSError, pa.ArrowException) as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
 
 
 def _read_metrics(path: Path) -> dict[tuple[str, str], Series]:

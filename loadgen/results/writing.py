@@ -1,4 +1,4 @@
-"""Writes a run's results: run.json, requests.parquet, server-metrics.parquet, summary.json.
+"""Writes a run's results: its JSON documents, and its requests, clients and servers as Parquet.
 
 Percentiles are exact (nearest rank).
 """
@@ -164,6 +164,13 @@ def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:
     """Write requests.parquet: one row for each request."""
     table = pa.concat_tables([report.rows for report in reports])
     pq.write_table(table.drop_columns(["topics_hash"]), path)
+
+
+def write_clients(path: Path, reports: Iterable[TaskReport]) -> None:
+    """Write clients.parquet, one row for each client, unless the scenario's clients have none."""
+    table = pa.concat_tables([report.clients for report in reports])
+    if table.num_rows:
+        pq.write_table(table, path)
 
 
 def write_server_metrics(path: Path, watch: ServerWatch, offset_seconds: float) -> None:

@@ -14,6 +14,7 @@ from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
 from loadgen.results.writing import (
     agreed_reports,
+    write_clients,
     write_json,
     write_requests,
     write_server_metrics,
@@ -96,6 +97,7 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         forget_extras(directory)
         kind_of(scenario).write(directory, reports)
         write_requests(directory / "requests.parquet", reports)
+        write_clients(directory / CLIENTS_NAME, reports)
         offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
         write_json(directory / "run.json", description)
@@ -172,8 +174,9 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
 
 
 REPORT_NAME = "report.html"
+CLIENTS_NAME = "clients.parquet"
 # Files that not every run writes: an older one would pass for a part of the new run.
-_EXTRAS = (REPORT_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
+_EXTRAS = (REPORT_NAME, CLIENTS_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
 _OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
 
 

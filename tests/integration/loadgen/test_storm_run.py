@@ -68,6 +68,7 @@ def test_worker_processes_run_the_whole_storm(tmp_path) -> None:
     assert len(run.requests.latencies("answered")) == 20
     rows = pq.read_table(result.directory / "requests.parquet").to_pylist()
     assert {row["topics"] for row in rows} == {500}
+    assert {(row["operation"], row["family"]) for row in rows} == {("list", "once")}
     # 51 kB at 200 kB/s, less the first burst of a tenth of a second
     assert min(row["finished_seconds"] - row["first_byte_seconds"] for row in rows) >= 0.14
 
