@@ -10,6 +10,7 @@ from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
 from loadgen.scenarios.storm.kind import STORM
 from loadgen.scenarios.stuck.kind import STUCK
+from loadgen.scenarios.watch_churn.kind import WATCH_CHURN
 
 if TYPE_CHECKING:
     from loadgen.scenario import Scenario
@@ -22,6 +23,7 @@ _ROWS = (
     LOOKUPS,
     PRODUCE_BESIDE_SILENT,
     CLIENT_MEMORY,
+    WATCH_CHURN,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 
