@@ -8,6 +8,7 @@ from loadgen.errors import UsageError
 from loadgen.scenarios.client_memory.kind import CLIENT_MEMORY
 from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
+from loadgen.scenarios.produce_consume.kind import PRODUCE_CONSUME
 from loadgen.scenarios.storm.kind import STORM
 from loadgen.scenarios.stuck.kind import STUCK
 from loadgen.scenarios.watch_churn.kind import WATCH_CHURN
@@ -24,6 +25,7 @@ _ROWS = (
     PRODUCE_BESIDE_SILENT,
     CLIENT_MEMORY,
     WATCH_CHURN,
+    PRODUCE_CONSUME,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 
