@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadgen.results.checks import CheckResult
 from loadgen.results.client_memory import ClientMemoryFigures, parse_client_memory
 from loadgen.results.latency import Latency, parse_latency, read_figures
 from loadgen.results.silent import SilentFigures, parse_silent
@@ -112,6 +113,7 @@ class RunSummary:
     client_memory: ClientMemoryFigures | None = None
     server_version: str | None = None
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
+    thresholds: Sequence[CheckResult] = ()
     topics_per_answer: tuple[int, int] | None = None
     bytes_per_answer: tuple[int, int] | None = None
 
@@ -249,6 +251,10 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         servers={
             name: parse_server_facts(facts) for name, facts in document.get("servers", {}).items()
         },
+        thresholds=[
+            CheckResult(each["threshold"], each["passed"], f"{each['threshold']}: {each['found']}")
+            for each in document.get("thresholds", ())
+        ],
         topics_per_answer=_extremes(document.get("topics_per_answer")),
         bytes_per_answer=_extremes(document.get("bytes_per_answer")),
     )

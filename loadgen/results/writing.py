@@ -112,6 +112,7 @@ def process_document(watch: ProcessWatch) -> dict[str, Any]:
         "direct_timeouts": _rise(watch, f"{prefix}direct_timeout_total"),
         "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
         "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
+        "cpu_seconds": _cpu_seconds(watch),
     }
 
 
@@ -127,6 +128,7 @@ def _resident(watch: ProcessWatch) -> dict[str, int | None]:
         "resident_peak_bytes": peak,
         "resident_over_idle_bytes": _over(idle, peak),
         "resident_over_first_scrape_bytes": _over(first, highest),
+        "resident_highest_scrape_bytes": _largest(highest),
     }
 
 
@@ -153,6 +155,12 @@ def _largest(*values: float | None) -> int | None:
 
 def _over(base: float | None, peak: float | None) -> int | None:
     return None if base is None or peak is None else max(0, int(peak - base))
+
+
+def _cpu_seconds(watch: ProcessWatch) -> float | None:
+    metric = "process_cpu_seconds_total"
+    first, last = watch.first(metric), watch.last(metric)
+    return None if first is None or last is None else round(last - first, 3)
 
 
 def _rise(watch: ProcessWatch, metric: str) -> int | None:

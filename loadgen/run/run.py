@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.analysis.judging import require_watched
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
@@ -71,7 +72,14 @@ class RunResult:
             return ExitCode.INTERRUPTED
         if self.summary["generator_limited"]:
             return ExitCode.GENERATOR_LIMITED
+        if self.missed_thresholds:
+            return ExitCode.THRESHOLDS
         return ExitCode.PASSED
+
+    @property
+    def missed_thresholds(self) -> list[dict[str, Any]]:
+        """The thresholds that did not hold, each with what was found."""
+        return [each for each in self.summary.get("thresholds", ()) if not each["passed"]]
 
 
 def execute(scenario: Scenario, options: RunOptions) -> RunResult:
@@ -125,6 +133,7 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
+    require_watched(options.thresholds, [each.process for each in options.watched_servers])
     if options.master is None or options.executor == "process":
         raise_open_file_limit(-(-scenario.connections // options.tasks))
     return check_reachable(scenario)
