@@ -172,6 +172,7 @@ class ScheduledClient:
         if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
             self._arm()
             return
+        self.context.lags.append(late_seconds)
         self._next_due = next(self._due, None)
         self._request(due, late_seconds)
         self._arm()

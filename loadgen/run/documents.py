@@ -54,7 +54,7 @@ def summary_document(
         **_heading(options),
         "scenario": scenario.kind,
         "clients": sum(report.facts.clients for report in reports),
-        **summarized(reports),
+        **summarized(reports, scenario.planned_requests),
         "processes": processes,
         **kind_of(scenario).summarize(scenario, reports),
         "thresholds": [each.document() for each in verdicts],
