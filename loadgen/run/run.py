@@ -77,6 +77,8 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         LoadgenError: The server cannot be reached, or the scenario could not be run.
         KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
+    if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
+        scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
     server_version = _check(scenario, options)
     started_at = datetime.now(UTC)
     directory = options.out / options.name
