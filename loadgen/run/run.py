@@ -95,7 +95,15 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         "summary.json": summary,
         "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
     }
-    write_run(directory, scenario, reports, watch, documents, options.scenario_document)
+    write_run(
+        directory,
+        scenario,
+        reports,
+        watch,
+        documents,
+        options.scenario_document,
+        options.scenario_resolved,
+    )
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
