@@ -67,11 +67,6 @@ class Outcome:
         """Share of requests that were refused."""
         return self.refused / self.requests if self.requests else 0.0
 
-    @property
-    def missing_share(self) -> float:
-        """Share of clients that were not back in time."""
-        return 1 - self.back / self.clients if self.clients else 0.0
-
     def __str__(self) -> str:
         slowest = "nobody" if self.slowest_seconds is None else format_seconds(self.slowest_seconds)
         told = f"{self.back:,} of {self.clients:,} back, the last after {slowest}"
@@ -81,17 +76,22 @@ class Outcome:
 def misses(goal: Goal, outcome: Outcome) -> list[str]:
     """Say where an outcome falls short of a goal; empty: it meets it."""
     found = []
-    if outcome.missing_share > goal.refused_share:
-        late = outcome.clients - outcome.back
+    late = outcome.clients - outcome.back
+    if late > _allowed(outcome.clients, goal):
         found.append(
             f"{late:,} of {outcome.clients:,} not back within {goal.back_within_seconds:g} s"
         )
-    if outcome.refused_share > goal.refused_share:
+    if outcome.refused > _allowed(outcome.requests, goal):
         found.append(f"{percent(outcome.refused_share)} refused")
     for server, held in outcome.accounted.items():
         if held > goal.accounted_mb * MB_BYTES:
             found.append(f"the {server} accounted {format_bytes(held)}")
     return found
+
+
+def _allowed(count: int, goal: Goal) -> float:
+    """Return how many of so many may be refused; a share as a float is not exact."""
+    return count * goal.refused_share + 1e-6
 
 
 def percent(share: float) -> str:
