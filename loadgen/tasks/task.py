@@ -19,6 +19,7 @@ from loadgen.clients.context import ClientContext
 from loadgen.clients.records import RequestCounters, TaskFacts, TaskReport, report_rows
 from loadgen.scenario import Scenario
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
+from loadgen.tasks.task_watch import TaskWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,6 +81,8 @@ class ScenarioTask(Generic[ScenarioT]):
         self.interrupted = False
         self.all_finished = asyncio.Event()
         self._agree = agree
+        self._watch = TaskWatch(self.context.clock, self.time)
+        self._watched: dict[str, Any] = {}
         self._progress = ProgressSender(plan.task, plan.progress_address)
 
     async def run(self) -> TaskReport:
@@ -93,9 +96,11 @@ class ScenarioTask(Generic[ScenarioT]):
             await self.connect_all()
             t0_epoch_seconds = await self._agree_on_t0()
             if not self.interrupted:
+                self._watch.begin()
                 self.start()
             if self.unfinished:
                 await self.all_finished.wait()
+            self._watched = self._watch.end(self.context.lags)
         finally:
             self._end()
         return self.report(t0_epoch_seconds)
@@ -136,6 +141,7 @@ class ScenarioTask(Generic[ScenarioT]):
             t0_epoch_seconds=t0_epoch_seconds,
             interrupted=self.interrupted,
             connections_lost=sum(client.connections_lost for client in self.clients),
+            **self._watched,
         )
         return TaskReport(report_rows(self.plan.task, records), facts, self.details())
 
