@@ -92,6 +92,7 @@ class Course:
                 clock.call_at(clock.now() - late_seconds, self._start_due, waiting)
                 return
             self.start_error_seconds = max(self.start_error_seconds, late_seconds)
+            self._context.lags.append(late_seconds)
             while waiting and _moment(waiting[-1]) == moment:
                 waiting.pop().begin()
 

@@ -120,7 +120,8 @@ class FamilyConnection(ClientConnection):
 
     # -- what arrives -------------------------------------------------------------------------
 
-    def _new_body(self, request_id: int) -> AnswerBody:
+    def new_body(self, request_id: int) -> AnswerBody:
+        """Return the place for a listing, by what was asked."""
         self._events.first_byte(request_id)
         question = self._questions.get(request_id)
         checker = self.context.checker

@@ -10,7 +10,7 @@ from loadgen.scenario import ClientPlan, parse_service_url
 from loadgen.scenarios.discovery.family_connection import FamilyConnection
 
 if TYPE_CHECKING:
-    from loadgen.clients.connect import Connector
+    from loadgen.clients.connect import Connects
     from loadgen.clients.context import ClientContext
     from loadgen.clients.wires import BrokerAddress, WireEvents
     from loadgen.scenarios.discovery.scenario import FamilyClientPlan
@@ -23,10 +23,10 @@ class Connecting:
 
     Args:
         connector: Connects them.
-        service: Host and port of the service URL.
+        service: Host and port of the service URL; None where there is but one server.
     """
 
-    def __init__(self, connector: Connector, service: tuple[str, int]) -> None:
+    def __init__(self, connector: Connects, service: tuple[str, int] | None) -> None:
         self.connector = connector
         self.service = service
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,7 +91,8 @@ class SocketWires:
 
     def serves(self, broker: BrokerAddress) -> bool:
         """See Wires."""
-        return not broker.through_proxy and _address(broker) == self._connecting.service
+        service = self._connecting.service
+        return not broker.through_proxy and (service is None or _address(broker) == service)
 
     def connect(self, events: WireEvents, broker: BrokerAddress | None = None) -> None:
         """See Wires."""

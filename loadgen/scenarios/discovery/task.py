@@ -7,35 +7,43 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.records import CLIENT_ROWS
 from loadgen.scenarios.discovery.course import Course
 from loadgen.scenarios.discovery.family_client import FamilyClient
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, client_plans
 from loadgen.scenarios.discovery.socket_wires import Connecting, SocketWires
+from loadgen.tasks.ground import SOCKETS
 from loadgen.tasks.task import ScenarioTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.clients.records import TaskReport
+    from loadgen.tasks.ground import Ground
     from loadgen.tasks.task import TaskPlan
 
 
 class DiscoveryTask(ScenarioTask[DiscoveryScenario]):
     """A task of clients of families. Mutable state: the clients, and how far the run has come."""
 
-    def __init__(self, plan: TaskPlan[DiscoveryScenario], agree: Callable[[float], float]) -> None:
-        super().__init__(plan, agree)
-        self._connecting = Connecting(Connector(), self.scenario.address)
+    def __init__(
+        self,
+        plan: TaskPlan[DiscoveryScenario],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
+        super().__init__(plan, agree, ground)
+        service = self.scenario.address if self.scenario.service_url else None
+        self._connecting = Connecting(ground.new_connector(), service)
         self._course = Course(self.scenario, self.context, self.client_finished)
         self._family_clients: list[FamilyClient] = []
 
     async def connect_all(self) -> None:
         """Connect every client that starts at a moment of its own."""
         plan, scenario = self.plan, self.scenario
-        raise_open_file_limit(-(-scenario.connections // plan.tasks))
-        await self._connecting.connector.resolve(scenario)
+        connector = self._connecting.connector
+        connector.allow(-(-scenario.connections // plan.tasks))
+        await connector.resolve(scenario)
         clients = [
             FamilyClient(
                 each,
