@@ -161,7 +161,8 @@ class Subscription:
         plan, group = self._plan, self._plan.group
         self.listings += 1
         wanted = 0 if self.listed else group.attach
-        own = wanted and action.pattern is None and group.pattern is not None
+        # A broker may leave the pattern to the client: that is asked without, or it is too long.
+        own = wanted and group.pattern is not None
         question = ListQuestion(
             plan.namespace.name,
             action.pattern,
