@@ -87,7 +87,8 @@ def _started_share(rows: pa.Table, planned: int | None) -> float:
     if not wanted:
         return 1.0
     own: int = pc.sum(pc.is_in(rows["reason"], pa.array(_OWN_FAILURES))).as_py() or 0
-    return round(float(rows.num_rows - own) / wanted, 4)
+    share: float = round((rows.num_rows - own) / wanted, 4)
+    return share
 
 
 def _limits(document: dict[str, Any]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.servers.scrape import ScrapeTarget
+from loadgen.tasks.task import DRAIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,8 @@ class RunOptions:
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
         broker_pid: The broker's process id, if it runs on this machine.
         thresholds: What has to hold of the run's figures.
+        abort_early: Whether the run ends when one of them can no longer be met.
+        drain_seconds: How long requests under way may take when it ends early.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -45,6 +48,8 @@ class RunOptions:
     broker_pid: int | None = None
     proxy_pid: int | None = None
     thresholds: tuple[Threshold, ...] = ()
+    abort_early: bool = False
+    drain_seconds: float = DRAIN_SECONDS
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property
