@@ -23,6 +23,7 @@ from loadgen.units import format_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from loadgen.analysis.splits import Split
     from loadgen.clients.records import TaskReport
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
@@ -47,7 +48,11 @@ def run_document(
 
 
 def summary_document(
-    scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
+    scenario: Scenario,
+    options: RunOptions,
+    reports: Sequence[TaskReport],
+    watch: ServerWatch,
+    splits: Sequence[Split],
 ) -> dict[str, Any]:
     """Return the content of summary.json."""
     processes = {name: process_document(process) for name, process in watch.processes.items()}
@@ -61,6 +66,7 @@ def summary_document(
         **kind_of(scenario).summarize(scenario, reports),
         "thresholds": [each.document() for each in verdicts],
         "held": list(_held(watch)),
+        "splits": [each.document() for each in splits],
     }
 
 

@@ -9,8 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from loadgen.analysis.abort import EarlyAbort
+from loadgen.analysis.histograms import HDR_DIRECTORY, forget_histograms, write_histograms
 from loadgen.analysis.judging import require_watched
+from loadgen.analysis.splits import splits_of
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
@@ -107,13 +111,17 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
     description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
-    summary = summary_document(scenario, options, reports, watch) | produced_by
+    requests = pa.concat_tables([report.rows for report in reports])
+    splits = splits_of(requests)
+    summary = summary_document(scenario, options, reports, watch, splits) | produced_by
     summary["aborted"] = observer.missed
     try:
         forget_extras(directory)
         kind_of(scenario).write(directory, reports)
         write_requests(directory / "requests.parquet", reports)
         write_clients(directory / CLIENTS_NAME, reports)
+        duration_seconds = summary["duration_seconds"]
+        write_histograms(directory / HDR_DIRECTORY, requests, splits, duration_seconds)
         offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
         write_json(directory / "run.json", description)
@@ -250,8 +258,9 @@ def forget_extras(directory: Path) -> None:
     """
     for name in _EXTRAS:
         (directory / name).unlink(missing_ok=True)
+    forget_histograms(directory / HDR_DIRECTORY)
 
 
 def _is_of_a_run(name: str) -> bool:
     # The demo keeps the servers' logs beside the run.
-    return name in _OF_A_RUN or name.endswith(".log")
+    return name in (*_OF_A_RUN, HDR_DIRECTORY) or name.endswith(".log")
