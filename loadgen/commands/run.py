@@ -74,6 +74,10 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
             show_default=False,
         ),
     ] = None,
+    abort_early: Annotated[
+        bool,
+        typer.Option("--abort-early", help="End when a threshold can no longer be met."),
+    ] = False,
 ) -> RunOptions:
     """Return the options of a document's run."""
     return RunOptions(
@@ -88,16 +92,17 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
         broker_pid=broker_pid,
         proxy_pid=proxy_pid,
         thresholds=parse_thresholds((*document.head.thresholds, *(threshold or ()))),
+        abort_early=abort_early,
         scenario_document=document.written,
         scenario_resolved=document.resolved_text(),
     )
 
 
 _EXIT_CODES = """\
-Exit code 0: measured, whether answered or refused; 97: an answer was wrong;
-98: this machine started the clients too late; 99: a threshold was missed, a
-broker that pauses clients who do not read let silent ones go on, or a client's
-memory limit did not hold; 130: interrupted.
+Exit code 0: measured, whether answered or refused; 97: an answer was wrong, or
+a server did not give back what it held; 98: this machine was the limit; 99: a
+threshold was missed, a broker that pauses clients who do not read let silent
+ones go on, or a client's memory limit did not hold; 130: interrupted.
 """
 
 

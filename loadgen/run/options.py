@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.servers.scrape import ScrapeTarget
+from loadgen.tasks.task import DRAIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,8 @@ class RunOptions:
         scenario_document: The scenario as its author wrote it; empty if the command line said it.
         scenario_resolved: The document that says everything itself; empty: it is made of the
             scenario.
+        abort_early: Whether the run ends when one of them can no longer be met.
+        drain_seconds: How long requests under way may take when it ends early.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -50,6 +53,8 @@ class RunOptions:
     thresholds: tuple[Threshold, ...] = ()
     scenario_document: str = ""
     scenario_resolved: str = field(default="", repr=False)
+    abort_early: bool = False
+    drain_seconds: float = DRAIN_SECONDS
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from loadgen.analysis.abort import EarlyAbort
 from loadgen.analysis.judging import require_watched
+from loadgen.analysis.splits import splits_of
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
-from loadgen.run.directory import replaceable_run_directory, write_run
+from loadgen.run.directory import RunDocuments, replaceable_run_directory, write_run
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.clients.records import TaskReport
+    from loadgen.clients.records import RequestCounters, TaskReport
     from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
@@ -55,13 +60,18 @@ class RunResult:
 
     @property
     def interrupted(self) -> bool:
-        """True if it ended early by Ctrl-C, with figures of what had ended by then."""
+        """True if it ended early, with figures of what had ended by then."""
         return bool(self.summary["interrupted"])
 
     @property
     def exit_code(self) -> ExitCode:
         """The exit code for a pipeline: a wrong answer counts before anything else."""
         return verdict_of(self.summary).exit_code
+
+    @property
+    def aborted(self) -> str | None:
+        """The threshold that could no longer be met, if that ended the run."""
+        return self.summary.get("aborted")
 
     @property
     def missed_thresholds(self) -> list[dict[str, Any]]:
@@ -85,25 +95,22 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
         produced_by = _servers(server_version, targets)
-        reports = agreed_reports(_run(scenario, options))
+        observer = _Observer(scenario, options)
+        reports = agreed_reports(_run(scenario, options, observer))
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
     description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
-    summary = summary_document(scenario, options, reports, watch) | produced_by
-    documents = {
+    requests = pa.concat_tables([report.rows for report in reports])
+    splits = splits_of(requests)
+    summary = summary_document(scenario, options, reports, watch, splits) | produced_by
+    summary["aborted"] = observer.missed
+    contents = {
         "run.json": description,
         "summary.json": summary,
         "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
     }
-    write_run(
-        directory,
-        scenario,
-        reports,
-        watch,
-        documents,
-        options.scenario_document,
-        options.scenario_resolved,
-    )
+    documents = RunDocuments(contents, options.scenario_document, options.scenario_resolved)
+    write_run(directory, scenario, reports, watch, documents, splits)
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
@@ -138,11 +145,28 @@ def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, 
     }
 
 
-def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
+class _Observer:
+    """Takes the totals of a run; its mutable state is the threshold that ended it, if one did."""
+
+    def __init__(self, scenario: Scenario, options: RunOptions) -> None:
+        wanted = options.thresholds if options.abort_early else ()
+        self._abort = EarlyAbort(wanted, scenario.planned_requests)
+        self._on_progress = options.on_progress
+        self.missed: str | None = None
+        self.receiver = ProgressReceiver(self._observe)
+
+    def _observe(self, counters: RequestCounters) -> None:
+        if self._on_progress is not None:
+            self._on_progress(counters)
+        if self.missed is None:
+            self.missed = self._abort.missed(counters, time.perf_counter())
+            if self.missed is not None:
+                self.receiver.stop()
+
+
+def _run(scenario: Scenario, options: RunOptions, observer: _Observer) -> list[TaskReport]:
     with ExitStack() as stack:
-        address = None
-        if options.on_progress is not None:
-            address = stack.enter_context(ProgressReceiver(options.on_progress)).address
+        receiver = stack.enter_context(observer.receiver)
         loopback = is_loopback(scenario.service_url)
         plans = [
             TaskPlan(
@@ -150,7 +174,8 @@ def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
                 task=task,
                 tasks=options.tasks,
                 loopback=loopback,
-                progress_address=address,
+                progress_address=receiver.address,
+                drain_seconds=options.drain_seconds,
             )
             for task in range(options.tasks)
         ]
@@ -159,7 +184,7 @@ def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
         # Spark is imported only where it is asked for: it takes a second.
         from loadgen.executors.spark import run_in_spark
 
-        return run_in_spark(stack.enter_context(_session(options)), plans)
+        return run_in_spark(stack.enter_context(_session(options)), plans, receiver.stop)
 
 
 @contextmanager

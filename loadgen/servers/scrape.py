@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 
 SCRAPE_SECONDS = 0.25
+MEMORY_KINDS = ("heap", "direct")
 _REQUEST_TIMEOUT_SECONDS = 2.0
 _LARGEST_PAGE_BYTES = 16 * 1024 * 1024
-# How long memory may take to come back after the last client has gone.
-_SETTLE_SECONDS = 3.0
+# How many scrapes memory may take to come back after the last client has gone.
+_SETTLE_SCRAPES = 24
 # 14 hours of scrapes; from there on every other point of a series is given up, peaks are not.
 _MOST_POINTS = 200_000
 
@@ -98,6 +99,7 @@ class ProcessWatch:
         self.series: dict[str, ScrapedSeries] = {}  # one for each kept sample of the page
         self.resident_idle_bytes: int | None = None
         self.resident_peak_bytes: int | None = None
+        self._seen_at_the_end = False
         self._books = None if target.pid is None else KernelBooks(target.process, target.pid)
         # The environment's HTTP proxy has nothing to do with a server that is watched here.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -167,17 +169,19 @@ class ProcessWatch:
     def _watch(self) -> None:
         while not self._storm_over.wait(SCRAPE_SECONDS):
             self._try_scrape()
-        give_up_at = time.perf_counter() + _SETTLE_SECONDS
-        self._try_scrape()
-        while self._holds_memory() and time.perf_counter() < give_up_at:
+        for _ in range(_SETTLE_SCRAPES):
+            self._seen_at_the_end = self._try_scrape() or self._seen_at_the_end
+            if not self._holds_memory():
+                return
             threading.Event().wait(SCRAPE_SECONDS)
-            self._try_scrape()
 
-    def _try_scrape(self) -> None:
+    def _try_scrape(self) -> bool:
+        """Scrape; a gap in the curve says what there is to say where the page does not come."""
         try:
             self._scrape()
         except (OSError, ValueError, HTTPException):
-            return  # a gap in the curve says what there is to say: the page did not come
+            return False
+        return True
 
     def _scrape(self) -> None:
         url = f"{self.target.admin_url.rstrip('/')}/metrics/"
@@ -195,8 +199,21 @@ class ProcessWatch:
             self.series.setdefault(metric, ScrapedSeries()).add(at, value)
 
     def _holds_memory(self) -> bool:
-        prefix = f"pulsar_{self.target.process}_topic_list_"
-        return any(self.last(f"{prefix}{kind}_memory_used_bytes") for kind in ("heap", "direct"))
+        return any(self.last(self._used(kind)) for kind in MEMORY_KINDS)
+
+    def _used(self, kind: str) -> str:
+        return f"pulsar_{self.target.process}_topic_list_{kind}_memory_used_bytes"
+
+    def held_bytes(self, kind: str) -> int:
+        """Return what is accounted for though all clients have left.
+
+        Of a server that held memory before the run, for clients of others, and of one that could
+        no longer be asked, that is 0.
+        """
+        used = self._used(kind)
+        if not self._seen_at_the_end or self.first(used):
+            return 0
+        return int(self.last(used) or 0)
 
 
 class ServerWatch:

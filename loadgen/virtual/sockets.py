@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import deadline
 from loadgen.clients.answer_stream import Listing
-from loadgen.clients.connect import CONNECTING_AT_ONCE, CONNECT_TIMEOUT_SECONDS, connect_failure
+from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS, CONNECTING_AT_ONCE, connect_failure
 from loadgen.clients.connection import ConnectFailedError
 from loadgen.clients.context import RunTime
 from loadgen.stuck_peers.close_watch import CloseWatch

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.pipe import Pipe
@@ -226,5 +226,3 @@ class ServerTransport(asyncio.Transport):
         protocol, self._protocol = self._protocol, None
         if protocol is not None:
             protocol.connection_lost(error)
-
-
