@@ -43,6 +43,7 @@ SUBCOMMANDS = {
         "loadgen.commands.cluster", "cluster", "Start the servers of a scenario, to try it."
     ),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
+    "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
     "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loadgen.analysis.thresholds import parse_thresholds
 from loadgen.commands.document_options import wanted_document
 from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted
 from loadgen.commands.run_outcome import fail_if_invalid, show
@@ -66,6 +67,13 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
         str, typer.Option(help="What reports call the run.", show_default="the name")
     ] = "",
     out: Annotated[Path, typer.Option(help="Where run directories are.")] = Path("out/runs"),
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What has to hold, as 'list.response.p99 < 2s'; repeat for more.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> RunOptions:
     """Return the options of a document's run."""
     return RunOptions(
@@ -79,6 +87,7 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
         proxy_admin_url=proxy_admin_url,
         broker_pid=broker_pid,
         proxy_pid=proxy_pid,
+        thresholds=parse_thresholds((*document.head.thresholds, *(threshold or ()))),
         scenario_document=document.written,
         scenario_resolved=document.resolved_text(),
     )
@@ -86,9 +95,9 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
 
 _EXIT_CODES = """\
 Exit code 0: measured, whether answered or refused; 97: an answer was wrong;
-98: this machine started the clients too late; 99: a broker that pauses clients
-who do not read let silent ones go on, or a client's memory limit did not hold;
-130: interrupted.
+98: this machine started the clients too late; 99: a threshold was missed, a
+broker that pauses clients who do not read let silent ones go on, or a client's
+memory limit did not hold; 130: interrupted.
 """
 
 

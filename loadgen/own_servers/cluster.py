@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.corpus.corpus import in_this_process, write_corpus
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.document import topic_plan
 from loadgen.own_servers.configuration import ServerFiles, broker_launch, proxy_launch

@@ -395,3 +395,39 @@ def test_people_get_a_table_and_the_place_of_everything(capsys) -> None:
     printed = capsys.readouterr().out
     assert "answered" in printed
     assert "out/runs/n" in printed
+
+
+MISSED = {"threshold": "list.response.p99 < 1s", "passed": False, "value": 2.0, "found": "2.00 s"}
+
+
+def test_a_missed_threshold_fails_the_run_after_all_that_makes_figures_invalid(capsys) -> None:
+    # Given
+    missed = result(thresholds=[MISSED, {**MISSED, "passed": True}])
+    # When
+    with pytest.raises(LoadgenError, match=r"^1 threshold missed: .* < 1s \(2.00 s\)$") as caught:
+        fail_if_invalid(missed, SCENARIO)
+    show(missed, as_json=False)
+    # Then
+    assert caught.value.exit_code is missed.exit_code is ExitCode.THRESHOLDS
+    assert "list.response.p99 < 1s" in capsys.readouterr().out
+    late = result(thresholds=[MISSED], generator_limited=True)
+    assert late.exit_code is ExitCode.GENERATOR_LIMITED
+
+
+@pytest.mark.parametrize(
+    ("threshold", "sentence"),
+    [
+        ("list.response.p99 < 2", "loadgen: threshold 'list.response.p99 < 2': "),
+        ("broker.resident.max < 1GiB", "name --broker-admin-url"),
+    ],
+)
+def test_a_threshold_that_cannot_be_judged_is_refused_before_anything_is_asked(
+    threshold: str, sentence: str, monkeypatch, capsys
+) -> None:
+    where = ["--service-url", "pulsar://127.0.0.1:1", "--namespace", "a/b"]
+    words = ["--executor", "process", "--threshold", threshold]
+    monkeypatch.setattr(sys, "argv", ["loadgen", "run", *where, *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert sentence in capsys.readouterr().err
