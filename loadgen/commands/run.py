@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loadgen.analysis.thresholds import parse_thresholds
-from loadgen.commands.document_options import wanted_document
+from loadgen.commands.document_options import EXAMPLES, wanted_document
 from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import scenario_parameters
@@ -180,11 +180,5 @@ _target, *_of_command = _parameters(run)
 _signed.__signature__ = inspect.Signature(
     [_target, *scenario_parameters(), *_RUN_PARAMETERS, *_of_command]
 )
-_OF_DOCUMENTS = """\
-  loadgen run restart-storm --executor process
-
-  loadgen run restart-storm --clients 500 --family go --executor process
-
-  loadgen run mine.yaml --service-url pulsar://127.0.0.1:6650 --corpus out/topics"""
-_examples = "\n\n".join([_OF_DOCUMENTS, *(kind.example for kind in SCENARIOS.values())])
+_examples = "\n\n".join([EXAMPLES, *(kind.example for kind in SCENARIOS.values())])
 run.__doc__ = f"{run.__doc__}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"

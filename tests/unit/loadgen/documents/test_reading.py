@@ -61,11 +61,11 @@ def test_without_namespaces_of_its_own_a_load_has_those_of_the_clusters_topics()
 
 def test_a_document_is_laid_over_what_it_extends(tmp_path: Path) -> None:
     # Given
-    write(tmp_path, "base.yaml", f"name: base\n{GROUPS}thresholds: [a, b]\n")
+    write(tmp_path, "base.yaml", f"name: base\n{GROUPS}thresholds: [list.answered.count > 1]\n")
     file = write(
         tmp_path,
         "mine.yaml",
-        "extends: base.yaml\nthresholds: [c]\ncluster: {topics: {namespaces: 8}}\n"
+        "extends: base.yaml\nthresholds: [list.answered.count > 3]\ncluster: {topics: {namespaces: 8}}\n"
         "load: {seed: 9, groups: [{name: cpp, family: cpp}, {name: new, clients: 1}]}\n",
     )
     # When
@@ -78,7 +78,7 @@ def test_a_document_is_laid_over_what_it_extends(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (document.name, scenario.seed, scenario.clients) == ("mine", 9, 26)
     assert (document.cluster.topics.namespaces, document.cluster.topics.per_namespace) == (8, 2000)
-    assert document.head.thresholds == ("c",)
+    assert document.head.thresholds == ("list.answered.count > 3",)
 
 
 def test_another_kind_of_part_replaces_the_part(tmp_path: Path) -> None:
@@ -190,6 +190,10 @@ def test_a_trace_is_read_from_beside_the_document_that_names_it(tmp_path: Path) 
             ],
         ),
         (GROUPS.replace("MB: 5", "MB: few"), ["line 4: cluster.broker.maxTopicListInFlightHeap"]),
+        (
+            f"{GROUPS}thresholds:\n  - list.answered.rate >= 99%\n  - list.p99 < 2s\n",
+            ["line 13: thresholds[1] is not possible: threshold 'list.p99 < 2s': list has no p99"],
+        ),
         ("extends: strm", ["m.yaml, line 1: extends there is no scenario 'strm'; did you mean st"]),
         ("extends: ./no.yaml", ["m.yaml, line 1: extends there is no scenario document no.yaml"]),
         (
