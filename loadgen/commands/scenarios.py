@@ -11,7 +11,7 @@ from rich.table import Table
 
 from loadgen.documents.faults import DocumentError
 from loadgen.documents.reading import document_file, read_document, shipped
-from loadgen.documents.schema import document_schema
+from loadgen.documents.schema import schema_text
 from loadgen.errors import ExitCode, UsageError
 from loadgen.report.tables import summary_console
 
@@ -60,7 +60,7 @@ def show(
 @scenarios.command()
 def schema() -> None:
     """Print the JSON schema of scenarios, for editors."""
-    _print_json(document_schema())
+    sys.stdout.write(schema_text())
 
 
 @scenarios.command()

@@ -5,6 +5,7 @@ It asks for less than they do: a document that extends another need not say ever
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from loadgen.documents.document import Head
@@ -36,6 +37,16 @@ def document_schema() -> dict[str, Any]:
         "$defs": dict(sorted(definitions.items())),
     }
     return dict(_relaxed(schema))
+
+
+def schema_text() -> str:
+    """Return the schema as a file: a line for each definition."""
+    schema = document_schema()
+    definitions = schema.pop("$defs")
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in schema.items()]
+    inner = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in definitions.items()]
+    lines.append('"$defs": {\n' + ",\n".join(inner) + "\n}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _load(kind: str, definitions: dict[str, Any]) -> dict[str, Any]:

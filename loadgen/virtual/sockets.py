@@ -85,7 +85,9 @@ class VirtualConnector:
 
     async def _connect(self, client: ClientConnection, receive_buffer_bytes: int) -> None:
         sock = VirtualSocket(client, self._parsed)
-        end = self._network.connect(sock, BudgetReader(client), self._port, receive_buffer_bytes)
+        end = self._network.connect(
+            sock, BudgetReader(client), self._port, receive_buffer_bytes
+        )
         if end is None:
             raise ConnectionRefusedError(111, "Connection refused")
         sock.end = end

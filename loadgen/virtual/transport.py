@@ -226,3 +226,5 @@ class ServerTransport(asyncio.Transport):
         protocol, self._protocol = self._protocol, None
         if protocol is not None:
             protocol.connection_lost(error)
+
+

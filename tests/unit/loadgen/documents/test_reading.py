@@ -65,7 +65,8 @@ def test_a_document_is_laid_over_what_it_extends(tmp_path: Path) -> None:
     file = write(
         tmp_path,
         "mine.yaml",
-        "extends: base.yaml\nthresholds: [list.answered.count > 3]\ncluster: {topics: {namespaces: 8}}\n"
+        "extends: base.yaml\nthresholds: [list.answered.count > 3]\n"
+        "cluster: {topics: {namespaces: 8}}\n"
         "load: {seed: 9, groups: [{name: cpp, family: cpp}, {name: new, clients: 1}]}\n",
     )
     # When
