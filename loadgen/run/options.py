@@ -30,6 +30,9 @@ class RunOptions:
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
         broker_pid: The broker's process id, if it runs on this machine.
         thresholds: What has to hold of the run's figures.
+        scenario_document: The scenario as its author wrote it; empty if the command line said it.
+        scenario_resolved: The document that says everything itself; empty: it is made of the
+            scenario.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -45,6 +48,8 @@ class RunOptions:
     broker_pid: int | None = None
     proxy_pid: int | None = None
     thresholds: tuple[Threshold, ...] = ()
+    scenario_document: str = ""
+    scenario_resolved: str = field(default="", repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property

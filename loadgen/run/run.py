@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,22 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.analysis.judging import require_watched
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
-from loadgen.results.writing import (
-    agreed_reports,
-    write_clients,
-    write_json,
-    write_requests,
-    write_server_metrics,
-)
+from loadgen.results.verdict import verdict_of
+from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
+from loadgen.run.directory import replaceable_run_directory, write_run
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
     run_document,
     summary_document,
 )
-from loadgen.scenarios.registry import SCENARIOS, kind_of
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
@@ -39,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.clients.records import TaskReport
+    from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
     from loadgen.servers.scrape import ScrapeTarget
@@ -66,15 +61,7 @@ class RunResult:
     @property
     def exit_code(self) -> ExitCode:
         """The exit code for a pipeline: a wrong answer counts before anything else."""
-        if self.summary["wrong"]:
-            return ExitCode.CORRECTNESS
-        if self.interrupted:
-            return ExitCode.INTERRUPTED
-        if self.summary["generator_limited"]:
-            return ExitCode.GENERATOR_LIMITED
-        if self.missed_thresholds:
-            return ExitCode.THRESHOLDS
-        return ExitCode.PASSED
+        return verdict_of(self.summary).exit_code
 
     @property
     def missed_thresholds(self) -> list[dict[str, Any]]:
@@ -103,17 +90,20 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
             raise KeyboardInterrupt
     description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
     summary = summary_document(scenario, options, reports, watch) | produced_by
-    try:
-        forget_extras(directory)
-        kind_of(scenario).write(directory, reports)
-        write_requests(directory / "requests.parquet", reports)
-        write_clients(directory / CLIENTS_NAME, reports)
-        offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
-        write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
-        write_json(directory / "run.json", description)
-        write_json(directory / "summary.json", summary)
-    except OSError as error:
-        raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
+    documents = {
+        "run.json": description,
+        "summary.json": summary,
+        "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
+    }
+    write_run(
+        directory,
+        scenario,
+        reports,
+        watch,
+        documents,
+        options.scenario_document,
+        options.scenario_resolved,
+    )
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
@@ -182,52 +172,3 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
     settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
     with spark_session(settings) as session:
         yield session
-
-
-REPORT_NAME = "report.html"
-CLIENTS_NAME = "clients.parquet"
-# Files that not every run writes: an older one would pass for a part of the new run.
-_EXTRAS = (REPORT_NAME, CLIENTS_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
-_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
-
-
-@contextmanager
-def replaceable_run_directory(directory: Path) -> Iterator[None]:
-    """Make a directory for a run; take it away again if the block leaves it empty.
-
-    Raises:
-        UsageError: It cannot be made, or holds a file that no run has written.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in directory.iterdir() if not _is_of_a_run(path.name)]
-    except OSError as error:
-        raise UsageError(
-            f"{directory} cannot be the run's directory ({error.strerror}): choose another --out"
-        ) from None
-    if others:
-        raise UsageError(
-            f"{directory} holds {min(others)}, which no run has written: choose another --name or "
-            "--out"
-        )
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            directory.rmdir()
-        raise
-
-
-def forget_extras(directory: Path) -> None:
-    """Remove files of an older run or its report that the new run may not write.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
-    for name in _EXTRAS:
-        (directory / name).unlink(missing_ok=True)
-
-
-def _is_of_a_run(name: str) -> bool:
-    # The demo keeps the servers' logs beside the run.
-    return name in _OF_A_RUN or name.endswith(".log")

@@ -261,6 +261,8 @@ def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
         "heap_queue_peak": 3,
         "direct_queue_peak": None,
         "cpu_seconds": None,
+        "descriptors_peak": None,
+        "descriptors_limit": None,
     }
 
 
