@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class ServerEvents:
-    """The events of one run, carried out by a thread; mutable state: what has happened.
+    """The events of one run, carried out by a thread within a block.
+
+    Mutable state: what has happened.
 
     Args:
         events: In any order.
@@ -38,8 +40,16 @@ class ServerEvents:
             )
             self._thread.start()
 
-    def finish(self, *, interrupted: bool = False) -> list[dict[str, Any]]:
-        """End with the run; return what happened and when, in seconds after T0.
+    def __enter__(self) -> ServerEvents:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
+        """Return what happened and when, in seconds after T0; behind the block.
 
         Args:
             interrupted: Whether the run ended early: then later events are none.
@@ -47,9 +57,6 @@ class ServerEvents:
         Raises:
             LoadgenError: A server did not come up again, or the run was over before an event.
         """
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join()
         if self._failure is not None:
             raise self._failure
         if len(self._happened) < len(self._events) and not interrupted:

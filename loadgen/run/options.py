@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
+    from loadgen.cluster import ServerEvent
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class RunOptions:
         scenario_document: The scenario as its author wrote it; empty if the command line said it.
         scenario_resolved: The document that says everything itself; empty: it is made of the
             scenario.
+        events: What happens to servers while clients are there.
+        restart: Kills a server of this run, by its role, and starts it again.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -50,6 +53,8 @@ class RunOptions:
     thresholds: tuple[Threshold, ...] = ()
     scenario_document: str = ""
     scenario_resolved: str = field(default="", repr=False)
+    events: tuple[ServerEvent, ...] = ()
+    restart: Callable[[str], object] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property

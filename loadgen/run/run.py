@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.analysis.judging import require_watched
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
@@ -21,6 +21,7 @@ from loadgen.run.documents import (
     run_document,
     summary_document,
 )
+from loadgen.run.events import ServerEvents
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
@@ -28,7 +29,7 @@ from loadgen.tasks.progress import ProgressReceiver
 from loadgen.tasks.task import TaskPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -85,10 +86,15 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
         produced_by = _servers(server_version, targets)
-        reports = agreed_reports(_run(scenario, options))
+        with ServerEvents(options.events, options.restart or _nobodys) as events:
+            reports = agreed_reports(_run(scenario, options, events.agreed))
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
-    description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
+    interrupted = any(report.facts.interrupted for report in reports)
+    happened = {"events": events.happened(interrupted=interrupted)}
+    description = (
+        happened | run_document(scenario, options, reports, started_at.isoformat()) | produced_by
+    )
     summary = summary_document(scenario, options, reports, watch) | produced_by
     documents = {
         "run.json": description,
@@ -138,11 +144,18 @@ def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, 
     }
 
 
-def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
+def _nobodys(role: str) -> None:
+    raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
+
+
+def _run(
+    scenario: Scenario, options: RunOptions, on_agreed: Callable[[float], None]
+) -> list[TaskReport]:
     with ExitStack() as stack:
         address = None
-        if options.on_progress is not None:
-            address = stack.enter_context(ProgressReceiver(options.on_progress)).address
+        if options.on_progress is not None or options.events:
+            observer = options.on_progress or (lambda now: None)
+            address = stack.enter_context(ProgressReceiver(observer, on_agreed)).address
         loopback = is_loopback(scenario.service_url)
         plans = [
             TaskPlan(

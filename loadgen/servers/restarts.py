@@ -26,6 +26,8 @@ class RestartableServer:
         self._launch = launch
         self._threads = threads
         self._process: subprocess.Popen[bytes] | None = None
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        launch.log.write_bytes(b"")
         self.server = self._threads.submit(self._start).result()
 
     def restart(self) -> ServerProcess:
@@ -54,19 +56,13 @@ class RestartableServer:
             stop(process)
 
     def _start(self) -> ServerProcess:
-        self._launch.log.parent.mkdir(parents=True, exist_ok=True)
-        # Behind what the killed one wrote.
-        with self._launch.log.open("ab" if self._launch_again else "wb") as log:
+        with self._launch.log.open("ab") as log:  # behind what a killed one wrote
             self._process = start(self._launch, log.fileno())
         try:
             return await_ready(self._process, self._launch, READY_SECONDS)
         except BaseException:
             self.stop()
             raise
-
-    @property
-    def _launch_again(self) -> bool:
-        return hasattr(self, "server")
 
 
 @contextmanager
