@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loadgen.analysis.thresholds import parse_thresholds
-from loadgen.commands.document_options import wanted_document
-from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted
+from loadgen.commands.document_options import EXAMPLES, wanted_document
+from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted, will_watch
+from loadgen.commands.preflight import require_room
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
 from loadgen.executors.processes import ExecutorKind
 from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
+from loadgen.run.run import check_options, execute
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.servers.loopback import require_own_cluster
 from loadgen.servers.processes import termination_interrupts
@@ -136,6 +137,14 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
             show_default=False,
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print schedule, connections, descriptors, ports, bytes, memory and disk, check "
+            "them against this machine, and start nothing.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON on standard output.")
     ] = False,
@@ -154,6 +163,10 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     own = own_cluster_wanted(document, options, given, (broker_conf, proxy_conf))
     if own is None:
         require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
+    check_options(document.scenario, options if own is None else will_watch(options, own))
+    require_room(document, options, own, dry=dry_run, as_json=as_json)
+    if dry_run:
+        return
     with_spark = options.executor == ExecutorKind.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
     connections = document.scenario.connections
@@ -180,11 +193,5 @@ _target, *_of_command = _parameters(run)
 _signed.__signature__ = inspect.Signature(
     [_target, *scenario_parameters(), *_RUN_PARAMETERS, *_of_command]
 )
-_OF_DOCUMENTS = """\
-  loadgen run restart-storm --executor process
-
-  loadgen run restart-storm --clients 500 --family go --executor process
-
-  loadgen run mine.yaml --service-url pulsar://127.0.0.1:6650 --corpus out/topics"""
-_examples = "\n\n".join([_OF_DOCUMENTS, *(kind.example for kind in SCENARIOS.values())])
+_examples = "\n\n".join([EXAMPLES, *(kind.example for kind in SCENARIOS.values())])
 run.__doc__ = f"{run.__doc__}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"

@@ -80,7 +80,10 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     """
     if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
         scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
-    server_version = _check(scenario, options)
+    check_options(scenario, options)
+    if options.master is None or options.executor == "process":
+        raise_open_file_limit(-(-scenario.connections // options.tasks))
+    server_version = check_reachable(scenario)
     started_at = datetime.now(UTC)
     directory = options.out / options.name
     targets = options.watched_servers
@@ -115,8 +118,12 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     )
 
 
-def _check(scenario: Scenario, options: RunOptions) -> str:
-    """Refuse options that do not fit; return the version that the server says it has."""
+def check_options(scenario: Scenario, options: RunOptions) -> None:
+    """Refuse options that do not fit each other, before anything is touched.
+
+    Raises:
+        UsageError: They do not.
+    """
     if options.executor not in set(ExecutorKind):
         raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
     if not 1 <= options.tasks <= scenario.clients:
@@ -130,9 +137,6 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
     require_watched(options.thresholds, [each.process for each in options.watched_servers])
-    if options.master is None or options.executor == "process":
-        raise_open_file_limit(-(-scenario.connections // options.tasks))
-    return check_reachable(scenario)
 
 
 def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:
