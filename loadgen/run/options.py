@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
+    from loadgen.cluster import ServerEvent
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class RunOptions:
             scenario.
         abort_early: Whether the run ends when one of them can no longer be met.
         drain_seconds: How long requests under way may take when it ends early.
+        events: What happens to servers while clients are there.
+        restart: Kills a server of this run, by its role, and starts it again.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -55,6 +58,8 @@ class RunOptions:
     scenario_resolved: str = field(default="", repr=False)
     abort_early: bool = False
     drain_seconds: float = DRAIN_SECONDS
+    events: tuple[ServerEvent, ...] = ()
+    restart: Callable[[str], object] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property

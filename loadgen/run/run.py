@@ -15,7 +15,7 @@ from loadgen.analysis.abort import EarlyAbort
 from loadgen.analysis.judging import require_watched
 from loadgen.analysis.splits import splits_of
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
@@ -26,6 +26,7 @@ from loadgen.run.documents import (
     run_document,
     summary_document,
 )
+from loadgen.run.events import ServerEvents
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
@@ -33,7 +34,7 @@ from loadgen.tasks.progress import ProgressReceiver
 from loadgen.tasks.task import TaskPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -98,11 +99,16 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
         produced_by = _servers(server_version, targets)
-        observer = _Observer(scenario, options)
-        reports = agreed_reports(_run(scenario, options, observer))
+        with ServerEvents(options.events, options.restart or _nobodys) as events:
+            observer = _Observer(scenario, options, events.agreed)
+            reports = agreed_reports(_run(scenario, options, observer))
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
-    description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
+    interrupted = any(report.facts.interrupted for report in reports)
+    happened = {"events": events.happened(interrupted=interrupted)}
+    description = (
+        happened | run_document(scenario, options, reports, started_at.isoformat()) | produced_by
+    )
     requests = pa.concat_tables([report.rows for report in reports])
     splits = splits_of(requests)
     summary = summary_document(scenario, options, reports, watch, splits) | produced_by
@@ -152,12 +158,14 @@ def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, 
 class _Observer:
     """Takes the totals of a run; its mutable state is the threshold that ended it, if one did."""
 
-    def __init__(self, scenario: Scenario, options: RunOptions) -> None:
+    def __init__(
+        self, scenario: Scenario, options: RunOptions, on_agreed: Callable[[float], None]
+    ) -> None:
         wanted = options.thresholds if options.abort_early else ()
         self._abort = EarlyAbort(wanted, scenario.planned_requests)
         self._on_progress = options.on_progress
         self.missed: str | None = None
-        self.receiver = ProgressReceiver(self._observe)
+        self.receiver = ProgressReceiver(self._observe, on_agreed)
 
     def _observe(self, counters: RequestCounters) -> None:
         if self._on_progress is not None:
@@ -166,6 +174,10 @@ class _Observer:
             self.missed = self._abort.missed(counters, time.perf_counter())
             if self.missed is not None:
                 self.receiver.stop()
+
+
+def _nobodys(role: str) -> None:
+    raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
 
 
 def _run(scenario: Scenario, options: RunOptions, observer: _Observer) -> list[TaskReport]:

@@ -34,9 +34,14 @@ _STOP = b"stop"
 
 
 class ProgressSender:
-    """The workers' end: sends totals; without an address it does nothing."""
+    """The workers' end: sends totals; without an address it does nothing.
+
+    Attributes:
+        t0_epoch_seconds: The agreed start, told with all totals from then on.
+    """
 
     def __init__(self, task: int, address: tuple[str, int] | None) -> None:
+        self.t0_epoch_seconds: float | None = None
         self._task = task
         self._address = address
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -48,9 +53,13 @@ class ProgressSender:
         """Send totals; nobody waits for them, so those that cannot be sent now are dropped."""
         if self._socket is None or self._address is None:
             return
-        message = json.dumps({"task": self._task, "counters": asdict(counters)}).encode()
+        told = {
+            "task": self._task,
+            "counters": asdict(counters),
+            "t0_epoch_seconds": self.t0_epoch_seconds,
+        }
         try:
-            self._socket.sendto(message, self._address)
+            self._socket.sendto(json.dumps(told).encode(), self._address)
         except OSError:
             return  # the driver has left or its buffer is full; the next second brings a new total
 
@@ -83,12 +92,22 @@ class ProgressSender:
 
 
 class ProgressReceiver:
-    """The driver's end: a thread that adds up the tasks' totals and tells the observer."""
+    """The driver's end: a thread that adds up the tasks' totals and tells the observer.
 
-    def __init__(self, observer: Callable[[RequestCounters], None]) -> None:
+    Args:
+        observer: Told the totals of all tasks.
+        on_agreed: Told the agreed start, in seconds of the epoch, with each total from then on.
+    """
+
+    def __init__(
+        self,
+        observer: Callable[[RequestCounters], None],
+        on_agreed: Callable[[float], None] = lambda t0_epoch_seconds: None,
+    ) -> None:
         self._observer = observer
         self._senders: set[Any] = set()  # an address for each task
         self._stopping = False
+        self._on_agreed = on_agreed
         self._tasks: dict[int, RequestCounters] = {}  # one for each task
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
@@ -132,12 +151,16 @@ class ProgressReceiver:
     def _take(self, message: bytes, sender: Any) -> None:  # noqa: ANN401
         try:
             content = json.loads(message)
+            t0_epoch_seconds = content["t0_epoch_seconds"]
+            agreed = None if t0_epoch_seconds is None else float(t0_epoch_seconds)
             self._tasks[int(content["task"])] = RequestCounters(**content["counters"])
         except (ValueError, KeyError, TypeError):
             return  # not from our workers: any process of the machine can send here
         self._senders.add(sender)
         if self._stopping:
             self._say_stop(sender)
+        if agreed is not None:
+            self._on_agreed(agreed)
         total = RequestCounters()
         for counters in self._tasks.values():
             total = total.plus(counters)

@@ -75,6 +75,18 @@ async def test_a_stranger_cannot_end_a_task() -> None:
     assert not strange
 
 
+def test_the_agreed_start_is_told_once_it_is_known() -> None:
+    seen: queue.Queue[float | RequestCounters] = queue.Queue()
+    with ProgressReceiver(seen.put, seen.put) as receiver:
+        sender = ProgressSender(0, receiver.address)
+        sender.send(RequestCounters(connected=1))
+        sender.t0_epoch_seconds = 1234.5
+        sender.send(RequestCounters(connected=2))
+        told = [seen.get(timeout=10) for _ in range(3)]
+        sender.close()
+    assert told == [RequestCounters(connected=1), 1234.5, RequestCounters(connected=2)]
+
+
 def test_a_sender_without_an_address_is_silent() -> None:
     sender = ProgressSender(0, None)
     sender.send(RequestCounters())
