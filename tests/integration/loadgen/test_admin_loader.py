@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from client.admin.pulsar_admin import PulsarAdmin
-from loadgen.corpus.loader import TopicLoader
+from loadgen.transfer.loader import TopicLoader
 from loadgen.corpus.source import TopicToCreate
 from loadgen.errors import LoadgenError
 from proto.names import TopicName
