@@ -41,16 +41,16 @@ def load(  # noqa: PLR0913 - one parameter for each option
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where a load that ended early was.")
     ] = False,
-    verify: Annotated[
+    no_verify: Annotated[
         bool,
-        typer.Option(help="List a corpus's namespaces at the end and compare them with it."),
-    ] = True,
+        typer.Option("--no-verify", help="Do not compare what the server lists with the corpus."),
+    ] = False,
     confirmed: Annotated[
         bool, typer.Option(CONFIRMATION_FLAG, help="Needed unless the address is loopback.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Load topics into a running server.
+    """Load topics into a running server, and compare what it lists with the corpus.
 
     A Floodgate broker opens the files itself, so it has to see the same ones. With --rest a
     partitioned topic is one call however many partitions it has: many names are made quickly with
@@ -81,7 +81,7 @@ def load(  # noqa: PLR0913 - one parameter for each option
             loaded = asyncio.run(importing)
     if loaded.report:
         typer.echo(loaded.report, err=True)
-    if verify and path.is_dir() and not loaded.skipped:
+    if not no_verify and path.is_dir() and not loaded.skipped:
         loaded = replace(loaded, verified=_verified(path, admin_url))
     _print(loaded, path, as_json=as_json)
 

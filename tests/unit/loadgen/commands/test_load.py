@@ -58,6 +58,6 @@ def test_that_invalid_topics_may_be_left_out_is_passed_on(
 
     monkeypatch.setattr(f"loadgen.commands.load.{way}", loading)
     # When
-    load(corpus, "http://127.0.0.1:1", rest=rest, skip_invalid=skip_invalid, verify=False)
+    load(corpus, "http://127.0.0.1:1", rest=rest, skip_invalid=skip_invalid, no_verify=True)
     # Then
     assert told == [skip_invalid]
