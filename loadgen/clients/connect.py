@@ -6,7 +6,7 @@ import asyncio
 import os
 import resource
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import uvloop
 
@@ -58,6 +58,19 @@ def raise_open_file_limit(connections: int) -> None:
         )
 
 
+class Connects(Protocol):
+    """Connects the clients of one task: ``Connector``, or what stands in for sockets."""
+
+    def allow(self, connections: int) -> None:
+        """See Connector.allow."""
+
+    async def resolve(self, scenario: Scenario) -> None:
+        """See Connector.resolve."""
+
+    async def connect(self, client: ClientConnection, receive_buffer_bytes: int) -> str | None:
+        """See Connector.connect."""
+
+
 class Connector:
     """Connects the clients of one task, as many at once as a listen backlog takes.
 
@@ -67,6 +80,10 @@ class Connector:
     def __init__(self) -> None:
         self._address: ServerAddress | None = None
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
+
+    def allow(self, connections: int) -> None:
+        """See raise_open_file_limit."""
+        raise_open_file_limit(connections)
 
     async def resolve(self, scenario: Scenario) -> None:
         """Find the server's address.

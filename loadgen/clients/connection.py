@@ -73,7 +73,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         # Its result is what the server calls its version.
         self.handshake: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.context = context
-        self._stream = AnswerStream(self._new_body)
+        self._stream = AnswerStream(self.new_body)
         self._transport: asyncio.Transport | None = None
         self._budget: ReadBudget | None = None
         self._resume: TimerHandle | None = None
@@ -116,6 +116,11 @@ class ClientConnection(asyncio.BufferedProtocol):
     def between_frames(self) -> None:
         """Take note that the bytes read so far end with a frame."""
 
+    @property
+    def budget(self) -> ReadBudget | None:
+        """What it may read now; None: everything."""
+        return self._budget
+
     # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -140,7 +145,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.bytes_received(nbytes)
         try:
             for received in self._stream.feed(self.context.scratch[:nbytes]):
-                self._receive(received)
+                self.receive(received)
         except RemoteProtocolError as error:
             self._break_off(f"protocol error: {error}")
             return
@@ -154,10 +159,12 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     # Frames that arrive.
 
-    def _new_body(self) -> AnswerBody:
+    def new_body(self) -> AnswerBody:
+        """Return the place for a listing's bytes."""
         return self.context.checker.body(self.plan.namespace)
 
-    def _receive(self, received: Listing | pb.BaseCommand) -> None:
+    def receive(self, received: Listing | pb.BaseCommand) -> None:
+        """Take a frame that has arrived."""
         if isinstance(received, Listing):
             if self.handshake.done():
                 self.listing_received(received)

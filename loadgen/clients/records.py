@@ -122,6 +122,11 @@ class TaskFacts:
         attempt: Number of the attempt; above 0 means that the load was offered twice.
         interrupted: Whether it ended early, so that requests under way have no row.
         connections_lost: Lasting connections that ended before the run did.
+        moments: Moments of the schedule that the task waited for.
+        lag_p99_seconds: How late 1 % of them came at least.
+        loop_lag_p99_seconds: The same of the event loop, asked twenty times a second.
+        cpu_seconds: Processor time of the process, in ``measured_seconds`` since T0.
+        descriptors: The most open files of the process.
     """
 
     task: int
@@ -132,6 +137,13 @@ class TaskFacts:
     attempt: int = 0
     interrupted: bool = False
     connections_lost: int = 0
+    moments: int = 0
+    lag_p99_seconds: float = 0.0
+    loop_lag_p99_seconds: float = 0.0
+    loop_lag_max_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    measured_seconds: float = 0.0
+    descriptors: int = 0
 
 
 @dataclass(frozen=True, slots=True)

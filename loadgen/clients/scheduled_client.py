@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
     from loadgen.clients.answer_stream import Listing
     from loadgen.clients.answers import AnswerBody
-    from loadgen.clients.connect import Connector
+    from loadgen.clients.connect import Connects
     from loadgen.clients.context import ClientContext
     from loadgen.scenario import ClientPlan
 
@@ -172,6 +172,7 @@ class ScheduledClient:
         if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
             self._arm()
             return
+        self.context.lags.append(late_seconds)
         self._next_due = next(self._due, None)
         self._request(due, late_seconds)
         self._arm()
@@ -236,7 +237,7 @@ class Reconnector:
 
     def __init__(
         self,
-        connector: Connector,
+        connector: Connects,
         receive_buffer_bytes: int,
         connection: type[ScheduledConnection] = ScheduledConnection,
     ) -> None:

@@ -94,6 +94,8 @@ def lateness(summary: RunSummary) -> str:
     """Return how late the load generator was, where that is more than it may be."""
     if not summary.generator_limited:
         return "in time"
+    if summary.generator_limits and not summary.sent_late:
+        return "too busy"
     worst = max(summary.start_error_seconds, summary.client_start_error_seconds)
     return f"up to {format_seconds(worst)}"
 

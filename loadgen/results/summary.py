@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadgen.results.checks import CheckResult
 from loadgen.results.client_memory import ClientMemoryFigures, parse_client_memory
+from loadgen.results.generator import (
+    CLIENT_START_ERROR_LIMIT_SECONDS,
+    START_ERROR_LIMIT_SECONDS,
+)
 from loadgen.results.latency import Latency, parse_latency, read_figures
 from loadgen.results.silent import SilentFigures, parse_silent
 from loadgen.results.stuck import StuckFigures, parse_stuck
@@ -25,10 +30,6 @@ if TYPE_CHECKING:
 
 
 PROCESSES = ("broker", "proxy")
-# Later than this and the storm was not the one that the scenario describes: a task, and the last
-# of the clients that it starts at one moment.
-START_ERROR_LIMIT_SECONDS = 0.05
-CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,18 @@ class RunSummary:
     client_memory: ClientMemoryFigures | None = None
     server_version: str | None = None
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
+    thresholds: Sequence[CheckResult] = ()
+    generator_limits: Sequence[str] = ()
     topics_per_answer: tuple[int, int] | None = None
     bytes_per_answer: tuple[int, int] | None = None
+
+    @property
+    def sent_late(self) -> bool:
+        """True if the generator began, or asked, too late; it may have had other limits."""
+        return (
+            self.start_error_seconds > START_ERROR_LIMIT_SECONDS
+            or self.client_start_error_seconds > CLIENT_START_ERROR_LIMIT_SECONDS
+        )
 
     @property
     def refused_total(self) -> int:
@@ -261,6 +272,11 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         servers={
             name: parse_server_facts(facts) for name, facts in document.get("servers", {}).items()
         },
+        generator_limits=tuple(document.get("generator_limits", ())),
+        thresholds=[
+            CheckResult(each["threshold"], each["passed"], f"{each['threshold']}: {each['found']}")
+            for each in document.get("thresholds", ())
+        ],
         topics_per_answer=_extremes(document.get("topics_per_answer")),
         bytes_per_answer=_extremes(document.get("bytes_per_answer")),
     )

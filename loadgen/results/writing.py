@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from loadgen.clients.answers import AnswerVerdict, disagreement
 from loadgen.clients.records import ROWS, Outcome, TaskReport
+from loadgen.results.generator import generator_document
 from loadgen.results.latency import percentiles
-from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
 from loadgen.servers.vocabulary import figure_of
 
 if TYPE_CHECKING:
@@ -39,16 +39,19 @@ _METRIC_COLUMNS = pa.schema(
 )
 
 
-def summarized(reports: Sequence[TaskReport]) -> dict[str, Any]:
-    """Return the summary's fields on requests and on the generator, of all tasks together."""
+def summarized(reports: Sequence[TaskReport], planned: int | None = None) -> dict[str, Any]:
+    """Return the summary's fields on requests and on the generator, of all tasks together.
+
+    Args:
+        reports: One of each task.
+        planned: Requests that the schedule holds, where that is known before the run.
+    """
     rows = pa.concat_tables([report.rows for report in reports])
     answered = rows.filter(pc.equal(rows["outcome"], Outcome.ANSWERED.value))
     refused = rows.filter(pc.equal(rows["outcome"], Outcome.REFUSED.value))
     outcomes = Counter(rows["outcome"].to_pylist())
     finished = answered["finished_seconds"]
     facts = [report.facts for report in reports]
-    late = max(each.start_error_seconds for each in facts)
-    last = max(each.client_start_error_seconds for each in facts)
     return {
         **{kind.value: outcomes[kind.value] for kind in Outcome if kind is not Outcome.REFUSED},
         "refused": dict(Counter(refused["reason"].to_pylist()).most_common()),
@@ -58,10 +61,7 @@ def summarized(reports: Sequence[TaskReport]) -> dict[str, Any]:
         "topics_per_answer": _extremes(answered["topics"]),
         "bytes_per_answer": _extremes(answered["bytes"]),
         "duration_seconds": max(0.0, pc.max(rows["finished_seconds"]).as_py() or 0.0),
-        "start_error_seconds_max": late,
-        "client_start_error_seconds_max": last,
-        "generator_limited": late > START_ERROR_LIMIT_SECONDS
-        or last > CLIENT_START_ERROR_LIMIT_SECONDS,
+        **generator_document(rows, facts, planned),
         "interrupted": any(each.interrupted for each in facts),
     }
 
@@ -133,6 +133,7 @@ def _resident(watch: ProcessWatch) -> dict[str, int | None]:
         "resident_peak_bytes": peak,
         "resident_over_idle_bytes": _over(idle, peak),
         "resident_over_first_scrape_bytes": _over(first, highest),
+        "resident_highest_scrape_bytes": _largest(highest),
     }
 
 

@@ -76,6 +76,7 @@ def write_run(
     watch: ServerWatch,
     documents: Mapping[str, Mapping[str, Any]],
     as_written: str = "",
+    resolved: str = "",
 ) -> None:
     """Write a run: its data, and then everything that is made of them.
 
@@ -87,12 +88,13 @@ def write_run(
         documents: Contents of the JSON files, by name.
         as_written: The scenario's document as its author wrote it; empty if the command line said
             it all.
+        resolved: The document that says everything itself; empty: it is made of the scenario.
 
     Raises:
         LoadgenError: A file cannot be written.
         ValidationError: The summary has not the form that its schema states; all is written.
     """
-    resolved = _as_yaml(_document(scenario, defaults=True))
+    resolved = resolved or _as_yaml(_document(scenario, defaults=True))
     try:
         forget_extras(directory)
         kind_of(scenario).write(directory, reports)

@@ -13,6 +13,8 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from loadgen.analysis.judging import judge
+from loadgen.analysis.measured import Measured
 from loadgen.results.writing import (
     SCHEMA_VERSION,
     process_document,
@@ -59,13 +61,16 @@ def summary_document(
     scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
 ) -> dict[str, Any]:
     """Return the content of summary.json."""
+    processes = {name: process_document(process) for name, process in watch.processes.items()}
+    verdicts = judge(options.thresholds, Measured.of_reports(reports, processes))
     return {
         **_heading(options),
         "scenario": scenario.kind,
         "clients": sum(report.facts.clients for report in reports),
-        **summarized(reports),
-        "processes": {name: process_document(process) for name, process in watch.processes.items()},
+        **summarized(reports, scenario.planned_requests),
+        "processes": processes,
         **kind_of(scenario).summarize(scenario, reports),
+        "thresholds": [each.document() for each in verdicts],
     }
 
 

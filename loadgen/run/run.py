@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.analysis.judging import require_watched
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
@@ -62,6 +63,11 @@ class RunResult:
         """The exit code for a pipeline: a wrong answer counts before anything else."""
         return verdict_of(self.summary).exit_code
 
+    @property
+    def missed_thresholds(self) -> list[dict[str, Any]]:
+        """The thresholds that did not hold, each with what was found."""
+        return [each for each in self.summary.get("thresholds", ()) if not each["passed"]]
+
 
 def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     """Run a scenario and write its run directory; an older run of that name is replaced.
@@ -71,6 +77,8 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         LoadgenError: The server cannot be reached, or the scenario could not be run.
         KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
+    if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
+        scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
     server_version = _check(scenario, options)
     started_at = datetime.now(UTC)
     directory = options.out / options.name
@@ -87,7 +95,15 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         "summary.json": summary,
         "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
     }
-    write_run(directory, scenario, reports, watch, documents, options.scenario_document)
+    write_run(
+        directory,
+        scenario,
+        reports,
+        watch,
+        documents,
+        options.scenario_document,
+        options.scenario_resolved,
+    )
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
@@ -107,6 +123,7 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
+    require_watched(options.thresholds, [each.process for each in options.watched_servers])
     if options.master is None or options.executor == "process":
         raise_open_file_limit(-(-scenario.connections // options.tasks))
     return check_reachable(scenario)

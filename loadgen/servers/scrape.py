@@ -24,7 +24,7 @@ from loadgen.servers.kernel_books import KernelBooks
 from loadgen.servers.vocabulary import figure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 SCRAPE_SECONDS = 0.25
@@ -233,7 +233,7 @@ class ServerWatch:
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:
     """Yield name and value of each sample of a Prometheus page that is kept; NaN is not."""
     for line in page.splitlines():
-        if not line.startswith(_KEPT) or line.startswith(_LABELS_ONLY):
+        if not is_kept(line):
             continue
         found = _SAMPLE.match(line)
         if found is None:
@@ -241,9 +241,15 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
         name, labels, text = found.groups()
         value = float(text)
         if not math.isnan(value):
-            yield name + _other_labels(labels or ""), value
+            yield name + other_labels(_LABEL.findall(labels or "")), value
 
 
-def _other_labels(labels: str) -> str:
-    others = [f'{name}="{value}"' for name, value in _LABEL.findall(labels) if name != "cluster"]
+def is_kept(name: str) -> bool:
+    """Tell whether a sample is kept, by its name or the line that begins with it."""
+    return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
+
+
+def other_labels(labels: Iterable[tuple[str, str]]) -> str:
+    """Return the part of a series' name that its labels are."""
+    others = [f'{name}="{value}"' for name, value in labels if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""

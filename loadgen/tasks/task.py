@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
-from limiter.clock import LoopClock
 from loadgen.clients.context import ClientContext
 from loadgen.clients.records import RequestCounters, TaskFacts, TaskReport, report_rows
 from loadgen.scenario import Scenario
+from loadgen.tasks.ground import SOCKETS, Ground
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
+from loadgen.tasks.task_watch import TaskWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,12 +68,25 @@ class ScenarioTask(Generic[ScenarioT]):
         plan: The scenario, and the task's share of it.
         agree: Called once all clients are connected, in a thread of its own, with the wall
             clock; returns the T0 that all tasks agree on, in seconds of the epoch.
+        ground: Its time, and its ways to a server.
     """
 
-    def __init__(self, plan: TaskPlan[ScenarioT], agree: Callable[[float], float]) -> None:
+    def __init__(
+        self,
+        plan: TaskPlan[ScenarioT],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
         self.plan = plan
         self.scenario = plan.scenario
-        self.context = ClientContext(plan.scenario, RequestCounters(), self.client_finished)
+        self.ground = ground
+        self.context = ClientContext(
+            plan.scenario,
+            RequestCounters(),
+            self.client_finished,
+            ground.new_time(),
+            ground.clock,
+        )
         self.time = self.context.time
         self.clients: Sequence[TaskClient] = ()
         self.start_error_seconds = 0.0  # how late the task itself began
@@ -80,6 +94,8 @@ class ScenarioTask(Generic[ScenarioT]):
         self.interrupted = False
         self.all_finished = asyncio.Event()
         self._agree = agree
+        self._watch = TaskWatch(self.context.clock, self.time)
+        self._watched: dict[str, Any] = {}
         self._progress = ProgressSender(plan.task, plan.progress_address)
 
     async def run(self) -> TaskReport:
@@ -93,9 +109,11 @@ class ScenarioTask(Generic[ScenarioT]):
             await self.connect_all()
             t0_epoch_seconds = await self._agree_on_t0()
             if not self.interrupted:
+                self._watch.begin()
                 self.start()
             if self.unfinished:
                 await self.all_finished.wait()
+            self._watched = self._watch.end(self.context.lags)
         finally:
             self._end()
         return self.report(t0_epoch_seconds)
@@ -136,6 +154,7 @@ class ScenarioTask(Generic[ScenarioT]):
             t0_epoch_seconds=t0_epoch_seconds,
             interrupted=self.interrupted,
             connections_lost=sum(client.connections_lost for client in self.clients),
+            **self._watched,
         )
         return TaskReport(report_rows(self.plan.task, records), facts, self.details())
 
@@ -165,7 +184,7 @@ class ScenarioTask(Generic[ScenarioT]):
 
     def _report_progress(self) -> None:
         self._progress.send(self.context.counters)
-        clock = LoopClock()
+        clock = self.context.clock
         if not self.all_finished.is_set():
             clock.call_at(clock.now() + REPORT_SECONDS, self._report_progress)
 

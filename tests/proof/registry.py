@@ -48,6 +48,9 @@ PROOFS = {
         "tests.proof.sizes.imports",
         "prove_sqlite_import",
     ),
+    "topics_100m": Proof(
+        "A hundred million topics are made in under five minutes", "tests.proof.sizes.made_topics"
+    ),
     "limiter_soak": Proof(
         "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
     ),

@@ -209,6 +209,7 @@ def test_a_process_is_described_by_its_peaks_and_its_last_values() -> None:
             "floodgate_outbound_pending_bytes": [0, 5, 0],
             "floodgate_outbound_pending_bytes_peak": [0, 8],
             "process_resident_memory_bytes": [100, 400, 300],
+            "process_cpu_seconds_total": [7.5, 8.0, 9.75],
         },
     )
     # When
@@ -223,6 +224,8 @@ def test_a_process_is_described_by_its_peaks_and_its_last_values() -> None:
     assert (document["heap_timeouts"], document["heap_queue_peak"]) == (6, 12)
     assert document["outbound_pending_peak_bytes"] == 8
     assert document["resident_over_first_scrape_bytes"] == 300
+    assert document["resident_highest_scrape_bytes"] == 400
+    assert document["cpu_seconds"] == 2.25
 
 
 def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
@@ -252,6 +255,7 @@ def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
         "resident_peak_bytes": None,
         "resident_over_idle_bytes": None,
         "resident_over_first_scrape_bytes": None,
+        "resident_highest_scrape_bytes": None,
         "heap_timeouts": 0,
         "direct_timeouts": None,
         "heap_queue_peak": 3,
