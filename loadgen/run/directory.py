@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CLIENTS_NAME = "clients.parquet"
 HISTOGRAMS = "hdr"
 _DOCUMENTS = ("run.json", "summary.json", "server-settings.json")
-_SCENARIOS = ("scenario.yaml", "scenario-resolved.yaml")
+SCENARIO_NAME, RESOLVED_NAME = "scenario.yaml", "scenario-resolved.yaml"
 _TABLES = ("requests.parquet", "server-metrics.parquet")
 # Files that not every run writes: an older one would pass for a part of the new run. The last one
 # is the name that the page had.
@@ -33,7 +33,8 @@ _EXTRAS = (CLIENTS_NAME, *(name for kind in SCENARIOS.values() for name in kind.
 _OLD_PAGE = "report.html"
 _OF_A_RUN = {
     *_DOCUMENTS,
-    *_SCENARIOS,
+    SCENARIO_NAME,
+    RESOLVED_NAME,
     *_TABLES,
     *_EXTRAS,
     *DERIVED_NAMES,
@@ -75,8 +76,7 @@ def write_run(
     reports: Sequence[TaskReport],
     watch: ServerWatch,
     documents: Mapping[str, Mapping[str, Any]],
-    as_written: str = "",
-    resolved: str = "",
+    texts: Mapping[str, str],
 ) -> None:
     """Write a run: its data, and then everything that is made of them.
 
@@ -86,15 +86,13 @@ def write_run(
         reports: What the tasks report.
         watch: What the servers told.
         documents: Contents of the JSON files, by name.
-        as_written: The scenario's document as its author wrote it; empty if the command line said
-            it all.
-        resolved: The document that says everything itself; empty: it is made of the scenario.
+        texts: Contents of the scenario's documents, by name; one that is empty is made of the
+            scenario.
 
     Raises:
         LoadgenError: A file cannot be written.
         ValidationError: The summary has not the form that its schema states; all is written.
     """
-    resolved = resolved or _as_yaml(_document(scenario, defaults=True))
     try:
         forget_extras(directory)
         kind_of(scenario).write(directory, reports)
@@ -104,9 +102,9 @@ def write_run(
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
         for name, document in documents.items():
             write_json(directory / name, dict(document))
-        written = as_written or _as_yaml(_document(scenario, defaults=False))
-        (directory / "scenario.yaml").write_text(written, encoding="utf-8")
-        (directory / "scenario-resolved.yaml").write_text(resolved, encoding="utf-8")
+        for name, text in texts.items():
+            said = text or _as_yaml(_document(scenario, defaults=name == RESOLVED_NAME))
+            (directory / name).write_text(said, encoding="utf-8")
     except OSError as error:
         raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
     write_derived(directory)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
+    from loadgen.servers.scrape import ServerWatch
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class RunOptions:
         scenario_resolved: The document that says everything itself; empty: it is made of the
             scenario.
         on_progress: Called about once a second with totals, from another thread.
+        on_watch: Called once with the watch over the servers.
     """
 
     name: str
@@ -51,6 +53,7 @@ class RunOptions:
     scenario_document: str = ""
     scenario_resolved: str = field(default="", repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
+    on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None, repr=False)
 
     @property
     def watched_servers(self) -> list[ScrapeTarget]:

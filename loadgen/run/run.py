@@ -14,7 +14,12 @@ from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
-from loadgen.run.directory import replaceable_run_directory, write_run
+from loadgen.run.directory import (
+    RESOLVED_NAME,
+    SCENARIO_NAME,
+    replaceable_run_directory,
+    write_run,
+)
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
@@ -84,6 +89,7 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     directory = options.out / options.name
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
+        options.on_watch(watch)
         produced_by = _servers(server_version, targets)
         reports = agreed_reports(_run(scenario, options))
         if not any(report.rows.num_rows for report in reports):
@@ -95,15 +101,11 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         "summary.json": summary,
         "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
     }
-    write_run(
-        directory,
-        scenario,
-        reports,
-        watch,
-        documents,
-        options.scenario_document,
-        options.scenario_resolved,
-    )
+    texts = {
+        SCENARIO_NAME: options.scenario_document,
+        RESOLVED_NAME: options.scenario_resolved,
+    }
+    write_run(directory, scenario, reports, watch, documents, texts)
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )

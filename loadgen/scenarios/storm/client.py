@@ -96,7 +96,7 @@ class StormClient(ClientConnection):
     ) -> None:
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = finished_seconds
-        self.context.counters.count(outcome)
+        self.context.counters.count(outcome, finished_seconds - record.intended_start_seconds)
 
     def _finish(self) -> None:
         """Give a row to each request that can no longer be sent."""
