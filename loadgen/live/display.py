@@ -65,7 +65,10 @@ def live_display(
         return
     pulse = Pulse(now)
     if not stream.isatty():
-        yield _in_lines(first, clients, stream, pulse, now)
+        lines = _Lines(clients, stream, pulse, now)
+        lines.say(first)
+        yield Observer(lines.take)
+        lines.tell()
         return
     rows: list[ServerRows] = []
 
@@ -78,23 +81,32 @@ def live_display(
         yield Observer(pulse.add, lambda watch: rows.append(ServerRows(watch)))
 
 
-def _in_lines(
-    first: str, clients: int, stream: TextIO, pulse: Pulse, now: Callable[[], float]
-) -> Observer:
-    stream.write(f"{first}\n")
-    stream.flush()
-    last, due = RequestCounters(), -math.inf
+class _Lines:
+    """Lines on a stream, at most one a second. Mutable state: what was told last, and when."""
 
-    def show(counters: RequestCounters) -> None:
-        nonlocal last, due
-        pulse.add(counters)
-        if counters != last and now() >= due:
-            # Each task tells once a second; a line a second is enough for all of them.
-            last, due = counters, now() + _LINE_SECONDS
-            stream.write(f"{progress_line(pulse, clients)}\n")
-            stream.flush()
+    def __init__(
+        self, clients: int, stream: TextIO, pulse: Pulse, now: Callable[[], float]
+    ) -> None:
+        self._clients, self._stream, self._pulse, self._now = clients, stream, pulse, now
+        self._told, self._due = RequestCounters(), -math.inf
 
-    return Observer(show)
+    def take(self, counters: RequestCounters) -> None:
+        """Take in new totals; each task tells its own once a second, one line is for all."""
+        self._pulse.add(counters)
+        if self._now() >= self._due:
+            self.tell()
+
+    def tell(self) -> None:
+        """Write a line if there is news."""
+        totals = self._pulse.totals
+        if totals != self._told:
+            self._told, self._due = totals, self._now() + _LINE_SECONDS
+            self.say(progress_line(self._pulse, self._clients))
+
+    def say(self, line: str) -> None:
+        """Write a line at once."""
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
 
 
 def progress_line(pulse: Pulse, clients: int) -> str:
