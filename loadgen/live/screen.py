@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = 80
 ROWS = 24
 _MOST_FAMILIES = 6
-_BAR = 21
+_BAR = 20
 
 
 def screen(title: str, first: str, clients: int, pulse: Pulse, servers: ServerRows | None) -> Text:

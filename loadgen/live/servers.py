@@ -83,4 +83,4 @@ def _use_line(label: str, figures: Mapping[str, float], busy: float | None) -> T
 def bar(share: float, width: int, style: str) -> Text:
     """Return a bar that is full to a share; what is more than nothing shows."""
     full = min(width, max(round(share * width), 1 if share > 0 else 0))
-    return Text("━" * full, style).append("━" * (width - full), "bright_black")
+    return Text("█" * full, style).append("░" * (width - full), "bright_black")

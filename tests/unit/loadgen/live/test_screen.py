@@ -99,4 +99,5 @@ def test_the_growth_of_processor_time_is_what_keeps_processors_busy() -> None:
 def test_clients_without_families_have_one_line() -> None:
     lines = lines_of(RequestCounters(started=9, answered=4, refused=2, timeout=1), None)
     assert lines[3].split()[:5] == ["all", "9", "4", "2", "1"]
+    assert lines[3].endswith("█░░░░░░░░░░░░░░░░░░░   0%")  # 4 of ten millions show
     assert len(lines) == 7
