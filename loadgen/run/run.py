@@ -98,6 +98,7 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     directory = options.out / options.name
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
+        options.on_watch(watch)
         produced_by = _servers(server_version, targets)
         with ServerEvents(options.events, options.restart or _nobodys) as events:
             observer = _Observer(scenario, options, events.agreed)

@@ -1,4 +1,4 @@
-"""Shows progress while a run goes on, and tells the tasks when it is to end early.
+"""Progress while a run goes on: totals on their way from the tasks to the driver, and a word back.
 
 Workers send their counters once a second in a datagram to the driver on the loopback (Spark
 itself reports only when a task ends). A lost datagram costs one second of freshness: each holds
@@ -11,21 +11,14 @@ import asyncio
 import json
 import socket
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TextIO
-
-from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.records import RequestCounters
-from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
+    from collections.abc import Callable
 
 REPORT_SECONDS = 1.0
 _LARGEST_DATAGRAM_BYTES = 4096
@@ -153,9 +146,10 @@ class ProgressReceiver:
             content = json.loads(message)
             t0_epoch_seconds = content["t0_epoch_seconds"]
             agreed = None if t0_epoch_seconds is None else float(t0_epoch_seconds)
-            self._tasks[int(content["task"])] = RequestCounters(**content["counters"])
-        except (ValueError, KeyError, TypeError):
+            task, counters = int(content["task"]), RequestCounters.from_json(content["counters"])
+        except (ValueError, KeyError, TypeError, AttributeError):
             return  # not from our workers: any process of the machine can send here
+        self._tasks[task] = counters
         self._senders.add(sender)
         if self._stopping:
             self._say_stop(sender)
@@ -165,48 +159,3 @@ class ProgressReceiver:
         for counters in self._tasks.values():
             total = total.plus(counters)
         self._observer(total)
-
-
-def progress_line(counters: RequestCounters, clients: int) -> str:
-    """Return one line for a person who waits, of less than 60 columns for 10,000 clients."""
-    lost = counters.timeout + counters.disconnected + counters.unreachable
-    if not counters.started:
-        connected = f"connected {counters.connected:,} of {clients:,}"
-        return f"{connected}  lost {lost:,}" if lost else connected
-    return (
-        f"started {counters.started:,}  answered {counters.answered:,}  "
-        f"refused {counters.refused:,}  lost {lost:,}  {format_bytes(counters.bytes)}"
-    )
-
-
-@contextmanager
-def progress_display(
-    clients: int, stream: TextIO, *, first: str = "connecting", as_json: bool = False
-) -> Iterator[Callable[[RequestCounters], None]]:
-    """Show totals on ``stream``: a live line on a terminal, else a line whenever they change.
-
-    Args:
-        clients: How many will connect.
-        stream: Standard error, mostly.
-        first: What is done before there are any.
-        as_json: Whether lines beside a terminal are JSON objects.
-    """
-    if stream.isatty():
-        console, waiting = Console(file=stream), Spinner("dots", Text(first))
-        with Live(waiting, console=console, refresh_per_second=4, transient=True) as live:
-            yield lambda now: live.update(Text(progress_line(now, clients), no_wrap=True))
-        return
-    if not as_json:
-        stream.write(f"{first}\n")
-    last = RequestCounters()
-
-    def show(now: RequestCounters) -> None:
-        nonlocal last
-        if now == last:
-            return
-        last = now
-        line = json.dumps({"progress": asdict(now)}) if as_json else progress_line(now, clients)
-        stream.write(f"{line}\n")
-        stream.flush()
-
-    yield show
