@@ -11,8 +11,8 @@ from broker.stores.changes import TopicChanges
 from loadgen.corpus.synthetic import namespace_rows
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape, plan_namespaces
 from loadgen.scenario import NamespaceExpectation
+from loadgen.virtual.links.network import HOST
 from loadgen.virtual.loop import VirtualClock
-from loadgen.virtual.network import HOST
 from loadgen.virtual.processor import Processor
 from proto.names import NamespaceName
 from proxy.config import ProxyConfig
@@ -21,8 +21,8 @@ from server.imports import NO_IMPORTS
 
 if TYPE_CHECKING:
     from loadgen.cluster import ClusterPlan, TopicsPlan
+    from loadgen.virtual.links.network import Network
     from loadgen.virtual.loop import VirtualLoop
-    from loadgen.virtual.network import Network
     from loadgen.virtual.service_times import ServiceTimes
 
 BROKER_PORT, PROXY_PORT = 6650, 6651

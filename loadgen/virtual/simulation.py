@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +13,8 @@ from loadgen.scenarios.registry import kind_of
 from loadgen.stuck_peers.task import BesidePeersTask
 from loadgen.tasks.ground import Ground
 from loadgen.tasks.task import TaskPlan
+from loadgen.virtual.links.network import LOOPBACK, Network
 from loadgen.virtual.loop import VirtualLoop
-from loadgen.virtual.network import LOOPBACK, Network
 from loadgen.virtual.sampling import Sampler
 from loadgen.virtual.servers import VirtualServers
 from loadgen.virtual.service_times import FLOODGATE
@@ -25,11 +27,15 @@ from loadgen.virtual.sockets import (
 from loadgen.virtual.stopwatches import stopped_watches
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loadgen.clients.records import TaskReport
     from loadgen.cluster import ClusterPlan
     from loadgen.scenario import Scenario
-    from loadgen.virtual.network import Link
+    from loadgen.virtual.links.network import Link
     from loadgen.virtual.service_times import ServiceTimes
+
+_COLLECT_AFTER = (100_000, 50, 1_000)
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,8 @@ class VirtualRun:
     @property
     def requests_per_second(self) -> float:
         """Requests simulated in a second of real time."""
-        return sum(report.rows.num_rows for report in self.reports) / self.real_seconds
+        requests: int = sum(report.rows.num_rows for report in self.reports)
+        return requests / self.real_seconds
 
 
 def run_in_virtual_time(
@@ -74,8 +81,23 @@ def run_in_virtual_time(
     Raises:
         StartError: A server refuses its configuration.
     """
-    with stopped_watches(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with (
+        stopped_watches(),
+        _seldom_collected(),
+        asyncio.Runner(loop_factory=VirtualLoop) as runner,
+    ):
         return runner.run(_run(scenario, cluster, times, link))
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom: a hundred thousand connections that live take long to look at."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*_COLLECT_AFTER)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 async def _run(

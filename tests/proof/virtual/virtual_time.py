@@ -61,7 +61,9 @@ def prove(options: ProofOptions) -> ProofResult:
     result = ProofResult()
     for case in cases(quick=options.quick):
         options.note(case.name)
-        compare(case, options.out / case.name.replace(", ", "-"), result, 1 if options.quick else RUNS)
+        compare(
+            case, options.out / case.name.replace(", ", "-"), result, 1 if options.quick else RUNS
+        )
     return result
 
 
@@ -71,7 +73,9 @@ def compare(case: Case, out: Path, result: ProofResult, runs: int) -> None:
     virtual = run_in_virtual_time(scenario, case.cluster)
     found = Outcome.of(virtual.reports[0].rows)
     real = [real_run(case, out, number) for number in range(runs)]
-    middle = Outcome(*(statistics.median(values) for values in zip(*map(_values, real), strict=True)))
+    middle = Outcome(
+        *(statistics.median(values) for values in zip(*map(_values, real), strict=True))
+    )
     total = virtual.reports[0].rows.num_rows
     allowed = max(SHARE_OF_REQUESTS * total, 0.5)
     allowed_seconds = max(SHARE_OF_MEDIAN * middle.median_seconds, LEAST_SECONDS)
@@ -101,7 +105,9 @@ def real_run(case: Case, out: Path, number: int) -> Outcome:
     """Run a case once with real processes and sockets."""
     cluster = case.cluster
     logs = out / str(number)
-    corpus = write_corpus(topic_plan(cluster.topics), out / "topics", 2, in_this_process(lambda _: None))
+    corpus = write_corpus(
+        topic_plan(cluster.topics), out / "topics", 2, in_this_process(lambda _: None)
+    )
     namespaces = tuple(
         NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
         for name, entry in corpus.manifest.namespaces.items()
@@ -113,7 +119,12 @@ def real_run(case: Case, out: Path, number: int) -> Outcome:
         server = broker = stack.enter_context(running_server(launch))
         proxy_url = None
         if cluster.proxy is not None:
-            keys = {**cluster.proxy, **both, "servicePort": "0", "brokerServiceURL": broker.service_url}
+            keys = {
+                **cluster.proxy,
+                **both,
+                "servicePort": "0",
+                "brokerServiceURL": broker.service_url,
+            }
             launch = ServerLaunch("proxy", keys, logs / "proxy.log")
             server = stack.enter_context(running_server(launch))
             proxy_url = server.web_url
