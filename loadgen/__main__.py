@@ -37,6 +37,7 @@ SUBCOMMANDS = {
     "load": Subcommand("loadgen.commands.load", "load", "Load topics into a running server."),
     "run": Subcommand("loadgen.commands.run", "run", "Drive clients against a server."),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
+    "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
     "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
 }

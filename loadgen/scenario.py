@@ -97,6 +97,11 @@ class Scenario(BaseModel):
         return parse_service_url(self.service_url)
 
     @property
+    def planned_requests(self) -> int | None:
+        """Number of requests that the schedule holds; None where the answers decide it."""
+        return None
+
+    @property
     def connections(self) -> int:
         """Number of connections that the whole run has at once."""
         return self.clients

@@ -1,7 +1,7 @@
 """The report of one task: a row for each request, and how punctual the task was.
 
-A report travels as one piece of bytes (an Arrow stream with the rest in its metadata), so that
-Spark and the process executor carry the same thing.
+A report travels as one piece of bytes (two Arrow streams, the first with the rest in its metadata),
+so that Spark and the process executor carry the same thing.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ class RequestRecord:
         outcome: None while it runs.
         bytes: Bytes read while it ran.
         answer: The listing, to be verified when the run is over.
+        operation: What was asked for: ``list``, ``watch``, ``lookup``, ``publish``, ...
+        group: The group of clients that it belongs to, where a scenario has several.
+        family: How its client goes about it; empty where clients have no family.
     """
 
     client: int
@@ -52,6 +55,9 @@ class RequestRecord:
     reason: str = ""
     bytes: int = 0
     answer: AnswerBody | None = field(default=None, repr=False)
+    operation: str = "list"
+    group: str = ""
+    family: str = ""
 
     @property
     def started(self) -> bool:
@@ -64,6 +70,9 @@ ROWS = pa.schema(
         pa.field("client", pa.int32(), nullable=False),
         pa.field("task", pa.int32(), nullable=False),
         pa.field("namespace", pa.string(), nullable=False),
+        pa.field("operation", pa.string(), nullable=False),
+        pa.field("group", pa.string(), nullable=False),
+        pa.field("family", pa.string(), nullable=False),
         pa.field("intended_start_seconds", pa.float64(), nullable=False),
         # Null for a client that was never connected: it sent nothing and nothing came.
         pa.field("started_seconds", pa.float64()),
@@ -76,6 +85,25 @@ ROWS = pa.schema(
         pa.field("bytes", pa.int64(), nullable=False),
         # Only until the tasks' answers were compared; not written to requests.parquet.
         pa.field("topics_hash", pa.string(), nullable=False),
+    ]
+)
+# One row for each client, of scenarios whose clients have families. A client is back when its list
+# is answered and, where its family watches, the watch acknowledged.
+CLIENT_ROWS = pa.schema(
+    [
+        pa.field("client", pa.int32(), nullable=False),
+        pa.field("task", pa.int32(), nullable=False),
+        pa.field("group", pa.string(), nullable=False),
+        pa.field("family", pa.string(), nullable=False),
+        pa.field("namespace", pa.string(), nullable=False),
+        pa.field("intended_start_seconds", pa.float64(), nullable=False),
+        pa.field("connected_seconds", pa.float64()),
+        # Null for a client that was not back by the end of the run.
+        pa.field("back_seconds", pa.float64()),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("listings", pa.int32(), nullable=False),
+        pa.field("reconnects", pa.int32(), nullable=False),
     ]
 )
 
@@ -94,6 +122,11 @@ class TaskFacts:
         attempt: Number of the attempt; above 0 means that the load was offered twice.
         interrupted: Whether it ended early, so that requests under way have no row.
         connections_lost: Lasting connections that ended before the run did.
+        moments: Moments of the schedule that the task waited for.
+        lag_p99_seconds: How late 1 % of them came at least.
+        loop_lag_p99_seconds: The same of the event loop, asked twenty times a second.
+        cpu_seconds: Processor time of the process, in ``measured_seconds`` since T0.
+        descriptors: The most open files of the process.
     """
 
     task: int
@@ -104,6 +137,13 @@ class TaskFacts:
     attempt: int = 0
     interrupted: bool = False
     connections_lost: int = 0
+    moments: int = 0
+    lag_p99_seconds: float = 0.0
+    loop_lag_p99_seconds: float = 0.0
+    loop_lag_max_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    measured_seconds: float = 0.0
+    descriptors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +154,33 @@ class TaskReport:
         rows: Its requests (schema ``ROWS``).
         facts: Its punctuality.
         details: Rows that its scenario adds; JSON values.
+        clients: Its clients (schema ``CLIENT_ROWS``), where they have families.
     """
 
     rows: pa.Table
     facts: TaskFacts
     details: tuple[dict[str, Any], ...] = ()
+    clients: pa.Table = field(default_factory=CLIENT_ROWS.empty_table)
 
     def to_bytes(self) -> bytes:
-        """Return the report as an Arrow stream."""
+        """Return the report as Arrow streams: its requests, then its clients."""
         facts = json.dumps(asdict(self.facts)).encode()
         sink = pa.BufferOutputStream()
         details = json.dumps(self.details).encode()
         table = self.rows.replace_schema_metadata({b"facts": facts, b"details": details})
-        with pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
+        for part in (table, self.clients):
+            with pa.ipc.new_stream(sink, part.schema) as stream:
+                stream.write_table(part)
         return bytes(sink.getvalue().to_pybytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TaskReport:
         """Read what :meth:`to_bytes` wrote."""
-        table = pa.ipc.open_stream(data).read_all()
+        source = pa.BufferReader(data)
+        table, clients = (pa.ipc.open_stream(source).read_all() for _ in range(2))
         facts: dict[str, Any] = json.loads(table.schema.metadata[b"facts"])
         details = tuple(json.loads(table.schema.metadata[b"details"]))
-        return cls(table.replace_schema_metadata(None), TaskFacts(**facts), details)
+        return cls(table.replace_schema_metadata(None), TaskFacts(**facts), details, clients)
 
 
 def report_rows(task: int, records: list[RequestRecord]) -> pa.Table:
@@ -159,6 +203,9 @@ def _row(task: int, record: RequestRecord) -> dict[str, object]:
         "client": record.client,
         "task": task,
         "namespace": record.namespace,
+        "operation": record.operation,
+        "group": record.group,
+        "family": record.family,
         "intended_start_seconds": record.intended_start_seconds,
         "started_seconds": record.started_seconds,
         "first_byte_seconds": record.first_byte_seconds,

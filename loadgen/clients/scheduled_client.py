@@ -69,6 +69,7 @@ class ScheduledClient:
         frame: Returns the bytes of the request with an id.
         reconnect: Called when the client needs a connection; it ends in :meth:`connected` or
             :meth:`unreachable`.
+        operation: What its requests ask for, as their rows call it.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class ScheduledClient:
         due: Iterator[float],
         frame: Callable[[int], bytes],
         reconnect: Callable[[ScheduledClient], None],
+        operation: str = "list",
     ) -> None:
         self.plan = plan
         self.context = context
@@ -86,6 +88,7 @@ class ScheduledClient:
         self.start_error_seconds = 0.0
         self._frame = frame
         self._reconnect = reconnect
+        self._operation = operation
         self._connection: ScheduledConnection | None = None
         self._connecting = False
         self._due = due
@@ -169,12 +172,15 @@ class ScheduledClient:
         if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
             self._arm()
             return
+        self.context.lags.append(late_seconds)
         self._next_due = next(self._due, None)
         self._request(due, late_seconds)
         self._arm()
 
     def _request(self, due: float, late_seconds: float) -> None:
-        record = RequestRecord(self.plan.client, self.plan.namespace.name, due)
+        record = RequestRecord(
+            self.plan.client, self.plan.namespace.name, due, operation=self._operation
+        )
         self.records.append(record)
         request_id = len(self.records)
         self._open[request_id] = record

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
 
 
@@ -28,6 +29,10 @@ class RunOptions:
         spark: A running session to use instead of starting one.
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
         broker_pid: The broker's process id, if it runs on this machine.
+        thresholds: What has to hold of the run's figures.
+        scenario_document: The scenario as its author wrote it; empty if the command line said it.
+        scenario_resolved: The document that says everything itself; empty: it is made of the
+            scenario.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -42,6 +47,9 @@ class RunOptions:
     proxy_admin_url: str | None = None
     broker_pid: int | None = None
     proxy_pid: int | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    scenario_document: str = ""
+    scenario_resolved: str = field(default="", repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.analysis.judging import require_watched
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
-from loadgen.results.writing import (
-    agreed_reports,
-    write_json,
-    write_requests,
-    write_server_metrics,
-)
+from loadgen.results.verdict import verdict_of
+from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
+from loadgen.run.directory import replaceable_run_directory, write_run
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
     run_document,
     summary_document,
 )
-from loadgen.scenarios.registry import SCENARIOS, kind_of
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.clients.records import TaskReport
+    from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
     from loadgen.servers.scrape import ScrapeTarget
@@ -64,13 +61,12 @@ class RunResult:
     @property
     def exit_code(self) -> ExitCode:
         """The exit code for a pipeline: a wrong answer counts before anything else."""
-        if self.summary["wrong"]:
-            return ExitCode.CORRECTNESS
-        if self.interrupted:
-            return ExitCode.INTERRUPTED
-        if self.summary["generator_limited"]:
-            return ExitCode.GENERATOR_LIMITED
-        return ExitCode.PASSED
+        return verdict_of(self.summary).exit_code
+
+    @property
+    def missed_thresholds(self) -> list[dict[str, Any]]:
+        """The thresholds that did not hold, each with what was found."""
+        return [each for each in self.summary.get("thresholds", ()) if not each["passed"]]
 
 
 def execute(scenario: Scenario, options: RunOptions) -> RunResult:
@@ -81,6 +77,8 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         LoadgenError: The server cannot be reached, or the scenario could not be run.
         KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
+    if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
+        scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
     server_version = _check(scenario, options)
     started_at = datetime.now(UTC)
     directory = options.out / options.name
@@ -92,16 +90,20 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
             raise KeyboardInterrupt
     description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
     summary = summary_document(scenario, options, reports, watch) | produced_by
-    try:
-        forget_extras(directory)
-        kind_of(scenario).write(directory, reports)
-        write_requests(directory / "requests.parquet", reports)
-        offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
-        write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
-        write_json(directory / "run.json", description)
-        write_json(directory / "summary.json", summary)
-    except OSError as error:
-        raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
+    documents = {
+        "run.json": description,
+        "summary.json": summary,
+        "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
+    }
+    write_run(
+        directory,
+        scenario,
+        reports,
+        watch,
+        documents,
+        options.scenario_document,
+        options.scenario_resolved,
+    )
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
@@ -121,6 +123,7 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
+    require_watched(options.thresholds, [each.process for each in options.watched_servers])
     if options.master is None or options.executor == "process":
         raise_open_file_limit(-(-scenario.connections // options.tasks))
     return check_reachable(scenario)
@@ -169,51 +172,3 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
     settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
     with spark_session(settings) as session:
         yield session
-
-
-REPORT_NAME = "report.html"
-# Files that not every run writes: an older one would pass for a part of the new run.
-_EXTRAS = (REPORT_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
-_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
-
-
-@contextmanager
-def replaceable_run_directory(directory: Path) -> Iterator[None]:
-    """Make a directory for a run; take it away again if the block leaves it empty.
-
-    Raises:
-        UsageError: It cannot be made, or holds a file that no run has written.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in directory.iterdir() if not _is_of_a_run(path.name)]
-    except OSError as error:
-        raise UsageError(
-            f"{directory} cannot be the run's directory ({error.strerror}): choose another --out"
-        ) from None
-    if others:
-        raise UsageError(
-            f"{directory} holds {min(others)}, which no run has written: choose another --name or "
-            "--out"
-        )
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            directory.rmdir()
-        raise
-
-
-def forget_extras(directory: Path) -> None:
-    """Remove files of an older run or its report that the new run may not write.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
-    for name in _EXTRAS:
-        (directory / name).unlink(missing_ok=True)
-
-
-def _is_of_a_run(name: str) -> bool:
-    # The demo keeps the servers' logs beside the run.
-    return name in _OF_A_RUN or name.endswith(".log")

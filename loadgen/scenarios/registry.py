@@ -8,8 +8,10 @@ from loadgen.errors import UsageError
 from loadgen.scenarios.client_memory.kind import CLIENT_MEMORY
 from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
+from loadgen.scenarios.produce_consume.kind import PRODUCE_CONSUME
 from loadgen.scenarios.storm.kind import STORM
 from loadgen.scenarios.stuck.kind import STUCK
+from loadgen.scenarios.watch_churn.kind import WATCH_CHURN
 
 if TYPE_CHECKING:
     from loadgen.scenario import Scenario
@@ -22,6 +24,8 @@ _ROWS = (
     LOOKUPS,
     PRODUCE_BESIDE_SILENT,
     CLIENT_MEMORY,
+    WATCH_CHURN,
+    PRODUCE_CONSUME,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 

@@ -33,6 +33,8 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
 
     connection: type[ScheduledConnection] = ScheduledConnection
     """The connections of healthy clients."""
+    operation = "list"
+    """What healthy clients ask for."""
 
     def __init__(
         self,
@@ -76,7 +78,12 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
         due = due_moments(self.scenario, plan.client)
         reconnect = self._reconnector.reconnect
         return ScheduledClient(
-            plan, self.context, due, lambda number: self.frame(plan, number), reconnect
+            plan,
+            self.context,
+            due,
+            lambda number: self.frame(plan, number),
+            reconnect,
+            operation=self.operation,
         )
 
     async def _connect_peer(self, peer: StuckPeer) -> None:

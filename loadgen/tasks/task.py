@@ -19,6 +19,7 @@ from loadgen.clients.records import RequestCounters, TaskFacts, TaskReport, repo
 from loadgen.scenario import Scenario
 from loadgen.tasks.ground import SOCKETS, Ground
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
+from loadgen.tasks.task_watch import TaskWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,6 +94,8 @@ class ScenarioTask(Generic[ScenarioT]):
         self.interrupted = False
         self.all_finished = asyncio.Event()
         self._agree = agree
+        self._watch = TaskWatch(self.context.clock, self.time)
+        self._watched: dict[str, Any] = {}
         self._progress = ProgressSender(plan.task, plan.progress_address)
 
     async def run(self) -> TaskReport:
@@ -106,9 +109,11 @@ class ScenarioTask(Generic[ScenarioT]):
             await self.connect_all()
             t0_epoch_seconds = await self._agree_on_t0()
             if not self.interrupted:
+                self._watch.begin()
                 self.start()
             if self.unfinished:
                 await self.all_finished.wait()
+            self._watched = self._watch.end(self.context.lags)
         finally:
             self._end()
         return self.report(t0_epoch_seconds)
@@ -149,6 +154,7 @@ class ScenarioTask(Generic[ScenarioT]):
             t0_epoch_seconds=t0_epoch_seconds,
             interrupted=self.interrupted,
             connections_lost=sum(client.connections_lost for client in self.clients),
+            **self._watched,
         )
         return TaskReport(report_rows(self.plan.task, records), facts, self.details())
 

@@ -60,7 +60,8 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
         due = due_moments(self.scenario, plan.client)
         turns = in_turn(plan.client, self.scenario.clients, len(self.scenario.namespaces))
         frame = partial(lookup_frame, topics, *turns)
-        return ScheduledClient(plan, self.context, due, frame, self._reconnector.reconnect)
+        reconnect = self._reconnector.reconnect
+        return ScheduledClient(plan, self.context, due, frame, reconnect, operation="lookup")
 
     def close_all(self) -> None:
         """Close every connection."""

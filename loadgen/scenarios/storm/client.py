@@ -73,7 +73,9 @@ class StormClient(ClientConnection):
         context.counters.started += 1
 
     def _new_record(self, intended_start_seconds: float) -> RequestRecord:
-        record = RequestRecord(self.plan.client, self.plan.namespace.name, intended_start_seconds)
+        record = RequestRecord(
+            self.plan.client, self.plan.namespace.name, intended_start_seconds, family="once"
+        )
         self.records.append(record)
         return record
 

@@ -68,6 +68,7 @@ class StormTask(ScenarioTask[StormScenario]):
                 clock.call_at(clock.now() - late_seconds, self._start_due, waiting)
                 return
             self.start_error_seconds = max(self.start_error_seconds, late_seconds)
+            self.context.lags.append(late_seconds)
             moment = waiting[-1].plan.intended_start_seconds
             while waiting and waiting[-1].plan.intended_start_seconds == moment:
                 waiting.pop().begin()

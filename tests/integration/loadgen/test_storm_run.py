@@ -15,6 +15,7 @@ from loadgen.clients.connect import raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.executors.processes import run_in_processes
 from loadgen.executors.worker import run_task
+from loadgen.report.files.derived import DERIVED_NAMES
 from loadgen.results.reading import load_run
 from loadgen.results.writing import summarized
 from loadgen.run.options import RunOptions
@@ -33,6 +34,17 @@ RIGHT = tuple(
     NamespaceExpectation(name=name, topics=500, hash=topics_hash(names))
     for name, names in NAMES.items()
 )
+
+FILES = {
+    "scenario.yaml",
+    "scenario-resolved.yaml",
+    "server-settings.json",
+    "run.json",
+    "summary.json",
+    "requests.parquet",
+    "server-metrics.parquet",
+    *DERIVED_NAMES,
+}
 
 
 def scenario(url: str, **changes) -> StormScenario:
@@ -62,12 +74,14 @@ def test_worker_processes_run_the_whole_storm(tmp_path) -> None:
     assert result.summary["wrong"] == 0
     assert sorted(broker.requests) == sorted(RIGHT[client % 3].name for client in range(20))
     assert broker.pongs == 20
+    assert {path.name for path in result.directory.iterdir()} >= FILES
     run = load_run(result.directory)
     assert run.summary.label == "Storm"
     assert run.description["tasks"][1]["clients"] == 10
     assert len(run.requests.latencies("answered")) == 20
     rows = pq.read_table(result.directory / "requests.parquet").to_pylist()
     assert {row["topics"] for row in rows} == {500}
+    assert {(row["operation"], row["family"]) for row in rows} == {("list", "once")}
     # 51 kB at 200 kB/s, less the first burst of a tenth of a second
     assert min(row["finished_seconds"] - row["first_byte_seconds"] for row in rows) >= 0.14
 
@@ -94,6 +108,7 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path) -> None:
     assert result.summary["interrupted"]
     assert result.exit_code is ExitCode.INTERRUPTED
     assert load_run(result.directory).summary.interrupted
+    assert {path.name for path in result.directory.iterdir()} >= FILES
     assert signal.getsignal(signal.SIGINT) is handler
 
 

@@ -30,6 +30,7 @@ from tests.support.runs.stuck_runs import summary_json, unharmed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loadgen.documents.document import Document
     from loadgen.scenarios.kind import ScenarioKind
 
 SCENARIO = StormScenario(
@@ -241,35 +242,40 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "sentence"),
+    ("words", "sentence"),
     [
+        ([], "loadgen: name a scenario (loadgen scenarios lists them) or a file, or with"),
+        (["--scenario", "strom"], "there is no scenario 'strom'; did you mean storm?"),
         (
-            "storm",
-            "loadgen: --service-url is missing: name a broker or proxy, pulsar://host:port\n",
+            ["storm", "--scenario", "stuck"],
+            "storm and --scenario stuck name two scenarios: leave one out",
         ),
-        ("client-memory", "loadgen: --tasks 2 does not fit 1 clients: use 1 to 1\n"),
+        (["storm", "--stuck-peers", "2"], "--stuck-peers belongs to --scenario stuck: leave it"),
+        (["storm", "--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["storm", "--family", "go"], "--family is for scenarios with groups; storm has none\n"),
+        (["storm", "--namespace", "a/b"], "--namespace a/b is of a running server: add its"),
+        (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 clients"),
     ],
 )
-def test_a_scenario_that_starts_a_broker_needs_no_address(
-    scenario: str,
+def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_started(
+    words: list[str],
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Given
     @contextmanager
-    def broker_for(*found: object) -> Iterator[object]:
-        yield found
+    def cluster_for(document: Document, options: RunOptions, _: object, **more) -> Iterator[object]:
+        yield document.scenario, options
 
-    monkeypatch.setattr("loadgen.commands.run.broker_for", broker_for)
-    words = ["--scenario", scenario, "--tasks", "2", "--executor", "process"]
-    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words])
+    monkeypatch.setattr("loadgen.commands.run.cluster_for", cluster_for)
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words, "--executor", "process"])
     # When
     with pytest.raises(SystemExit) as ended:
         main()
     # Then
     assert ended.value.code == ExitCode.USAGE
-    assert capsys.readouterr().err.endswith(sentence)
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -389,3 +395,39 @@ def test_people_get_a_table_and_the_place_of_everything(capsys) -> None:
     printed = capsys.readouterr().out
     assert "answered" in printed
     assert "out/runs/n" in printed
+
+
+MISSED = {"threshold": "list.response.p99 < 1s", "passed": False, "value": 2.0, "found": "2.00 s"}
+
+
+def test_a_missed_threshold_fails_the_run_after_all_that_makes_figures_invalid(capsys) -> None:
+    # Given
+    missed = result(thresholds=[MISSED, {**MISSED, "passed": True}])
+    # When
+    with pytest.raises(LoadgenError, match=r"^1 threshold missed: .* < 1s \(2.00 s\)$") as caught:
+        fail_if_invalid(missed, SCENARIO)
+    show(missed, as_json=False)
+    # Then
+    assert caught.value.exit_code is missed.exit_code is ExitCode.THRESHOLDS
+    assert "list.response.p99 < 1s" in capsys.readouterr().out
+    late = result(thresholds=[MISSED], generator_limited=True)
+    assert late.exit_code is ExitCode.GENERATOR_LIMITED
+
+
+@pytest.mark.parametrize(
+    ("threshold", "sentence"),
+    [
+        ("list.response.p99 < 2", "loadgen: threshold 'list.response.p99 < 2': "),
+        ("broker.resident.max < 1GiB", "name --broker-admin-url"),
+    ],
+)
+def test_a_threshold_that_cannot_be_judged_is_refused_before_anything_is_asked(
+    threshold: str, sentence: str, monkeypatch, capsys
+) -> None:
+    where = ["--service-url", "pulsar://127.0.0.1:1", "--namespace", "a/b"]
+    words = ["--executor", "process", "--threshold", threshold]
+    monkeypatch.setattr(sys, "argv", ["loadgen", "run", *where, *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert sentence in capsys.readouterr().err
