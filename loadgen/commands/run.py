@@ -17,7 +17,7 @@ from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
-from loadgen.executors.processes import ExecutorKind
+from loadgen.executors.processes import RunExecutor
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.registry import SCENARIOS
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 def run_options(  # noqa: PLR0913 (each parameter but the first is an option of the command)
     document: Document,
     executor: Annotated[
-        ExecutorKind,
+        RunExecutor,
         typer.Option(
-            metavar="TEXT", help="spark, or process: the same schedule without Spark and Java."
+            metavar="TEXT",
+            help="spark; process: the same schedule without Spark and Java; virtual: in virtual "
+            "time, with the servers in this process and no sockets.",
         ),
-    ] = ExecutorKind.SPARK,
+    ] = RunExecutor.SPARK,
     tasks: Annotated[
         int | None,
         typer.Option(help="Tasks (processes) that share the clients.", show_default="2"),
@@ -154,7 +156,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     own = own_cluster_wanted(document, options, given, (broker_conf, proxy_conf))
     if own is None:
         require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
-    with_spark = options.executor == ExecutorKind.SPARK
+    with_spark = options.executor == RunExecutor.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
     connections = document.scenario.connections
     with (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 CLIENTS_NAME = "clients.parquet"
 HISTOGRAMS = "hdr"
@@ -73,7 +73,7 @@ def write_run(
     directory: Path,
     scenario: Scenario,
     reports: Sequence[TaskReport],
-    watch: ServerWatch,
+    watch: WatchedServers,
     documents: Mapping[str, Mapping[str, Any]],
     as_written: str = "",
     resolved: str = "",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from loadgen.clients.records import TaskReport
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 
@@ -58,7 +58,7 @@ def config_hash(scenario: Scenario) -> str:
 
 
 def summary_document(
-    scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
+    scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], watch: WatchedServers
 ) -> dict[str, Any]:
     """Return the content of summary.json."""
     processes = {name: process_document(process) for name, process in watch.processes.items()}

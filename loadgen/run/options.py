@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.servers.scrape import ScrapeTarget
+from loadgen.servers.series import ScrapeTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
+    from loadgen.cluster import ClusterPlan
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class RunOptions:
     Attributes:
         label: Its title in reports; the name if empty.
         out: Directory of run directories.
-        executor: ``spark`` or ``process``.
+        executor: ``spark``, ``process`` or ``virtual``.
+        cluster: The servers of a run in virtual time, and their topics.
         master: Spark's master; None for a local session with a slot for each task.
         spark: A running session to use instead of starting one.
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
@@ -41,6 +43,7 @@ class RunOptions:
     out: Path = Path("out/runs")
     executor: str = "process"
     tasks: int = 2
+    cluster: ClusterPlan | None = None
     master: str | None = None
     spark: SparkSession | None = field(default=None, repr=False)
     broker_admin_url: str | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.analysis.judging import require_watched
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import UsageError
-from loadgen.executors.processes import ExecutorKind, run_in_processes
+from loadgen.executors.processes import RunExecutor, run_in_processes
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
 from loadgen.run.directory import replaceable_run_directory, write_run
@@ -26,6 +26,7 @@ from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
 from loadgen.tasks.progress import ProgressReceiver
 from loadgen.tasks.task import TaskPlan
+from proto.version import FLOODGATE_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
     from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ScrapeTarget
+    from loadgen.servers.series import ScrapeTarget, WatchedServers
+
+
+Measured = tuple["list[TaskReport]", "WatchedServers", "dict[str, Any]"]
+"""What tasks reported, what servers told meanwhile, and what they are."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +84,13 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     """
     if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
         scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
-    server_version = _check(scenario, options)
+    _check(scenario, options)
+    measure = _in_virtual_time if options.executor == RunExecutor.VIRTUAL else _over_sockets
     started_at = datetime.now(UTC)
     directory = options.out / options.name
-    targets = options.watched_servers
-    with replaceable_run_directory(directory), ServerWatch(targets) as watch:
-        produced_by = _servers(server_version, targets)
-        reports = agreed_reports(_run(scenario, options))
+    with replaceable_run_directory(directory):
+        found, watch, produced_by = measure(scenario, options)
+        reports = agreed_reports(found)
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
     description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
@@ -109,10 +114,10 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     )
 
 
-def _check(scenario: Scenario, options: RunOptions) -> str:
-    """Refuse options that do not fit; return the version that the server says it has."""
-    if options.executor not in set(ExecutorKind):
-        raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
+def _check(scenario: Scenario, options: RunOptions) -> None:
+    """Refuse options that do not fit."""
+    if options.executor not in set(RunExecutor):
+        raise UsageError(f"--executor {options.executor!r} is none of {', '.join(RunExecutor)}")
     if not 1 <= options.tasks <= scenario.clients:
         raise UsageError(
             f"--tasks {options.tasks} does not fit {scenario.clients} clients: use 1 to "
@@ -123,10 +128,31 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
-    require_watched(options.thresholds, [each.process for each in options.watched_servers])
-    if options.master is None or options.executor == "process":
+
+
+def _over_sockets(scenario: Scenario, options: RunOptions) -> Measured:
+    """Drive clients against servers that are there."""
+    targets = options.watched_servers
+    require_watched(options.thresholds, [each.process for each in targets])
+    if options.master is None or options.executor == RunExecutor.PROCESS:
         raise_open_file_limit(-(-scenario.connections // options.tasks))
-    return check_reachable(scenario)
+    server_version = check_reachable(scenario)
+    with ServerWatch(targets) as watch:
+        produced_by = _servers(server_version, targets)
+        return _run(scenario, options), watch, produced_by
+
+
+def _in_virtual_time(scenario: Scenario, options: RunOptions) -> Measured:
+    """Drive clients and servers in this process, without sockets."""
+    # Broker and proxy are imported only where they are asked for.
+    from loadgen.virtual.servers import virtual_servers
+    from loadgen.virtual.simulation import run_in_virtual_time
+
+    if options.cluster is None:
+        raise UsageError("--executor virtual has servers of its own: leave out --service-url")
+    require_watched(options.thresholds, virtual_servers(options.cluster))
+    run = run_in_virtual_time(scenario, options.cluster)
+    return run.reports, run.watch, {"server_version": FLOODGATE_VERSION, "servers": run.servers}
 
 
 def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.corpus.corpus import in_this_process, write_corpus
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.executors import in_this_process
+from loadgen.documents.document import namespaces_of, topic_plan
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
 from loadgen.servers.processes import ServerLaunch, running_server
-from loadgen.virtual.servers import expectations, topic_plan
 from loadgen.virtual.simulation import run_in_virtual_time
 from tests.proof.result import ProofResult
 from tests.proof.servers import LOCAL
@@ -69,7 +70,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 def compare(case: Case, out: Path, result: ProofResult, runs: int) -> None:
     """Compare one case's virtual run with the median of real ones."""
-    scenario = case.scenario("pulsar://127.0.0.1:6650", expectations(case.cluster.topics))
+    scenario = case.scenario("pulsar://127.0.0.1:6650", namespaces_of(case.cluster.topics))
     virtual = run_in_virtual_time(scenario, case.cluster)
     found = Outcome.of(virtual.reports[0].rows)
     real = [real_run(case, out, number) for number in range(runs)]
