@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loadgen.analysis.splits import Split
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 CLIENTS_NAME = "clients.parquet"
 _DOCUMENTS = ("run.json", "summary.json", "server-settings.json")
@@ -93,7 +93,7 @@ def write_run(
     directory: Path,
     scenario: Scenario,
     reports: Sequence[TaskReport],
-    watch: ServerWatch,
+    watch: WatchedServers,
     documents: RunDocuments,
     splits: Sequence[Split],
 ) -> None:

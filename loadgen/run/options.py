@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.servers.scrape import ScrapeTarget
+from loadgen.servers.series import ScrapeTarget
 from loadgen.tasks.task import DRAIN_SECONDS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
-    from loadgen.cluster import ServerEvent
+    from loadgen.cluster import ClusterPlan, ServerEvent
     from loadgen.servers.scrape import ServerWatch
 
 
@@ -27,7 +27,8 @@ class RunOptions:
     Attributes:
         label: Its title in reports; the name if empty.
         out: Directory of run directories.
-        executor: ``spark`` or ``process``.
+        executor: ``spark``, ``process`` or ``virtual``.
+        cluster: The servers of a run in virtual time, and their topics.
         master: Spark's master; None for a local session with a slot for each task.
         spark: A running session to use instead of starting one.
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
@@ -49,6 +50,7 @@ class RunOptions:
     out: Path = Path("out/runs")
     executor: str = "process"
     tasks: int = 2
+    cluster: ClusterPlan | None = None
     master: str | None = None
     spark: SparkSession | None = field(default=None, repr=False)
     broker_admin_url: str | None = None
@@ -73,3 +75,10 @@ class RunOptions:
             ("proxy", self.proxy_admin_url, self.proxy_pid),
         )
         return [ScrapeTarget(process, url, pid) for process, url, pid in named if url]
+
+    @property
+    def watched_processes(self) -> tuple[str, ...]:
+        """Names of the servers whose figures are known, in virtual time as well."""
+        if self.executor == "virtual" and self.cluster is not None:
+            return ("broker",) if self.cluster.proxy is None else ("broker", "proxy")
+        return tuple(each.process for each in self.watched_servers)
