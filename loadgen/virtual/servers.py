@@ -12,6 +12,7 @@ from loadgen.corpus.synthetic import namespace_rows
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape, plan_namespaces
 from loadgen.scenario import NamespaceExpectation
 from loadgen.virtual.loop import VirtualClock
+from loadgen.virtual.metadata import take_time
 from loadgen.virtual.network import HOST
 from loadgen.virtual.processor import Processor
 from proto.names import NamespaceName
@@ -72,6 +73,7 @@ class VirtualServers:
         )
         self.services["broker"] = await self._exits.enter_async_context(broker)
         await fill(broker, cluster.topics)
+        take_time(broker.store, self._loop, self.processors["broker"])
         if cluster.proxy is not None:
             network.dialing = self.processors["proxy"]
             proxy = ProxyService(
