@@ -51,8 +51,8 @@ class TaskPlan(BaseModel, Generic[ScenarioT]):
 class TaskClient(Protocol):
     """The part of a client that every task needs."""
 
-    connections_lost: int
-
+    @property
+    def connections_lost(self) -> int: ...  # noqa: D102
     @property
     def records(self) -> list[RequestRecord]: ...  # noqa: D102
     @property

@@ -74,8 +74,14 @@ class VirtualConnector:
     async def resolve(self, scenario: Scenario) -> None:
         """Do nothing: the server is here, whatever its URL says."""
 
-    async def connect(self, client: ClientConnection, receive_buffer_bytes: int) -> str | None:
-        """Connect one client; return why that failed, or None."""
+    async def connect(
+        self,
+        client: ClientConnection,
+        receive_buffer_bytes: int,
+        other: tuple[str, int] | None = None,
+    ) -> str | None:
+        """Connect one client; return why that failed, or None. There is but one server."""
+        del other
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes)
@@ -85,9 +91,7 @@ class VirtualConnector:
 
     async def _connect(self, client: ClientConnection, receive_buffer_bytes: int) -> None:
         sock = VirtualSocket(client, self._parsed)
-        end = self._network.connect(
-            sock, BudgetReader(client), self._port, receive_buffer_bytes
-        )
+        end = self._network.connect(sock, BudgetReader(client), self._port, receive_buffer_bytes)
         if end is None:
             raise ConnectionRefusedError(111, "Connection refused")
         sock.end = end
@@ -181,7 +185,7 @@ class VirtualSocket(asyncio.Transport):
             client.receive(parsed(frame, self._parsed))
         else:
             request_id, offset = found
-            body = client.new_body()
+            body = client.new_body(request_id)
             for piece in frame.pieces:
                 if offset < len(piece):
                     body.feed(memoryview(piece)[offset:])
