@@ -45,6 +45,8 @@ SUBCOMMANDS = {
     ),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
     "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
+    "sweep": Subcommand("loadgen.commands.sweep", "sweep", "Run many values in virtual time."),
+    "find-limit": Subcommand("loadgen.commands.sweep", "find_limit", "Bisect what still passes."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
     "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
 }
