@@ -97,14 +97,20 @@ CLIENT_ROWS = pa.schema(
         pa.field("group", pa.string(), nullable=False),
         pa.field("family", pa.string(), nullable=False),
         pa.field("namespace", pa.string(), nullable=False),
-        pa.field("intended_start_seconds", pa.float64(), nullable=False),
+        # Null for a client whose turn did not come.
+        pa.field("intended_start_seconds", pa.float64()),
         pa.field("connected_seconds", pa.float64()),
+        pa.field("listed_seconds", pa.float64()),
         # Null for a client that was not back by the end of the run.
         pa.field("back_seconds", pa.float64()),
         pa.field("outcome", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("listings", pa.int32(), nullable=False),
         pa.field("reconnects", pa.int32(), nullable=False),
+        # How often its program began anew because a subscription had failed.
+        pa.field("restarts", pa.int32(), nullable=False),
+        # The most connections that it had at once.
+        pa.field("connections", pa.int32(), nullable=False),
     ]
 )
 

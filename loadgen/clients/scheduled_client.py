@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
     from loadgen.clients.answer_stream import Listing
     from loadgen.clients.answers import AnswerBody
-    from loadgen.clients.connect import Connector
+    from loadgen.clients.connect import Connects
     from loadgen.clients.context import ClientContext
     from loadgen.scenario import ClientPlan
 
@@ -245,7 +245,7 @@ class Reconnector:
 
     def __init__(
         self,
-        connector: Connector,
+        connector: Connects,
         receive_buffer_bytes: int,
         connection: type[ScheduledConnection] = ScheduledConnection,
     ) -> None:

@@ -1,7 +1,7 @@
 """The wires of a client that discovers topics: what it may ask, and what it is told.
 
-The driver of a client (:mod:`loadgen.clients.family_client`) has no sockets. It asks through wires
-and is told through :class:`WireEvents`; real sockets and virtual time are two kinds of wires.
+The driver of such a client (a ``FamilyClient``) has no sockets. It asks through wires and is told
+through :class:`WireEvents`. What they tell may come before the call that asked returns.
 """
 
 from __future__ import annotations
@@ -13,7 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import proto.PulsarApi_pb2 as pb
+    from client.discovery.topics_pattern import TopicsPattern
     from loadgen.clients.answers import AnswerBody
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """The broker that serves a topic, as a lookup named it.
+
+    Attributes:
+        url: ``pulsar://host:port``.
+        through_proxy: Whether the service URL leads to a proxy, which is asked for a tunnel.
+    """
+
+    url: str
+    through_proxy: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +36,7 @@ class ListQuestion:
 
     Attributes:
         names_wanted: So many names of the answer are told; the others are only counted.
+        names_matching: Only names that match are told, where the client looks itself.
     """
 
     namespace: str
@@ -29,6 +44,7 @@ class ListQuestion:
     topics_hash: str | None = None
     properties: Mapping[str, str] | None = None
     names_wanted: int = 0
+    names_matching: TopicsPattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +85,7 @@ class Wire(Protocol):
     ) -> None:
         """Send WATCH_TOPIC_LIST: ``watch_opened`` or ``refused``."""
 
-    def close_watch(self, request_id: int, watcher_id: int) -> None:
+    def close_watch(self, watcher_id: int) -> None:
         """Send WATCH_TOPIC_LIST_CLOSE; its answer is not told."""
 
     def subscribe(self, request_id: int, consumer_id: int, topic: str, subscription: str) -> None:
@@ -91,13 +107,13 @@ class WireEvents(Protocol):
     def disconnected(self, reason: str) -> None:
         """Learn that the connection is gone, and with it every request under way."""
 
-    def first_byte(self) -> None:
-        """Learn that an answer has begun to arrive."""
+    def first_byte(self, request_id: int) -> None:
+        """Learn that a listing has begun to arrive."""
 
     def listed(self, request_id: int, answer: ListAnswer) -> None:
         """Learn that a listing has arrived."""
 
-    def looked_up(self, request_id: int, broker_url: str, *, through_proxy: bool) -> None:
+    def looked_up(self, request_id: int, broker: BrokerAddress) -> None:
         """Learn which broker serves a topic."""
 
     def watch_opened(self, request_id: int, topics_hash: str, names: int) -> None:
@@ -109,6 +125,9 @@ class WireEvents(Protocol):
     def subscribed(self, request_id: int) -> None:
         """Learn that a subscription stands."""
 
+    def consumer_closed(self, consumer_id: int) -> None:
+        """Learn that the broker closed a consumer: it is to subscribe again."""
+
     def refused(self, request_id: int, error: pb.ServerError.ValueType, reason: str) -> None:
         """Learn that a request was refused; the reason is masked, so that it can be counted."""
 
@@ -116,11 +135,16 @@ class WireEvents(Protocol):
 class Wires(Protocol):
     """The maker of one client's connections, which all read as the client's reader does."""
 
-    def connect(self, events: WireEvents, tunnel_to: str | None = None) -> None:
-        """Connect to the service URL, or through it to a broker: ``connected`` or ``unreachable``.
+    def begin(self) -> None:
+        """Learn that the client starts now: its reader's stalls count from here."""
+
+    def serves(self, broker: BrokerAddress) -> bool:
+        """Tell whether the service URL's own connection leads to a broker."""
+
+    def connect(self, events: WireEvents, broker: BrokerAddress | None = None) -> None:
+        """Connect to the service URL, or to a broker: ``connected`` or ``unreachable``.
 
         Args:
             events: Told what happens.
-            tunnel_to: A broker's address, as ``looked_up`` told it with ``through_proxy``; a client
-                without a proxy names the broker itself, and gets a connection to that.
+            broker: As ``looked_up`` told it: through the proxy, if it is to be reached so.
         """

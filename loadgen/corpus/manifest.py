@@ -18,16 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.corpus.topic_plan import TopicPlan
-
-
 MANIFEST_NAME = "manifest.json"
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
-class NamespaceEntry:
-    """The listing of one namespace: number of names, their topics hash, sum of their lengths."""
+class Listing:
+    """A listing: number of names, their topics hash, sum of their lengths."""
 
     topics: int
     hash: str
@@ -35,10 +32,35 @@ class NamespaceEntry:
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """The contents of a corpus, and the seed and shape that it was made from."""
+class NamespaceEntry(Listing):
+    """The topics of one namespace.
 
-    seed: int
+    Attributes:
+        persistent: The listing of persistent topics, where there are others beside them.
+    """
+
+    persistent: Listing | None = None
+
+    @property
+    def asked(self) -> Listing:
+        """What a client is answered: it asks for persistent topics."""
+        return self.persistent or self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the file holds."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The contents of a corpus, and what it was made from.
+
+    Attributes:
+        seed: None of topics that nobody made up.
+        shape: The proportions of synthetic topics, or where others come from.
+    """
+
+    seed: int | None
     topics: int
     namespaces: Mapping[str, NamespaceEntry]
     shape: Mapping[str, Any]
@@ -60,15 +82,17 @@ class Manifest:
             "seed": self.seed,
             "topics": self.topics,
             "shape": dict(self.shape),
-            "namespaces": {name: asdict(entry) for name, entry in self.namespaces.items()},
+            "namespaces": {name: entry.to_json() for name, entry in self.namespaces.items()},
         }
 
 
-def make_manifest(plan: TopicPlan, entries: Iterable[tuple[str, NamespaceEntry]]) -> Manifest:
-    """Return the manifest of a plan from the entries of its namespaces, ordered by name."""
-    namespaces = dict(sorted(entries))
+def make_manifest(
+    seed: int | None, shape: Mapping[str, Any], entries: Iterable[tuple[str, NamespaceEntry]]
+) -> Manifest:
+    """Return the manifest of a corpus from the entries of its namespaces, ordered by name."""
+    namespaces = dict(sorted(entries, key=lambda entry: entry[0]))
     topics = sum(entry.topics for entry in namespaces.values())
-    return Manifest(plan.seed, topics, namespaces, plan.shape.to_json())
+    return Manifest(seed, topics, namespaces, shape)
 
 
 def write_manifest(manifest: Manifest, directory: Path) -> None:
@@ -109,14 +133,23 @@ def _parsed(path: Path, content: Any) -> Manifest:  # noqa: ANN401
             "Make the corpus again with: loadgen topics"
         )
     try:
-        namespaces = {
-            name: NamespaceEntry(int(entry["topics"]), str(entry["hash"]), int(entry["name_bytes"]))
-            for name, entry in content["namespaces"].items()
-        }
+        namespaces = {name: _entry(entry) for name, entry in content["namespaces"].items()}
         shape = dict(content.get("shape", {}))
-        return Manifest(int(content["seed"]), int(content["topics"]), namespaces, shape)
+        seed = None if content["seed"] is None else int(content["seed"])
+        return Manifest(seed, int(content["topics"]), namespaces, shape)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is not a corpus manifest: {error!r}.") from error
+
+
+def _entry(content: Mapping[str, Any]) -> NamespaceEntry:
+    persistent = content.get("persistent")
+    return NamespaceEntry(
+        *_figures(content), Listing(*_figures(persistent)) if persistent else None
+    )
+
+
+def _figures(content: Mapping[str, Any]) -> tuple[int, str, int]:
+    return int(content["topics"]), str(content["hash"]), int(content["name_bytes"])
 
 
 def expected_namespaces(
@@ -142,7 +175,7 @@ def _expectation(name: str, entry: NamespaceEntry | None) -> NamespaceExpectatio
     try:
         if entry is None:
             return NamespaceExpectation(name=name)
-        return NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
+        return NamespaceExpectation(name=name, topics=entry.asked.topics, hash=entry.asked.hash)
     except ValidationError as error:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise UsageError(reason) from None

@@ -148,9 +148,8 @@ def names_of_text(path: Path, invalid: InvalidRows) -> Iterator[TopicName]:
     Raises:
         UsageError: It is no text.
     """
+    require_text(path)
     with path.open("rb") as lines:
-        if b"\0" in lines.peek(_LOOKED_AT_BYTES)[:_LOOKED_AT_BYTES]:
-            raise UsageError(f"{path} is neither Parquet nor UTF-8 text.")
         for number, line in enumerate(lines, start=1):
             text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
             if text and not text.startswith(b"#"):
@@ -159,17 +158,28 @@ def names_of_text(path: Path, invalid: InvalidRows) -> Iterator[TopicName]:
                     yield name
 
 
+def require_text(path: Path) -> None:
+    """Refuse a file that begins like no text.
+
+    Raises:
+        UsageError: It does.
+    """
+    with path.open("rb") as file:
+        if b"\0" in file.read(_LOOKED_AT_BYTES):
+            raise UsageError(f"{path} is neither Parquet nor UTF-8 text.")
+
+
 def parsed_name(text: bytes, invalid: InvalidRows, where: str) -> TopicName | None:
     """Return the topic name in ``text``; None for what is none, which is counted."""
     invalid.rows += 1
     try:
-        return _full_name(text)
+        return full_topic_name(text)
     except InvalidNameError as error:
         invalid.add(1, [f"{where}: {error}"])
         return None
 
 
-def _full_name(text: bytes) -> TopicName:
+def full_topic_name(text: bytes) -> TopicName:
     """Parse a full name.
 
     Raises:

@@ -8,14 +8,17 @@ made.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from loadgen.corpus import vocabulary as words
-from loadgen.corpus.counter_hash import UInt64s, choices, counter_hash, fractions, permuted32
+from loadgen.corpus.counter_hash import UInt64s, counter_hash, fractions, permuted32
+from loadgen.corpus.distributions import LONGEST_NAME_BYTES, length_spread, partition_counts
+from loadgen.corpus.properties import topic_properties
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,18 +34,11 @@ TOPIC_SCHEMA = pa.schema(
         ("properties", pa.map_(pa.string(), pa.string())),
     ]
 )
-FEWEST_PARTITIONS = 3
-MOST_PARTITIONS = 64
-_PARTITION_COUNTS = np.array([3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64])
-_ENVIRONMENT_WEIGHTS = np.array([0.60, 0.20, 0.15, 0.05])
-# The third property: none, tier, owner.
-_THIRD_PROPERTY_WEIGHTS = np.array([0.3, 0.4, 0.3])
 # One random stream for each decision, so that a new decision changes no old one.
-# Number 1 is that of loadgen.corpus.topic_plan.
+# Numbers 1 and 12 are those of loadgen.corpus.topic_plan, 8 to 11 those of .properties.
 _PARTITIONS, _LENGTH, _FILLER, _SUBJECT, _EVENT, _PERMUTATION = range(2, 8)
-_SQUAD, _ENVIRONMENT, _THIRD, _TIER = range(8, 12)
+_DOMAIN = 13
 _UNIQUE_DIGITS = 8
-_LENGTH_SPREAD = 12
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 
 
@@ -61,9 +57,11 @@ def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.RecordBatch:
     rows_per_base = np.maximum(bases.partitions, 1)
     base_of_row = np.repeat(np.arange(len(bases.ids)), rows_per_base)
     suffix_of_row = _suffix_indexes(bases, rows_per_base)
-    prefixes = _base_names(plan, namespace, bases, suffix_of_row)
+    suffixes = _suffixes(int(bases.partitions.max(initial=0)))
+    suffix_bytes = pc.binary_length(suffixes).to_numpy()[suffix_of_row].mean()
+    prefixes = _base_names(plan, namespace, bases, float(suffix_bytes))
     names = pc.binary_join_element_wise(
-        prefixes.take(pa.array(base_of_row)), _SUFFIXES.take(pa.array(suffix_of_row)), ""
+        prefixes.take(pa.array(base_of_row)), suffixes.take(pa.array(suffix_of_row)), ""
     )
     order = pc.array_sort_indices(names)  # ASCII: the order of bytes is Java's order too
     sorted_bases = base_of_row[order.to_numpy()]
@@ -72,62 +70,57 @@ def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.RecordBatch:
         pa.repeat(pa.scalar(namespace.name), namespace.topics),
         names.take(order),
         pa.array(bases.partitions[sorted_bases].astype(np.int32)),
-        _properties(plan, namespace, bases).take(pa.array(sorted_bases)),
+        topic_properties(plan, namespace.tenant, bases.ids).take(pa.array(sorted_bases)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
 
 
-_SUFFIXES = pa.array(["", *(f"-partition-{index}" for index in range(MOST_PARTITIONS))])
-_SUFFIX_BYTES = np.array([len(suffix) for suffix in _SUFFIXES.to_pylist()])
+@lru_cache(maxsize=8)
+def _suffixes(most_partitions: int) -> pa.Array:
+    """Return what stands behind a base name: nothing, or a partition of it."""
+    return pa.array(["", *(f"-partition-{index}" for index in range(most_partitions))])
 
 
 def _base_topics(plan: TopicPlan, namespace: NamespacePlan) -> _Bases:
     """Deal the names of a namespace to base topics; exactly as many names as planned."""
     in_partitions = namespace.topics - round(namespace.topics * plan.shape.plain_share)
-    most_bases = in_partitions // FEWEST_PARTITIONS + 1
-    ids = np.arange(namespace.first_id, namespace.first_id + most_bases, dtype=np.uint64)
-    # Small topics are more common: a count is as likely as it is small.
-    drawn = _PARTITION_COUNTS[
-        choices(plan.seed, _PARTITIONS, ids, 1.0 / _PARTITION_COUNTS.astype(np.float64))
-    ]
-    ends = np.cumsum(drawn)
-    whole = int(np.searchsorted(ends, in_partitions, side="right"))
-    counts = drawn[:whole].astype(np.int64)
-    left = in_partitions - int(counts.sum())
-    if left >= FEWEST_PARTITIONS:
-        counts, left = np.append(counts, left), 0
-    plain = namespace.topics - in_partitions + left
+    counts = partition_counts(
+        plan.shape.partitions, plan.seed, _PARTITIONS, namespace.first_id, in_partitions
+    )
+    plain = namespace.topics - int(counts.sum())
     partitions = np.concatenate([counts, np.zeros(plain, dtype=np.int64)])
     ids = np.arange(namespace.first_id, namespace.first_id + len(partitions), dtype=np.uint64)
     return _Bases(ids, partitions)
 
 
 def _suffix_indexes(bases: _Bases, rows_per_base: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return for each row its place in ``_SUFFIXES``: 0 when plain, else partition + 1."""
+    """Return for each row its place among the suffixes: 0 when plain, else partition + 1."""
     starts = np.cumsum(rows_per_base) - rows_per_base
     within = np.arange(rows_per_base.sum()) - np.repeat(starts, rows_per_base)
     return np.where(np.repeat(bases.partitions, rows_per_base) > 0, within + 1, 0)
 
 
 def _base_names(
-    plan: TopicPlan,
-    namespace: NamespacePlan,
-    bases: _Bases,
-    suffix_of_row: npt.NDArray[np.int64],
+    plan: TopicPlan, namespace: NamespacePlan, bases: _Bases, suffix_bytes: float
 ) -> pa.Array:
     """Return the full names of the base topics, as long as the mean length asks for.
 
     ``persistent://tenant/namespace/subject.event-`` and a key of hexadecimal digits, of which the
     first eight are unique in the namespace.
     """
-    prefix = f"persistent://{namespace.name}/"
-    subjects = _words(words.SUBJECTS, counter_hash(plan.seed, _SUBJECT, bases.ids))
-    events = _words(words.EVENTS, counter_hash(plan.seed, _EVENT, bases.ids))
+    seed, shape, ids = plan.seed, plan.shape, bases.ids
+    prefix: Any = f"persistent://{namespace.name}/"
+    if shape.non_persistent_share:
+        chosen = fractions(seed, _DOMAIN, ids) < shape.non_persistent_share
+        prefix = pa.array([prefix, f"non-{prefix}"]).take(pa.array(chosen.astype(np.int64)))
+    subjects = _words(words.SUBJECTS, counter_hash(seed, _SUBJECT, ids))
+    events = _words(words.EVENTS, counter_hash(seed, _EVENT, ids))
     stems = pc.binary_join_element_wise(prefix, subjects, ".", events, "-", "")
-    wanted = plan.shape.mean_name_bytes - float(_SUFFIX_BYTES[suffix_of_row].mean())
-    spread = (fractions(plan.seed, _LENGTH, bases.ids) * 2 - 1) * _LENGTH_SPREAD
-    digits = np.rint(wanted + spread).astype(np.int64) - pc.binary_length(stems).to_numpy()
-    keys = _hex_keys(plan, namespace, bases.ids, np.maximum(digits, _UNIQUE_DIGITS))
+    wanted = shape.mean_name_bytes - suffix_bytes
+    spread = length_spread(shape.name_lengths, seed, _LENGTH, ids, shape.mean_name_bytes)
+    bytes_each = np.minimum(np.rint(wanted + spread), LONGEST_NAME_BYTES + 12).astype(np.int64)
+    digits = bytes_each - pc.binary_length(stems).to_numpy()
+    keys = _hex_keys(plan, namespace, ids, np.maximum(digits, _UNIQUE_DIGITS))
     return pc.binary_join_element_wise(stems, keys, "")
 
 
@@ -156,26 +149,3 @@ def _words(vocabulary: tuple[str, ...], hashes: UInt64s) -> pa.Array:
     """Return an evenly picked word for each hash."""
     picked = (hashes % np.uint64(len(vocabulary))).astype(np.int64)
     return pa.array(vocabulary).take(pa.array(picked))
-
-
-def _properties(plan: TopicPlan, namespace: NamespacePlan, bases: _Bases) -> pa.Array:
-    """Return the properties of the base topics: team, env and, for most, tier or owner."""
-    seed, ids = plan.seed, bases.ids
-    squad = (counter_hash(seed, _SQUAD, ids) % np.uint64(len(words.SQUADS))).astype(np.int64)
-    teams = pa.array([f"{namespace.tenant}-{name}" for name in words.SQUADS])
-    owners = pa.array([f"{name}@{namespace.tenant}.example" for name in words.SQUADS])
-    environment = choices(seed, _ENVIRONMENT, ids, _ENVIRONMENT_WEIGHTS)
-    third = choices(seed, _THIRD, ids, _THIRD_PROPERTY_WEIGHTS)
-    tier = (counter_hash(seed, _TIER, ids) % np.uint64(len(words.TIERS))).astype(np.int64)
-    values = pa.concat_arrays([teams, pa.array(words.ENVIRONMENTS), pa.array(words.TIERS), owners])
-    tiers_at = len(words.SQUADS) + len(words.ENVIRONMENTS)
-    third_value = np.where(third == 1, tiers_at + tier, tiers_at + len(words.TIERS) + squad)
-    chosen = np.stack([squad, len(words.SQUADS) + environment, third_value], axis=1)
-    keys = np.stack([np.zeros_like(third), np.ones_like(third), third + 1], axis=1)
-    kept = np.stack([third >= 0, third >= 0, third > 0], axis=1)
-    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
-    return pa.MapArray.from_arrays(
-        pa.array(offsets),
-        pa.array(["team", "env", "tier", "owner"]).take(pa.array(keys[kept])),
-        values.take(pa.array(chosen[kept])),
-    )

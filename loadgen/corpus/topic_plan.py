@@ -1,4 +1,4 @@
-"""The plan of a corpus: its size and proportions, and the namespaces that share its ids.
+"""The plan of a corpus: its size and shape, and the namespaces that share its ids.
 
 Ids 0 to ``topics - 1`` are dealt to the namespaces in the order of their names; each namespace gets
 a contiguous range.
@@ -7,45 +7,97 @@ a contiguous range.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from loadgen.corpus import vocabulary as words
 from loadgen.corpus.counter_hash import counter_hash
+from loadgen.corpus.distributions import (
+    EVEN,
+    FEW,
+    LENGTHS,
+    ONE_TOPIC,
+    checked_partitions,
+    dealt,
+    zipf_weights,
+)
+from proto.names import MAX_PARTITIONS
 
 # The offsets of an Arrow string column have 31 bits; this many names stay below it.
 MOST_TOPICS_PER_NAMESPACE = 2_000_000
-_STREAM = 1
-"""The random stream of the names of namespaces."""
+MOST_PROPERTIES = 32
+USUAL, NONE = "usual", "none"
+# The random streams of the names of namespaces, and of the order in which they are large.
+_STREAM, _SIZE_STREAM = 1, 12
 
 
 @dataclass(frozen=True)
 class TopicShape:
-    """The proportions of a corpus.
+    """The shape of a corpus: its proportions and named distributions.
 
     Attributes:
         mean_name_bytes: Mean length of a full name, ``persistent://`` and partition included.
         plain_share: Share of the listed names that belong to topics without partitions.
         tenant_skew: Exponent of the Zipf law by which tenants hold namespaces; 0 is even.
+        namespace_skew: Exponent of the Zipf law by which namespaces hold topics; 0 is even.
+        tenants: Number of tenants; None is the root of the number of namespaces.
+        name_lengths: ``even`` (12 bytes around the mean), ``fixed`` or ``long-tail``.
+        partitions: See :data:`loadgen.corpus.distributions.PARTITIONS`.
+        properties: ``usual`` (team, environment and for most one more), ``none``, or how many.
+        non_persistent_share: Share of the topics that are non-persistent.
     """
 
     mean_name_bytes: int = 100
     plain_share: float = 0.15
     tenant_skew: float = 1.0
+    namespace_skew: float = 0.0
+    tenants: int | None = None
+    name_lengths: str = EVEN
+    partitions: str = FEW
+    properties: str = USUAL
+    non_persistent_share: float = 0.0
 
     def __post_init__(self) -> None:
         if not 90 <= self.mean_name_bytes <= 512:
             raise ValueError(
                 f"The mean name length is {self.mean_name_bytes} bytes; it must be from 90 to 512."
             )
-        if not 0.0 <= self.plain_share <= 1.0:
-            raise ValueError(f"The plain share is {self.plain_share}; it must be from 0 to 1.")
-        if not 0.0 <= self.tenant_skew <= 3.0:
-            raise ValueError(f"The tenant skew is {self.tenant_skew}; it must be from 0 to 3.")
+        for name, least, most in (
+            ("plain_share", 0, 1),
+            ("non_persistent_share", 0, 1),
+            ("tenant_skew", 0, 3),
+            ("namespace_skew", 0, 3),
+        ):
+            if not least <= getattr(self, name) <= most:
+                raise ValueError(
+                    f"The {name.replace('_', ' ')} is {getattr(self, name)}; "
+                    f"it must be from {least} to {most}."
+                )
+        if self.name_lengths not in LENGTHS:
+            raise ValueError(
+                f"The name lengths are {self.name_lengths[:40]!r}; they must be one of "
+                f"{', '.join(LENGTHS)}."
+            )
+        if checked_partitions(self.partitions) == ONE_TOPIC and self.plain_share:
+            raise ValueError(
+                f"With partitions {ONE_TOPIC} no name is without; the plain share must be 0."
+            )
+        if self.properties not in (USUAL, NONE) and self.property_count is None:
+            raise ValueError(
+                f"The properties are {self.properties[:40]!r}; they must be {USUAL}, {NONE} or a "
+                f"number from 1 to {MOST_PROPERTIES}."
+            )
+
+    @property
+    def property_count(self) -> int | None:
+        """How many properties each topic has, if the shape says a number."""
+        number = int(self.properties) if self.properties[:3].isdecimal() else 0
+        return number if 1 <= number <= MOST_PROPERTIES else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the proportions as the manifest records them."""
+        """Return the shape as the manifest records it."""
         return asdict(self)
 
 
@@ -66,13 +118,26 @@ class TopicPlan:
                 f"{self.topics} topics cannot fill {self.namespaces} namespaces; "
                 "ask for at least one topic a namespace."
             )
-        if -(-self.topics // self.namespaces) > MOST_TOPICS_PER_NAMESPACE:
+        most = MOST_TOPICS_PER_NAMESPACE
+        if self.shape.partitions == ONE_TOPIC:
+            most = MAX_PARTITIONS
+        if max(_topics_by_rank(self)) > most:
             raise ValueError(
-                f"{self.topics} topics in {self.namespaces} namespaces are more than "
-                f"{MOST_TOPICS_PER_NAMESPACE} a namespace; ask for more namespaces."
+                f"{self.topics} topics in {self.namespaces} namespaces are more than {most} "
+                f"in the largest; ask for more namespaces{' or less skew' * self.skewed}."
+            )
+        if not 1 <= (self.shape.tenants or 1) <= self.namespaces:
+            raise ValueError(
+                f"{self.shape.tenants} tenants were asked for; it must be from 1 to the "
+                f"{self.namespaces} namespaces."
             )
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"The seed is {self.seed}; it must be from 0 to 2^63 - 1.")
+
+    @property
+    def skewed(self) -> bool:
+        """True if namespaces differ in size."""
+        return self.shape.namespace_skew > 0
 
 
 @dataclass(frozen=True)
@@ -85,26 +150,55 @@ class NamespacePlan:
     topics: int
 
 
-def plan_namespaces(plan: TopicPlan) -> list[NamespacePlan]:
-    """Return the namespaces of a plan in the order of their names, ids dealt out evenly.
+@lru_cache(maxsize=4)
+def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
+    """Return the namespaces of a plan in the order of their names, ids dealt out.
 
-    Where the number of topics is no multiple, the first namespaces have one more.
+    Without skew all have the same number of topics; where the total is no multiple, the first ones
+    have one more. With skew it is chance which namespace is how large.
     """
     names = sorted(_namespace_names(plan))
-    fewest, remainder = divmod(plan.topics, plan.namespaces)
+    sizes = _topics_by_rank(plan)
+    if plan.skewed:
+        indexes = np.arange(len(sizes), dtype=np.uint64)
+        ranks = np.argsort(counter_hash(plan.seed, _SIZE_STREAM, indexes), kind="stable")
+        sizes = [sizes[rank] for rank in ranks]
     planned = []
     first_id = 0
-    for index, (tenant, local) in enumerate(names):
-        topics = fewest + (index < remainder)
+    for (tenant, local), topics in zip(names, sizes, strict=True):
         planned.append(NamespacePlan(tenant, f"{tenant}/{local}", first_id, topics))
         first_id += topics
-    return planned
+    return tuple(planned)
 
 
-def part_namespaces(plan: TopicPlan, part: int, parts: int) -> list[NamespacePlan]:
-    """Return the namespaces of one of ``parts`` parts: a contiguous range, whole namespaces."""
-    planned = plan_namespaces(plan)
-    return planned[part * len(planned) // parts : (part + 1) * len(planned) // parts]
+def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[int, int]]:
+    """Return the ranges of namespaces that come into one file each: at most ``parts``, none empty.
+
+    Where namespaces differ in size, the ranges hold about as many topics each.
+    """
+    count = plan.namespaces
+    parts = min(parts, count)
+    starts = [part * count // parts for part in range(parts)]
+    if plan.skewed:
+        planned = plan_namespaces(plan)
+        part_of = [one.first_id * parts // plan.topics for one in planned]
+        starts = [0, *(i for i in range(1, count) if part_of[i] != part_of[i - 1])]
+    return list(zip(starts, [*starts[1:], count], strict=True))
+
+
+def part_namespaces(plan: TopicPlan, part: int, parts: int) -> tuple[NamespacePlan, ...]:
+    """Return the namespaces of one of the parts of a plan; none of a part that it does not have."""
+    ranges = plan_parts(plan, parts)
+    return plan_namespaces(plan)[slice(*ranges[part])] if part < len(ranges) else ()
+
+
+def _topics_by_rank(plan: TopicPlan) -> list[int]:
+    """Return the sizes of the namespaces, the largest first."""
+    if plan.skewed:
+        weights = zipf_weights(plan.namespaces, plan.shape.namespace_skew)
+        return dealt(plan.topics, weights)
+    fewest, remainder = divmod(plan.topics, plan.namespaces)
+    return [fewest + (index < remainder) for index in range(plan.namespaces)]
 
 
 def _namespace_names(plan: TopicPlan) -> list[tuple[str, str]]:
@@ -130,8 +224,5 @@ def _namespace_name(start: int, index: int) -> str:
 
 def _namespaces_per_tenant(plan: TopicPlan) -> list[int]:
     """Deal the namespaces to tenants: one each, the rest in proportion to 1 / rank^skew."""
-    tenants = max(1, round(plan.namespaces**0.5))
-    weights = 1.0 / np.arange(1, tenants + 1) ** plan.shape.tenant_skew
-    shares = np.cumsum(weights) / weights.sum() * (plan.namespaces - tenants)
-    dealt = np.diff(np.rint(shares).astype(np.int64), prepend=0)
-    return [1 + int(count) for count in dealt]
+    tenants = plan.shape.tenants or max(1, round(plan.namespaces**0.5))
+    return dealt(plan.namespaces, zipf_weights(tenants, plan.shape.tenant_skew))

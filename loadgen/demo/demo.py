@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
-from loadgen.corpus.corpus import in_spark, in_this_process, write_corpus
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.demo.plan import (
     CLIENT_TIMEOUT_SECONDS,
     RUNS,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.corpus.corpus import in_this_process, write_corpus
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.demo.plan import (
     STUCK_NAME_BYTES,

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from loadgen.clients.records import CLIENT_ROWS
 from loadgen.errors import UsageError
 from loadgen.results.summary import Requests, Run, RunSummary, Series, parse_summary
+from loadgen.servers.vocabulary import figure_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +50,9 @@ def load_run(directory: Path) -> Run:
         summary=load_summary(directory),
         requests=_read_requests(directory / "requests.parquet"),
         metrics=_read_metrics(directory / "server-metrics.parquet"),
+        rows=load_request_rows(directory),
+        clients=load_client_rows(directory),
+        document=load_document(directory),
     )
 
 
@@ -152,13 +156,14 @@ def load_client_rows(directory: Path) -> pa.Table:
 
 
 def _read_metrics(path: Path) -> dict[tuple[str, str], Series]:
-    """Read all scraped series by (process, plain metric name), each in order of time."""
+    """Read all scraped series by (process, figure or plain name), each in order of time."""
     if not path.exists():  # a cluster whose /metrics nobody could read
         return {}
     rows = _read_columns(path, ["at_seconds", "process", "metric", "value"])
     points: defaultdict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for at_seconds, process, metric, value in zip(*rows, strict=True):
-        points[process, plain_metric_name(metric)].append((at_seconds, value))
+        name = figure_of(metric) or plain_metric_name(metric)
+        points[process, name].append((at_seconds, value))
     return {key: _to_series(values) for key, values in points.items()}
 
 
@@ -170,8 +175,8 @@ def _to_series(points: list[tuple[float, float]]) -> Series:
 def plain_metric_name(metric: str) -> str:
     """Return a metric's name without process prefix and cluster label.
 
-    ``pulsar_broker_topic_list_heap_queue_size{cluster="x"}`` and its twin on the proxy are both
-    ``heap_queue_size``.
+    ``pulsar_broker_topic_list_heap_wait_time_ms_sum{cluster="x"}`` and its twin on the proxy are
+    both ``heap_wait_time_ms_sum``.
     """
     name = _CLUSTER_LABEL.sub("", _METRIC_PREFIX.sub("", metric))
     return name.replace(",}", "}").removesuffix("{}")

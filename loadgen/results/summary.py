@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
 
 PROCESSES = ("broker", "proxy")
 
@@ -75,6 +77,9 @@ class ProcessMemory:
     resident_over_first_scrape_bytes: int | None
     heap_timeouts: int | None
     direct_timeouts: int | None
+    cpu_seconds: float | None = None
+    descriptors_peak: int | None = None
+    descriptors_limit: int | None = None
 
     @property
     def tells_accounting(self) -> bool:
@@ -211,16 +216,23 @@ class Series:
 
 @dataclass(frozen=True)
 class Run:
-    """One run directory: what was run, what came out, and both over time."""
+    """One run directory: what was run, what came out, and both over time.
+
+    ``rows`` are its requests with all their columns, ``clients`` its clients, where they have
+    families; ``document`` is the summary as it is written.
+    """
 
     directory: Path
     description: Mapping[str, Any]
     summary: RunSummary
     requests: Requests
     metrics: Mapping[tuple[str, str], Series]
+    rows: pa.Table
+    clients: pa.Table
+    document: Mapping[str, Any]
 
     def series(self, process: str, metric: str) -> Series | None:
-        """Return a metric of a process, by its name without prefix; None if nobody scraped it."""
+        """Return a figure of a process, by its name of the vocabulary; None if nobody told it."""
         return self.metrics.get((process, metric))
 
 

@@ -18,6 +18,7 @@ from loadgen.clients.answers import AnswerVerdict, disagreement
 from loadgen.clients.records import ROWS, Outcome, TaskReport
 from loadgen.results.generator import generator_document
 from loadgen.results.latency import percentiles
+from loadgen.servers.vocabulary import figure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,6 +32,8 @@ _METRIC_COLUMNS = pa.schema(
         pa.field("at_seconds", pa.float64(), nullable=False),
         pa.field("process", pa.string(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
+        # Its name of loadgen/servers/vocabulary.py; null where it has none.
+        pa.field("figure", pa.string()),
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
@@ -113,6 +116,8 @@ def process_document(watch: ProcessWatch) -> dict[str, Any]:
         "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
         "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
         "cpu_seconds": _cpu_seconds(watch),
+        "descriptors_peak": _largest(watch.peak("process_open_fds")),
+        "descriptors_limit": _largest(watch.last("process_max_fds")),
     }
 
 
@@ -189,7 +194,10 @@ def write_server_metrics(path: Path, watch: ServerWatch, offset_seconds: float) 
         watch: What was seen.
         offset_seconds: The driver's monotonic clock at T0.
     """
-    points = list(watch.points(lambda at: at - offset_seconds))
+    points = [
+        (at, process, metric, figure_of(metric), value)
+        for at, process, metric, value in watch.points(lambda at: at - offset_seconds)
+    ]
     columns = list(zip(*points, strict=True)) or [()] * len(_METRIC_COLUMNS)
     arrays = [
         pa.array(column, each.type) for column, each in zip(columns, _METRIC_COLUMNS, strict=True)

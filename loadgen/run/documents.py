@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import platform
+import resource
+import shlex
 import sys
 from dataclasses import asdict
 from importlib import metadata
@@ -39,12 +43,21 @@ def run_document(
     return {
         **_heading(options),
         "started_at": started_at,
+        "command_line": shlex.join(["loadgen", *sys.argv[1:]]),
+        "seed": getattr(scenario, "seed", None),
+        "config_hash": config_hash(scenario),
         "service_url": scenario.service_url,
         "executor": options.executor,
         "scenario": scenario.model_dump(mode="json"),
         "environment": _environment(),
         "tasks": [asdict(report.facts) for report in reports],
     }
+
+
+def config_hash(scenario: Scenario) -> str:
+    """Return a hash that runs of one scenario share, whichever servers they were against."""
+    content = scenario.model_dump(mode="json", exclude={"service_url"})
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def summary_document(
@@ -117,6 +130,8 @@ def _environment() -> dict[str, Any]:
         "spark": versions["pyspark"],
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        "machine": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
         "implementation": sys.implementation.name,
         "versions": versions,

@@ -31,6 +31,9 @@ class RunOptions:
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
         broker_pid: The broker's process id, if it runs on this machine.
         thresholds: What has to hold of the run's figures.
+        scenario_document: The scenario as its author wrote it; empty if the command line said it.
+        scenario_resolved: The document that says everything itself; empty: it is made of the
+            scenario.
         abort_early: Whether the run ends when one of them can no longer be met.
         drain_seconds: How long requests under way may take when it ends early.
         on_progress: Called about once a second with totals, from another thread.
@@ -48,6 +51,8 @@ class RunOptions:
     broker_pid: int | None = None
     proxy_pid: int | None = None
     thresholds: tuple[Threshold, ...] = ()
+    scenario_document: str = ""
+    scenario_resolved: str = field(default="", repr=False)
     abort_early: bool = False
     drain_seconds: float = DRAIN_SECONDS
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,26 +12,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from loadgen.analysis.abort import EarlyAbort
-from loadgen.analysis.histograms import HDR_DIRECTORY, forget_histograms, write_histograms
 from loadgen.analysis.judging import require_watched
 from loadgen.analysis.splits import splits_of
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
-from loadgen.results.writing import (
-    agreed_reports,
-    write_clients,
-    write_json,
-    write_requests,
-    write_server_metrics,
-)
+from loadgen.results.verdict import verdict_of
+from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
+from loadgen.run.directory import RunDocuments, replaceable_run_directory, write_run
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
     run_document,
     summary_document,
 )
-from loadgen.scenarios.registry import SCENARIOS, kind_of
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
@@ -44,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.clients.records import RequestCounters, TaskReport
+    from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
     from loadgen.servers.scrape import ScrapeTarget
@@ -70,16 +65,8 @@ class RunResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code for a pipeline: what is wrong counts before anything else."""
-        if self.summary["wrong"] or self.summary.get("held"):
-            return ExitCode.CORRECTNESS
-        if self.interrupted and not self.aborted:
-            return ExitCode.INTERRUPTED
-        if self.summary["generator_limited"]:
-            return ExitCode.GENERATOR_LIMITED
-        if self.aborted or self.missed_thresholds:
-            return ExitCode.THRESHOLDS
-        return ExitCode.PASSED
+        """The exit code for a pipeline: a wrong answer counts before anything else."""
+        return verdict_of(self.summary).exit_code
 
     @property
     def aborted(self) -> str | None:
@@ -100,7 +87,12 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         LoadgenError: The server cannot be reached, or the scenario could not be run.
         KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
-    server_version = _check(scenario, options)
+    if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
+        scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
+    check_options(scenario, options)
+    if options.master is None or options.executor == "process":
+        raise_open_file_limit(-(-scenario.connections // options.tasks))
+    server_version = check_reachable(scenario)
     started_at = datetime.now(UTC)
     directory = options.out / options.name
     targets = options.watched_servers
@@ -115,26 +107,24 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     splits = splits_of(requests)
     summary = summary_document(scenario, options, reports, watch, splits) | produced_by
     summary["aborted"] = observer.missed
-    try:
-        forget_extras(directory)
-        kind_of(scenario).write(directory, reports)
-        write_requests(directory / "requests.parquet", reports)
-        write_clients(directory / CLIENTS_NAME, reports)
-        duration_seconds = summary["duration_seconds"]
-        write_histograms(directory / HDR_DIRECTORY, requests, splits, duration_seconds)
-        offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
-        write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
-        write_json(directory / "run.json", description)
-        write_json(directory / "summary.json", summary)
-    except OSError as error:
-        raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
+    contents = {
+        "run.json": description,
+        "summary.json": summary,
+        "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
+    }
+    documents = RunDocuments(contents, options.scenario_document, options.scenario_resolved)
+    write_run(directory, scenario, reports, watch, documents, splits)
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
 
 
-def _check(scenario: Scenario, options: RunOptions) -> str:
-    """Refuse options that do not fit; return the version that the server says it has."""
+def check_options(scenario: Scenario, options: RunOptions) -> None:
+    """Refuse options that do not fit each other, before anything is touched.
+
+    Raises:
+        UsageError: They do not.
+    """
     if options.executor not in set(ExecutorKind):
         raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
     if not 1 <= options.tasks <= scenario.clients:
@@ -148,9 +138,6 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
     require_watched(options.thresholds, [each.process for each in options.watched_servers])
-    if options.master is None or options.executor == "process":
-        raise_open_file_limit(-(-scenario.connections // options.tasks))
-    return check_reachable(scenario)
 
 
 def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:
@@ -214,53 +201,3 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
     settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
     with spark_session(settings) as session:
         yield session
-
-
-REPORT_NAME = "report.html"
-CLIENTS_NAME = "clients.parquet"
-# Files that not every run writes: an older one would pass for a part of the new run.
-_EXTRAS = (REPORT_NAME, CLIENTS_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
-_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
-
-
-@contextmanager
-def replaceable_run_directory(directory: Path) -> Iterator[None]:
-    """Make a directory for a run; take it away again if the block leaves it empty.
-
-    Raises:
-        UsageError: It cannot be made, or holds a file that no run has written.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in directory.iterdir() if not _is_of_a_run(path.name)]
-    except OSError as error:
-        raise UsageError(
-            f"{directory} cannot be the run's directory ({error.strerror}): choose another --out"
-        ) from None
-    if others:
-        raise UsageError(
-            f"{directory} holds {min(others)}, which no run has written: choose another --name or "
-            "--out"
-        )
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            directory.rmdir()
-        raise
-
-
-def forget_extras(directory: Path) -> None:
-    """Remove files of an older run or its report that the new run may not write.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
-    for name in _EXTRAS:
-        (directory / name).unlink(missing_ok=True)
-    forget_histograms(directory / HDR_DIRECTORY)
-
-
-def _is_of_a_run(name: str) -> bool:
-    # The demo keeps the servers' logs beside the run.
-    return name in (*_OF_A_RUN, HDR_DIRECTORY) or name.endswith(".log")

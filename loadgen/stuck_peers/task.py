@@ -6,11 +6,11 @@ import asyncio
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import Reconnector, ScheduledClient, ScheduledConnection
 from loadgen.stuck_peers.close_watch import CloseWatch
 from loadgen.stuck_peers.scenario import BesidePeersScenario, peer_plans
+from loadgen.tasks.ground import SOCKETS
 from loadgen.tasks.task import ScenarioTask
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from loadgen.scenario import ClientPlan
     from loadgen.stuck_peers.peer import StuckPeer
+    from loadgen.tasks.ground import Ground
     from loadgen.tasks.task import TaskPlan
 
 BesidePeersT = TypeVar("BesidePeersT", bound=BesidePeersScenario)
@@ -35,10 +36,15 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
     operation = "list"
     """What healthy clients ask for."""
 
-    def __init__(self, plan: TaskPlan[BesidePeersT], agree: Callable[[float], float]) -> None:
-        super().__init__(plan, agree)
+    def __init__(
+        self,
+        plan: TaskPlan[BesidePeersT],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
+        super().__init__(plan, agree, ground)
         self.close_watch = CloseWatch(self.context.clock, loopback=plan.loopback)
-        self._connector = Connector()
+        self._connector = ground.new_connector()
         self._reconnector = Reconnector(
             self._connector, self.scenario.receive_buffer_bytes, self.connection
         )
@@ -61,7 +67,7 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
         clients = [self._client(each) for each in plans]
         self.clients: Sequence[ScheduledClient] = clients
         self._peers = [self.new_peer(each) for each in peer_plans(*share, loopback=plan.loopback)]
-        raise_open_file_limit(len(clients) + len(self._peers))
+        self._connector.allow(len(clients) + len(self._peers))
         self.unfinished = len(clients) + 1  # the duration
         await self._connector.resolve(scenario)
         async with asyncio.TaskGroup() as group:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
-from limiter.clock import LoopClock
 from loadgen.clients.context import ClientContext
 from loadgen.clients.records import RequestCounters, TaskFacts, TaskReport, report_rows
 from loadgen.scenario import Scenario
+from loadgen.tasks.ground import SOCKETS, Ground
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
 from loadgen.tasks.task_watch import TaskWatch
 
@@ -55,8 +55,8 @@ class TaskPlan(BaseModel, Generic[ScenarioT]):
 class TaskClient(Protocol):
     """The part of a client that every task needs."""
 
-    connections_lost: int
-
+    @property
+    def connections_lost(self) -> int: ...  # noqa: D102
     @property
     def records(self) -> list[RequestRecord]: ...  # noqa: D102
     @property
@@ -72,12 +72,25 @@ class ScenarioTask(Generic[ScenarioT]):
         plan: The scenario, and the task's share of it.
         agree: Called once all clients are connected, in a thread of its own, with the wall
             clock; returns the T0 that all tasks agree on, in seconds of the epoch.
+        ground: Its time, and its ways to a server.
     """
 
-    def __init__(self, plan: TaskPlan[ScenarioT], agree: Callable[[float], float]) -> None:
+    def __init__(
+        self,
+        plan: TaskPlan[ScenarioT],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
         self.plan = plan
         self.scenario = plan.scenario
-        self.context = ClientContext(plan.scenario, RequestCounters(), self.client_finished)
+        self.ground = ground
+        self.context = ClientContext(
+            plan.scenario,
+            RequestCounters(),
+            self.client_finished,
+            ground.new_time(),
+            ground.clock,
+        )
         self.time = self.context.time
         self.clients: Sequence[TaskClient] = ()
         self.start_error_seconds = 0.0  # how late the task itself began
@@ -191,7 +204,7 @@ class ScenarioTask(Generic[ScenarioT]):
 
     def _report_progress(self) -> None:
         self._progress.send(self.context.counters)
-        clock = LoopClock()
+        clock = self.context.clock
         if not self.all_finished.is_set():
             clock.call_at(clock.now() + REPORT_SECONDS, self._report_progress)
 

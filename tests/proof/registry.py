@@ -48,6 +48,9 @@ PROOFS = {
         "tests.proof.sizes.imports",
         "prove_sqlite_import",
     ),
+    "topics_100m": Proof(
+        "A hundred million topics are made in under five minutes", "tests.proof.sizes.made_topics"
+    ),
     "limiter_soak": Proof(
         "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
     ),
@@ -129,6 +132,9 @@ PROOFS = {
     "client_storm": Proof(
         "Ten thousand regex consumers of this client start at once and lose their broker",
         "tests.proof.consumers.client_storm",
+    ),
+    "report_pages": Proof(
+        "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
     ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"

@@ -5,23 +5,30 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.schedule import ON_TIME_SECONDS
 from loadgen.scenarios.storm.client import StormClient
 from loadgen.scenarios.storm.scenario import StormScenario, client_plans
+from loadgen.tasks.ground import SOCKETS
 from loadgen.tasks.task import ScenarioTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from loadgen.clients.connect import Connects
+    from loadgen.tasks.ground import Ground
     from loadgen.tasks.task import TaskPlan
 
 
 class StormTask(ScenarioTask[StormScenario]):
     """A storm's task. Mutable state: the clients, and those that could not connect."""
 
-    def __init__(self, plan: TaskPlan[StormScenario], agree: Callable[[float], float]) -> None:
-        super().__init__(plan, agree)
+    def __init__(
+        self,
+        plan: TaskPlan[StormScenario],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
+        super().__init__(plan, agree, ground)
         self._connected: list[StormClient] = []
         self._unreachable: list[tuple[StormClient, str, float]] = []
         self._waiting: list[StormClient] = []  # for their moments; it ends with the next one
@@ -32,14 +39,14 @@ class StormTask(ScenarioTask[StormScenario]):
         plans = client_plans(self.scenario, plan.task, plan.tasks, loopback=plan.loopback)
         self.clients = clients = [StormClient(each, self.context) for each in plans]
         self.unfinished = len(clients)
-        raise_open_file_limit(len(clients))
-        connector = Connector()
+        connector = self.ground.new_connector()
+        connector.allow(len(clients))
         await connector.resolve(self.scenario)
         async with asyncio.TaskGroup() as group:
             for client in clients:
                 group.create_task(self._connect(client, connector))
 
-    async def _connect(self, client: StormClient, connector: Connector) -> None:
+    async def _connect(self, client: StormClient, connector: Connects) -> None:
         failure = await connector.connect(client, self.scenario.receive_buffer_bytes)
         if failure is None:
             self._connected.append(client)

@@ -16,6 +16,7 @@ from loadgen.clients.connect import raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.executors.processes import run_in_processes
 from loadgen.executors.worker import run_task
+from loadgen.report.files.derived import DERIVED_NAMES
 from loadgen.results.reading import load_run
 from loadgen.results.writing import summarized
 from loadgen.run.options import RunOptions
@@ -34,6 +35,17 @@ RIGHT = tuple(
     NamespaceExpectation(name=name, topics=500, hash=topics_hash(names))
     for name, names in NAMES.items()
 )
+
+FILES = {
+    "scenario.yaml",
+    "scenario-resolved.yaml",
+    "server-settings.json",
+    "run.json",
+    "summary.json",
+    "requests.parquet",
+    "server-metrics.parquet",
+    *DERIVED_NAMES,
+}
 
 
 def scenario(url: str, **changes) -> StormScenario:
@@ -63,6 +75,7 @@ def test_worker_processes_run_the_whole_storm(tmp_path) -> None:
     assert result.summary["wrong"] == 0
     assert sorted(broker.requests) == sorted(RIGHT[client % 3].name for client in range(20))
     assert broker.pongs == 20
+    assert {path.name for path in result.directory.iterdir()} >= FILES
     run = load_run(result.directory)
     assert run.summary.label == "Storm"
     assert run.description["tasks"][1]["clients"] == 10
@@ -96,6 +109,7 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path) -> None:
     assert result.summary["interrupted"]
     assert result.exit_code is ExitCode.INTERRUPTED
     assert load_run(result.directory).summary.interrupted
+    assert {path.name for path in result.directory.iterdir()} >= FILES
     assert signal.getsignal(signal.SIGINT) is handler
 
 

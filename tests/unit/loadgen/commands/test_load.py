@@ -11,7 +11,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from loadgen.commands.load import Loaded, load, load_by_import, load_by_rest
-from loadgen.corpus.corpus import in_this_process, write_corpus
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.source import TopicToCreate, count_names, read_topics
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.errors import ExitCode, LoadgenError, UsageError

@@ -17,6 +17,7 @@ from loadgen.commands.scenario_options import (
     scenario_parameters,
 )
 from loadgen.corpus.manifest import expected_namespaces
+from loadgen.documents.kinds import is_in_documents_only
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult, execute
@@ -30,6 +31,7 @@ from tests.support.runs.stuck_runs import summary_json, unharmed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loadgen.documents.document import Document
     from loadgen.scenarios.kind import ScenarioKind
 
 SCENARIO = StormScenario(
@@ -189,7 +191,9 @@ def test_every_field_of_a_scenario_is_an_option_with_help_and_a_default(kind: Sc
     # When
     options = {each.name: each.annotation.__metadata__[0] for each in scenario_parameters()}
     # Then
-    for field in set(kind.model.model_fields) - {"kind"}:
+    for field, info in kind.model.model_fields.items():
+        if field == "kind" or is_in_documents_only(field, info):
+            continue
         assert options[field].help, field
         own = field not in Scenario.model_fields
         panel = options[field].rich_help_panel
@@ -241,35 +245,40 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "sentence"),
+    ("words", "sentence"),
     [
+        ([], "loadgen: name a scenario (loadgen scenarios lists them) or a file, or with"),
+        (["--scenario", "strom"], "there is no scenario 'strom'; did you mean storm?"),
         (
-            "storm",
-            "loadgen: --service-url is missing: name a broker or proxy, pulsar://host:port\n",
+            ["storm", "--scenario", "stuck"],
+            "storm and --scenario stuck name two scenarios: leave one out",
         ),
-        ("client-memory", "loadgen: --tasks 2 does not fit 1 clients: use 1 to 1\n"),
+        (["storm", "--stuck-peers", "2"], "--stuck-peers belongs to --scenario stuck: leave it"),
+        (["storm", "--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["storm", "--family", "go"], "--family is for scenarios with groups; storm has none\n"),
+        (["storm", "--namespace", "a/b"], "--namespace a/b is of a running server: add its"),
+        (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 clients"),
     ],
 )
-def test_a_scenario_that_starts_a_broker_needs_no_address(
-    scenario: str,
+def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_started(
+    words: list[str],
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Given
     @contextmanager
-    def broker_for(*found: object) -> Iterator[object]:
-        yield found
+    def cluster_for(document: Document, options: RunOptions, _: object, **more) -> Iterator[object]:
+        yield document.scenario, options
 
-    monkeypatch.setattr("loadgen.commands.run.broker_for", broker_for)
-    words = ["--scenario", scenario, "--tasks", "2", "--executor", "process"]
-    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words])
+    monkeypatch.setattr("loadgen.commands.run.cluster_for", cluster_for)
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words, "--executor", "process"])
     # When
     with pytest.raises(SystemExit) as ended:
         main()
     # Then
     assert ended.value.code == ExitCode.USAGE
-    assert capsys.readouterr().err.endswith(sentence)
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.corpus.corpus import Corpus, in_this_process, open_corpus, write_corpus
+from loadgen.corpus.corpus import Corpus, open_corpus, write_corpus
+from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.manifest import read_manifest
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.errors import LoadgenError, UsageError
@@ -96,7 +97,7 @@ def test_a_job_that_fails_leaves_the_older_corpus_alone(tmp_path: Path) -> None:
     older = write(tmp_path / "topics")
     # When
     with pytest.raises(LoadgenError, match="0 topics in 0 namespaces instead of 1000 in 7"):
-        write_corpus(PLAN, tmp_path / "topics", 3, lambda plan, parts, directory: [])
+        write_corpus(PLAN, tmp_path / "topics", 3, lambda work, parts: [])
     # Then
     assert open_corpus(tmp_path / "topics") == older
     assert [path.name for path in tmp_path.iterdir()] == ["topics"]

@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.corpus.synthetic import (
-    FEWEST_PARTITIONS,
-    MOST_PARTITIONS,
-    TOPIC_SCHEMA,
-    namespace_rows,
-)
+from loadgen.corpus.distributions import FEWEST_PARTITIONS, MOST_PARTITIONS
+from loadgen.corpus.synthetic import TOPIC_SCHEMA, namespace_rows
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape, part_namespaces, plan_namespaces
 from proto.names import TopicName
 from proto.topic_hash import java_order, topics_hash

@@ -155,7 +155,8 @@ def test_clients_have_a_file_only_where_there_are_any(tmp_path) -> None:
     # Given
     client = {
         "client": 4, "task": 0, "group": "java", "family": "polite", "namespace": "load/ns",
-        "intended_start_seconds": 0.0, "connected_seconds": 0.1, "back_seconds": None,
+        "intended_start_seconds": 0.0, "connected_seconds": 0.1,
+        "listed_seconds": None, "back_seconds": None, "restarts": 0, "connections": 1,
         "outcome": "refused", "reason": "full", "listings": 3, "reconnects": 1,
     }  # fmt: skip
     found = replace(report(0, row(0)), clients=pa.Table.from_pylist([client], schema=CLIENT_ROWS))
@@ -263,6 +264,8 @@ def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
         "heap_queue_peak": 3,
         "direct_queue_peak": None,
         "cpu_seconds": None,
+        "descriptors_peak": None,
+        "descriptors_limit": None,
     }
 
 

@@ -9,7 +9,6 @@ import pytest
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
 from loadgen.servers.scrape import (
-    ResidentMemory,
     ScrapedSeries,
     ScrapeTarget,
     ServerWatch,
@@ -140,28 +139,3 @@ def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
         ServerWatch([ScrapeTarget("proxy", url)]),
     ):
         pass
-
-
-def test_resident_memory_is_read_from_the_kernels_books(tmp_path) -> None:
-    # Given
-    directory = tmp_path / "42"
-    directory.mkdir()
-    (directory / "status").write_text("Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")
-    memory = ResidentMemory("broker", 42, tmp_path)
-    # When
-    idle = memory.reset_high_water_mark()
-    # Then
-    assert (idle, memory.peak_bytes()) == (1024 * 1024, 2048 * 1024)
-    assert (directory / "clear_refs").read_text() == "5"
-
-
-def test_a_process_that_is_not_there_is_named(tmp_path) -> None:
-    with pytest.raises(UsageError, match=r"process 42 \(--proxy-pid\)"):
-        ResidentMemory("proxy", 42, tmp_path).reset_high_water_mark()
-
-
-def test_a_process_that_has_ended_is_told_from_one_without_memory(tmp_path) -> None:
-    (tmp_path / "42").mkdir()
-    (tmp_path / "42" / "status").write_text("Name:\tzombie\n")
-    with pytest.raises(UsageError, match="has ended"):
-        ResidentMemory("proxy", 42, tmp_path).peak_bytes()

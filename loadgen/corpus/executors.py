@@ -1,0 +1,81 @@
+"""Where the parts of a corpus are written: here, in processes beside, or in Spark's tasks.
+
+All run the same function for each part, so all write the same rows.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import SparkSession
+
+ResultT = TypeVar("ResultT")
+
+
+class Executor(Protocol):
+    """Runs a function for each part, in any order, and returns what all of them returned."""
+
+    def __call__(self, work: Callable[[int], list[ResultT]], parts: int) -> Iterable[ResultT]:
+        """Run ``work(0)`` to ``work(parts - 1)``."""
+        ...
+
+
+def in_this_process(on_part_done: Callable[[int], None]) -> Executor:
+    """Return the executor that does one part after the other, without Spark or Java."""
+
+    def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
+        for part in range(parts):
+            yield from work(part)
+            on_part_done(part + 1)
+
+    return execute
+
+
+def in_processes(on_part_done: Callable[[int], None], processes: int | None = None) -> Executor:
+    """Return the executor that has a process for each processor, without Spark or Java."""
+
+    def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
+        workers = min(parts, processes or os.cpu_count() or 1)
+        # Spawned: a fork would copy this process's threads' locks as they are.
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_leave_ctrl_c)
+        try:
+            futures = [pool.submit(work, part) for part in range(parts)]
+            for done, future in enumerate(as_completed(futures), start=1):
+                yield from future.result()
+                on_part_done(done)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return execute
+
+
+def _leave_ctrl_c() -> None:
+    """Leave Ctrl-C, which a terminal sends to all, to the process that waits for these."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Executor:
+    """Return the executor that does every part in a task of its own.
+
+    The directory must be one that all executors and this process share; local Spark's is.
+    Tasks hand back a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
+    want pandas for the same (pyspark 4.3).
+    """
+    from loadgen.spark.jobs import collect_with_progress
+
+    def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterable[ResultT]:
+        def rows() -> list[ResultT]:
+            tasks = session.sparkContext.parallelize(range(parts), parts)
+            done: list[ResultT] = tasks.flatMap(work).collect()
+            return done
+
+        return collect_with_progress(session, rows, on_part_done)
+
+    return execute

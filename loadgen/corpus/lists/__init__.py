@@ -1,0 +1,1 @@
+"""An operator's own list of topics, made a corpus."""
