@@ -45,6 +45,7 @@ from limiter.memory.response_memory import PrivateMemory, ResponseMemory, Shared
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
 from server.configuration.common import ResponseBuffers
+from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.errors import StartError
@@ -74,13 +75,18 @@ class BrokerService(ServerService["ServerCnx"]):
     """
 
     def __init__(
-        self, config: BrokerConfig, imports: Imports = NO_IMPORTS, clock: Clock | None = None
+        self,
+        config: BrokerConfig,
+        imports: Imports = NO_IMPORTS,
+        clock: Clock | None = None,
+        listen: Listen = listen,
     ) -> None:
         super().__init__(
             config,
             config.max_concurrent_lookup_requests,
             config.broker_shutdown_timeout_seconds,
             clock,
+            listen,
         )
         self.config = config
         self._imports = imports

@@ -87,13 +87,19 @@ class Scenario(BaseModel):
     @field_validator("service_url")
     @classmethod
     def _readable_service_url(cls, service_url: str) -> str:
-        parse_service_url(service_url)
+        if service_url or cls.model_fields["service_url"].is_required():
+            parse_service_url(service_url)
         return service_url
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and port of the service URL."""
         return parse_service_url(self.service_url)
+
+    @property
+    def planned_requests(self) -> int | None:
+        """Number of requests that the schedule holds; None where the answers decide it."""
+        return None
 
     @property
     def connections(self) -> int:

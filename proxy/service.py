@@ -23,6 +23,7 @@ from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import DirectProxyHandler
 from server.configuration.common import ResponseBuffers
 from server.connection.counters import ProxyCounters
+from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.service import ServerService
@@ -43,8 +44,11 @@ class ProxyService(ServerService["ProxyConnection"]):
     Source: upstream ProxyService.
     """
 
-    def __init__(self, config: ProxyConfig, clock: Clock | None = None) -> None:
-        super().__init__(config, config.max_concurrent_lookup_requests, DRAIN_SECONDS, clock)
+    def __init__(
+        self, config: ProxyConfig, clock: Clock | None = None, listen: Listen = listen
+    ) -> None:
+        places = config.max_concurrent_lookup_requests
+        super().__init__(config, places, DRAIN_SECONDS, clock, listen)
         self.config = config
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)

@@ -17,7 +17,7 @@ from aiohttp import ClientPayloadError, hdrs, web
 from aiohttp.http import HttpProcessingError
 
 from proto.excerpts import excerpt
-from server.connection.listener import Listener, listen
+from server.connection.listener import Listen, Listener, listen
 from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from server.metrics.scrape import Scrapes
 
@@ -125,7 +125,9 @@ def application(
     return app
 
 
-async def serve_http(app: web.Application, host: str, port: int) -> HttpServer:
+async def serve_http(
+    app: web.Application, host: str, port: int, listen: Listen = listen
+) -> HttpServer:
     """Serve ``app`` on one address.
 
     Raises:

@@ -27,7 +27,7 @@ from server.configuration.addresses import host_port
 from server.configuration.common import Profile
 from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
-from server.connection.listener import Listener, listen
+from server.connection.listener import Listen, Listener, listen
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Place, front_page_route
@@ -58,10 +58,18 @@ class ServerService(ABC, Generic[CnxT]):
     """A server in this process: ``async with`` serves inside the block and has drained after it.
 
     Several can live in one process; nothing is global.
+
+    Attributes:
+        registry: The metrics of a scrape that answer at once.
     """
 
     def __init__(
-        self, config: ServerConfig, lookup_places: int, drain_seconds: float, clock: Clock | None
+        self,
+        config: ServerConfig,
+        lookup_places: int,
+        drain_seconds: float,
+        clock: Clock | None,
+        listen: Listen,
     ) -> None:
         limits = config.topic_list_limits
         self.limiter = AsyncDualMemoryLimiter(
@@ -78,6 +86,8 @@ class ServerService(ABC, Generic[CnxT]):
         self._pulsar_compatible = config.profile is Profile.PULSAR
         self._drain_seconds = drain_seconds
         self._clock: Clock = clock or LoopClock()
+        self._listen = listen
+        self.registry = CollectorRegistry()
         self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
         self._readiness = Readiness()
@@ -160,7 +170,7 @@ class ServerService(ABC, Generic[CnxT]):
         gather: Gather | None = None,
     ) -> None:
         """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
-        config, registry = self._server_config, CollectorRegistry()
+        config, registry = self._server_config, self.registry
         logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
         tally = OutcomeCounts(self._clock)
         self.limiter.observe_with(tally.observe)
@@ -183,7 +193,8 @@ class ServerService(ABC, Generic[CnxT]):
             [cross_site.middleware()],
             gather,
         )
-        http = await serve_http(app, config.bind_address, config.web_service_port)
+        address = config.bind_address, config.web_service_port
+        http = await serve_http(app, *address, self._listen)
         self._exits.push_async_callback(http.close)
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
 
@@ -217,7 +228,7 @@ class ServerService(ABC, Generic[CnxT]):
         # What was made until now stays: keep the collector off it.
         gc.collect()
         gc.freeze()
-        self._listener = await listen(
+        self._listener = await self._listen(
             factory,
             config.bind_address,
             port,

@@ -86,6 +86,11 @@ class JavaWatchSchedule(JavaPollSchedule):
     def _watching(self) -> bool:
         return self._watch is _Watch.OPEN
 
+    @property
+    def complete(self) -> bool:
+        """See DiscoverySchedule."""
+        return super().complete and self._watch is not _Watch.WANTED
+
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
         """See DiscoverySchedule."""
         self._reconciles = reconciles

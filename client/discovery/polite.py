@@ -88,6 +88,11 @@ class PoliteSchedule(DiscoverySchedule):
     def _watching(self) -> bool:
         return self._watch is not _Watch.NONE
 
+    @property
+    def complete(self) -> bool:
+        """See DiscoverySchedule."""
+        return super().complete and (self._watch is _Watch.OPEN or not self._watches)
+
     def _question(self) -> ListTopics:
         options = self._options
         return ListTopics(options.pattern, self.topics_hash, options.properties)

@@ -90,6 +90,11 @@ class DiscoverySchedule:
         self.topics_hash: str | None = None
         self.listings = 0
 
+    @property
+    def complete(self) -> bool:
+        """True when all that it begins with is there: the list, and the watch if one is to be."""
+        return self.topics_hash is not None
+
     # -- what happens -------------------------------------------------------------------------
 
     def start(self) -> None:

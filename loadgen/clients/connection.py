@@ -30,19 +30,23 @@ CLIENT_VERSION = "floodgate-loadgen"
 PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 
 
-@lru_cache(maxsize=1)
-def connect_frame() -> bytes:
-    """Return CONNECT without authentication."""
-    return encode_command(
-        pb.BaseCommand(
-            type=pb.BaseCommand.CONNECT,
-            connect=pb.CommandConnect(
-                client_version=CLIENT_VERSION,
-                protocol_version=PROTOCOL_VERSION,
-                auth_method_name="none",
-            ),
-        )
+@lru_cache(maxsize=16)
+def connect_frame(tunnel_to: str | None = None, *, watches: bool = False) -> bytes:
+    """Return CONNECT without authentication.
+
+    Args:
+        tunnel_to: ``host:port`` of a broker that a proxy is to pass everything on to.
+        watches: Whether the client knows topic list watches.
+    """
+    connect = pb.CommandConnect(
+        client_version=CLIENT_VERSION,
+        protocol_version=PROTOCOL_VERSION,
+        auth_method_name="none",
+        proxy_to_broker_url=tunnel_to,
     )
+    if watches:
+        connect.feature_flags.supports_topic_watchers = True
+    return encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
 
 
 @lru_cache(maxsize=1024)
@@ -73,11 +77,13 @@ class ClientConnection(asyncio.BufferedProtocol):
         # Its result is what the server calls its version.
         self.handshake: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.context = context
-        self._stream = AnswerStream(self._new_body)
+        self._stream = AnswerStream(self.new_body)
         self._transport: asyncio.Transport | None = None
         self._budget: ReadBudget | None = None
         self._resume: TimerHandle | None = None
         self._closed = False
+        self._connect_frame = connect_frame()
+        self.features = pb.FeatureFlags()  # the server's, once it has shaken hands
 
     def close(self) -> None:
         """Close the connection at once."""
@@ -116,12 +122,17 @@ class ClientConnection(asyncio.BufferedProtocol):
     def between_frames(self) -> None:
         """Take note that the bytes read so far end with a frame."""
 
+    @property
+    def budget(self) -> ReadBudget | None:
+        """What it may read now; None: everything."""
+        return self._budget
+
     # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send CONNECT."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.write(connect_frame())
+        self._transport.write(self._connect_frame)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return room for no more than may be read now."""
@@ -140,7 +151,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.bytes_received(nbytes)
         try:
             for received in self._stream.feed(self.context.scratch[:nbytes]):
-                self._receive(received)
+                self.receive(received)
         except RemoteProtocolError as error:
             self._break_off(f"protocol error: {error}")
             return
@@ -154,10 +165,13 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     # Frames that arrive.
 
-    def _new_body(self) -> AnswerBody:
+    def new_body(self, request_id: int) -> AnswerBody:
+        """Return the place for a listing that has begun to arrive."""
+        del request_id
         return self.context.checker.body(self.plan.namespace)
 
-    def _receive(self, received: Listing | pb.BaseCommand) -> None:
+    def receive(self, received: Listing | pb.BaseCommand) -> None:
+        """Take a frame that has arrived."""
         if isinstance(received, Listing):
             if self.handshake.done():
                 self.listing_received(received)
@@ -176,6 +190,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._break_off(f"the server answered CONNECT with {name}")
             return
         self.context.counters.connected += 1
+        self.features = received.connected.feature_flags
         self.handshake.set_result(received.connected.server_version)
 
     def _refused(self, error: pb.CommandError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -48,6 +49,7 @@ class ClientContext(Generic[ScenarioT]):
 
     Attributes:
         on_finished: Called once for each client that has nothing more to do.
+        lags: How late each moment of the schedule came; clients of one moment are one.
         scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
             loop asks for it, fills it and hands it over without doing anything in between.
     """
@@ -57,6 +59,7 @@ class ClientContext(Generic[ScenarioT]):
     on_finished: Callable[[], None]
     time: RunTime = field(default_factory=RunTime)
     clock: Clock = field(default_factory=LoopClock)
+    lags: array[float] = field(default_factory=lambda: array("d"), repr=False)
     checker: AnswerChecker = field(init=False)
     scratch: memoryview = field(
         default_factory=lambda: memoryview(bytearray(LARGEST_QUANTUM_BYTES)), repr=False

@@ -14,31 +14,39 @@ _SMALLEST_QUANTUM_BYTES = 256
 LARGEST_QUANTUM_BYTES = 256 * 1024
 
 
+def quantum_bytes(rate_bytes_per_second: float) -> int:
+    """Return what a reader of this speed takes at once."""
+    quantum = int(rate_bytes_per_second * _QUANTUM_SECONDS)
+    return min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
+
+
 class ReadBudget:
     """Bytes that one reader may take now. Mutable state: the tokens and when they were counted.
 
     Args:
         rate_bytes_per_second: The reading speed; 0 is unlimited.
         now_seconds: The moment from which tokens accrue.
+
+    Attributes:
+        rate: The reading speed.
     """
 
     def __init__(self, rate_bytes_per_second: float, now_seconds: float) -> None:
-        self._rate = rate_bytes_per_second
-        quantum = int(rate_bytes_per_second * _QUANTUM_SECONDS)
-        self._quantum = min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
+        self.rate = rate_bytes_per_second
+        self._quantum = quantum_bytes(rate_bytes_per_second)
         self._tokens = float(self._quantum)
         self._counted_at = now_seconds
 
     def available_bytes(self, now_seconds: float) -> int:
         """Return how many bytes may be read at ``now_seconds``; 0 says: wait."""
-        if self._rate <= 0:
+        if self.rate <= 0:
             return LARGEST_QUANTUM_BYTES
         self._accrue(now_seconds)
         return min(int(self._tokens), LARGEST_QUANTUM_BYTES)
 
     def spend(self, size_bytes: int) -> None:
         """Take the tokens of bytes that were read."""
-        if self._rate > 0:
+        if self.rate > 0:
             self._tokens -= size_bytes
 
     def pause_seconds(self, now_seconds: float) -> float:
@@ -47,11 +55,11 @@ class ReadBudget:
         A lower budget waits for a whole quantum: tokens come in all the time, and reading them
         byte by byte would cost more than it brings.
         """
-        if self._rate <= 0 or self.available_bytes(now_seconds) * 2 >= self._quantum:
+        if self.rate <= 0 or self.available_bytes(now_seconds) * 2 >= self._quantum:
             return 0.0
-        return (self._quantum - self._tokens) / self._rate
+        return (self._quantum - self._tokens) / self.rate
 
     def _accrue(self, now_seconds: float) -> None:
-        earned = max(0.0, now_seconds - self._counted_at) * self._rate
+        earned = max(0.0, now_seconds - self._counted_at) * self.rate
         self._counted_at = now_seconds
         self._tokens = min(self._tokens + earned, 2.0 * self._quantum)

@@ -50,6 +50,11 @@ def require_few_requests(scenario: Scheduled, options: str) -> None:
         )
 
 
+def scheduled_requests(scenario: Scheduled) -> int:
+    """Return how many requests fall due in all."""
+    return sum(_requests(scenario, client) for client in range(scenario.clients))
+
+
 def scheduled_plans(
     scenario: Scheduled, task: int, tasks: int, *, loopback: bool = False
 ) -> Iterator[ClientPlan]:
@@ -70,6 +75,10 @@ def scheduled_plans(
 def due_moments(scenario: Scheduled, client: int) -> Iterator[float]:
     """Yield when a client's requests are due, in seconds after T0."""
     first = client * (scenario.interval_seconds / scenario.clients)
-    left = scenario.duration_seconds - first
-    for number in range(max(0, math.ceil(round(left / scenario.interval_seconds, 9)))):
+    for number in range(_requests(scenario, client)):
         yield first + number * scenario.interval_seconds
+
+
+def _requests(scenario: Scheduled, client: int) -> int:
+    left = scenario.duration_seconds - client * (scenario.interval_seconds / scenario.clients)
+    return max(0, math.ceil(round(left / scenario.interval_seconds, 9)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
     from loadgen.clients.answer_stream import Listing
     from loadgen.clients.answers import AnswerBody
-    from loadgen.clients.connect import Connector
+    from loadgen.clients.connect import Connects
     from loadgen.clients.context import ClientContext
     from loadgen.scenario import ClientPlan
 
@@ -69,6 +69,7 @@ class ScheduledClient:
         frame: Returns the bytes of the request with an id.
         reconnect: Called when the client needs a connection; it ends in :meth:`connected` or
             :meth:`unreachable`.
+        operation: What its requests ask for, as their rows call it.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class ScheduledClient:
         due: Iterator[float],
         frame: Callable[[int], bytes],
         reconnect: Callable[[ScheduledClient], None],
+        operation: str = "list",
     ) -> None:
         self.plan = plan
         self.context = context
@@ -86,6 +88,7 @@ class ScheduledClient:
         self.start_error_seconds = 0.0
         self._frame = frame
         self._reconnect = reconnect
+        self._operation = operation
         self._connection: ScheduledConnection | None = None
         self._connecting = False
         self._due = due
@@ -116,6 +119,11 @@ class ScheduledClient:
         self._connecting = False
         for request_id in [number for number, each in self._open.items() if not each.started]:
             self._settle(request_id, Outcome.UNREACHABLE, reason)
+
+    def stop(self) -> None:
+        """Ask for nothing more; requests under way may end."""
+        self._next_due = None
+        self._finish_if_done()
 
     def close(self) -> None:
         """Close the connection."""
@@ -164,17 +172,21 @@ class ScheduledClient:
 
     def _ask(self) -> None:
         due = self._next_due
-        assert due is not None
+        if due is None:  # stopped meanwhile
+            return
         late_seconds = self.context.time.seconds() - due
         if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
             self._arm()
             return
+        self.context.lags.append(late_seconds)
         self._next_due = next(self._due, None)
         self._request(due, late_seconds)
         self._arm()
 
     def _request(self, due: float, late_seconds: float) -> None:
-        record = RequestRecord(self.plan.client, self.plan.namespace.name, due)
+        record = RequestRecord(
+            self.plan.client, self.plan.namespace.name, due, operation=self._operation
+        )
         self.records.append(record)
         request_id = len(self.records)
         self._open[request_id] = record
@@ -212,7 +224,8 @@ class ScheduledClient:
         self._timers.pop(request_id).cancel()
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = self.context.time.seconds()
-        self.context.counters.count(outcome)
+        took_seconds = record.finished_seconds - record.intended_start_seconds
+        self.context.counters.count(outcome, self._operation, seconds=took_seconds)
         self._finish_if_done()
 
     def _finish_if_done(self) -> None:
@@ -231,7 +244,7 @@ class Reconnector:
 
     def __init__(
         self,
-        connector: Connector,
+        connector: Connects,
         receive_buffer_bytes: int,
         connection: type[ScheduledConnection] = ScheduledConnection,
     ) -> None:

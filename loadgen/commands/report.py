@@ -9,10 +9,19 @@ from typing import Annotated
 
 import typer
 
+from loadgen.report.files.derived import PAGE_NAME, write_derived
 from loadgen.report.page import write_report
 from loadgen.report.tables import summary_console, summary_tables
 from loadgen.results.reading import load_document, load_run
-from loadgen.run.run import REPORT_NAME
+
+_JOINT_NAME = "report.html"
+# Pages of one run had this name, too.
+_FORWARD = f"""<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={PAGE_NAME}">
+<title>Moved</title>
+<a href="{PAGE_NAME}">{PAGE_NAME}</a>
+"""
 
 
 def report(
@@ -22,7 +31,10 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="The HTML file; by default report.html in the first run directory."),
+        typer.Option(
+            help="The HTML file; by default index.html of the run, or for several runs "
+            "report.html in the first run directory."
+        ),
     ] = None,
     title: Annotated[
         str | None, typer.Option(help="Heading of the page.", show_default="what was run")
@@ -34,16 +46,21 @@ def report(
     """Turn finished runs into one HTML page, and print their table.
 
     Only the run directories are read: the servers need not run any more. The
-    page needs no network.
+    page needs no network. Of a single run without --out everything else that is
+    made of its data is written again, too: summary.csv, junit.xml, README.md.
 
     Examples:
       loadgen report out/runs/storm
 
       loadgen report out/demo/runs/off out/demo/runs/floodgate --out both.html
     """
-    runs = [load_run(directory) for directory in run_directories]
-    path = out or run_directories[0] / REPORT_NAME
-    write_report(path, runs, title=title)
+    first = run_directories[0]
+    if out is None and len(run_directories) == 1:
+        runs, path = [write_derived(first, title=title)], first / PAGE_NAME
+        (first / _JOINT_NAME).write_text(_FORWARD, encoding="utf-8")
+    else:
+        runs, path = [load_run(each) for each in run_directories], out or first / _JOINT_NAME
+        write_report(path, runs, title=title)
     if as_json:
         summaries = [load_document(run.directory) for run in runs]
         content = {"report": str(path), "runs": summaries}

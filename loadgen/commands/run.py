@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loadgen.commands.own_broker import broker_for
+from loadgen.analysis.thresholds import parse_thresholds
+from loadgen.commands.document_options import EXAMPLES, wanted_document
+from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted, will_watch
+from loadgen.commands.preflight import require_room
 from loadgen.commands.run_outcome import fail_if_invalid, show
-from loadgen.commands.scenario_options import scenario_of, scenario_parameters
+from loadgen.commands.scenario_options import scenario_parameters
+from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
 from loadgen.executors.processes import ExecutorKind
+from loadgen.live.display import live_display
 from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
-from loadgen.scenario import Scenario  # noqa: TC001 (the command line evaluates it)
+from loadgen.run.run import check_options, execute
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.servers.loopback import require_own_cluster
 from loadgen.servers.processes import termination_interrupts
-from loadgen.tasks.progress import progress_display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def run_options(  # noqa: PLR0913 (each parameter but the first is an option of the command)
-    scenario: Scenario,
+    document: Document,
     executor: Annotated[
         ExecutorKind,
         typer.Option(
@@ -65,32 +68,88 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
         str, typer.Option(help="What reports call the run.", show_default="the name")
     ] = "",
     out: Annotated[Path, typer.Option(help="Where run directories are.")] = Path("out/runs"),
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What has to hold, as 'list.response.p99 < 2s'; repeat for more.",
+            show_default=False,
+        ),
+    ] = None,
+    abort_early: Annotated[
+        bool,
+        typer.Option("--abort-early", help="End when a threshold can no longer be met."),
+    ] = False,
 ) -> RunOptions:
-    """Return the options of a scenario's run."""
+    """Return the options of a document's run."""
     return RunOptions(
-        name=name or f"{scenario.kind}-{datetime.now():%Y%m%d-%H%M%S}",
+        name=name or f"{document.name}-{datetime.now():%Y%m%d-%H%M%S}",
         label=label,
         out=out,
         executor=str(executor),
-        tasks=min(2, scenario.clients) if tasks is None else tasks,
+        tasks=min(2, document.scenario.clients) if tasks is None else tasks,
         master=master,
         broker_admin_url=broker_admin_url,
         proxy_admin_url=proxy_admin_url,
         broker_pid=broker_pid,
         proxy_pid=proxy_pid,
+        thresholds=parse_thresholds((*document.head.thresholds, *(threshold or ()))),
+        abort_early=abort_early,
+        scenario_document=document.written,
+        scenario_resolved=document.resolved_text(),
     )
 
 
 _EXIT_CODES = """\
-Exit code 0: measured, whether answered or refused; 97: an answer was wrong;
-98: this machine started the clients too late; 99: a broker that pauses clients
-who do not read let silent ones go on, or a client's memory limit did not hold;
-130: interrupted.
+Exit code 0: measured, whether answered or refused; 97: an answer was wrong, or
+a server did not give back what it held; 98: this machine was the limit; 99: a
+threshold was missed, a broker that pauses clients who do not read let silent
+ones go on, or a client's memory limit did not hold; 130: interrupted.
 """
 
 
-def run(
+def run(  # noqa: PLR0913 (each parameter is an option of the command)
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|FILE]",
+            help="A shipped scenario (loadgen scenarios lists them), or a document of your own: "
+            "FILE.yaml. Options below override what it says. Without --service-url its servers "
+            "are started here and stopped at the end.",
+            show_default=False,
+        ),
+    ] = None,
     *,
+    family: Annotated[
+        str | None,
+        typer.Option(
+            help="Family of all groups' clients, of a scenario that has groups: once, polite, "
+            "java-watch, java-poll, cpp or go. (--clients there is the sum of all groups, which "
+            "keep their proportions; --read-rate, --receive-buffer and --pattern are for all.)",
+            show_default=False,
+        ),
+    ] = None,
+    broker_conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="broker.conf whose keys stand over those of the scenario's own broker.",
+            show_default=False,
+        ),
+    ] = None,
+    proxy_conf: Annotated[
+        Path | None,
+        typer.Option(
+            help="proxy.conf for the scenario's own proxy; with it there is one.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print schedule, connections, descriptors, ports, bytes, memory and disk, check "
+            "them against this machine, and start nothing.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON on standard output.")
     ] = False,
@@ -103,35 +162,43 @@ def run(
     ] = False,
     **given: Any,  # noqa: ANN401
 ) -> None:
-    """Drive clients against a broker or proxy, and check every answer."""
-    scenario = scenario_of(given)
-    if scenario.service_url:
-        require_own_cluster(scenario.service_url, confirmed=yes_this_is_my_cluster)
-    options = run_options(scenario, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
+    """Drive the clients of a scenario against its own servers or yours, and check every answer."""
+    document = wanted_document(target, family, given)
+    options = run_options(document, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
+    own = own_cluster_wanted(document, options, given, (broker_conf, proxy_conf))
+    if own is None:
+        require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
+    check_options(document.scenario, options if own is None else will_watch(options, own))
+    require_room(document, options, own, dry=dry_run, as_json=as_json)
+    if dry_run:
+        return
     with_spark = options.executor == ExecutorKind.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
-    display = progress_display(scenario.connections, sys.stderr, first=first, as_json=as_json)
     with (
         termination_interrupts(),
-        broker_for(scenario, options) as (reached, watched),
-        display as on_progress,
+        cluster_for(document, options, own, as_json=as_json) as (scenario, watched),
+        live_display(
+            options.name, document.scenario.clients, sys.stderr, first=first, as_json=as_json
+        ) as observer,
     ):
-        result = execute(reached, replace(watched, on_progress=on_progress))
+        shown = replace(watched, on_progress=observer.on_counters, on_watch=observer.on_watch)
+        result = execute(scenario, shown)
     show(result, as_json=as_json)
-    fail_if_invalid(result, scenario, allow_empty=allow_empty)
+    fail_if_invalid(result, document.scenario, allow_empty=allow_empty)
 
 
 def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
     """Return the parameters of a function that are options of the command."""
     found = inspect.signature(function, eval_str=True).parameters.values()
     keyword = inspect.Parameter.KEYWORD_ONLY
-    return [each.replace(kind=keyword) for each in found if each.name not in ("scenario", "given")]
+    return [each.replace(kind=keyword) for each in found if each.name not in ("document", "given")]
 
 
 _RUN_PARAMETERS = _parameters(run_options)
 _signed: Any = run
+_target, *_of_command = _parameters(run)
 _signed.__signature__ = inspect.Signature(
-    [*scenario_parameters(), *_RUN_PARAMETERS, *_parameters(run)]
+    [_target, *scenario_parameters(), *_RUN_PARAMETERS, *_of_command]
 )
-_examples = "\n\n".join(kind.example for kind in SCENARIOS.values())
+_examples = "\n\n".join([EXAMPLES, *(kind.example for kind in SCENARIOS.values())])
 run.__doc__ = f"{run.__doc__}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"

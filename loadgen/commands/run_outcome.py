@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.report.hidden_effect import hidden_effect
@@ -15,13 +15,13 @@ from loadgen.scenarios.registry import kind_of
 from loadgen.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadgen.run.run import RunResult
     from loadgen.scenario import Scenario
 
 _NAMED = 3
-"""Namespaces that a sentence names."""
+"""Namespaces, and thresholds, that a sentence names."""
 
 
 def show(result: RunResult, *, as_json: bool) -> None:
@@ -40,6 +40,8 @@ def show(result: RunResult, *, as_json: bool) -> None:
         console.print(summary.silent.verdict, markup=False, highlight=False)
     if summary.client_memory is not None:
         console.print(check_grid(summary.client_memory.checks))
+    if summary.thresholds:
+        console.print(check_grid(summary.thresholds))
     if warning is not None:
         console.print(f"! {warning}", style="yellow", markup=False, highlight=False)
     console.print(f"Everything about this run is in {result.directory}", highlight=False)
@@ -50,8 +52,8 @@ def fail_if_invalid(result: RunResult, scenario: Scenario, *, allow_empty: bool 
 
     Raises:
         LoadgenError: An answer was wrong, nobody was connected, the generator was late, a
-            namespace had no topics and that is not allowed, there was a Ctrl-C, or the scenario
-            has a reason of its own.
+            namespace had no topics and that is not allowed, there was a Ctrl-C, the scenario has a
+            reason of its own, or a threshold was missed.
     """
     summary = result.summary
     if result.exit_code is ExitCode.INTERRUPTED:
@@ -65,11 +67,7 @@ def fail_if_invalid(result: RunResult, scenario: Scenario, *, allow_empty: bool 
             f"{summary['disconnected']} disconnected; {result.directory / 'requests.parquet'} "
             "says why"
         )
-    if result.exit_code is ExitCode.CORRECTNESS:
-        raise LoadgenError(
-            f"{summary['wrong']} answers are wrong; {'; '.join(result.problems)}",
-            ExitCode.CORRECTNESS,
-        )
+    _fail_if_wrong(result)
     if result.empty_namespaces and not allow_empty:
         raise LoadgenError(_nothing_listed(result.empty_namespaces))
     if result.exit_code is ExitCode.GENERATOR_LIMITED:
@@ -78,7 +76,34 @@ def fail_if_invalid(result: RunResult, scenario: Scenario, *, allow_empty: bool 
             f"{sentence} Use fewer clients per task, more cores, or {scenario.more_time}.",
             ExitCode.GENERATOR_LIMITED,
         )
+    if result.aborted:
+        raise LoadgenError(
+            f"ended early: {result.aborted} could no longer be met", ExitCode.THRESHOLDS
+        )
     kind_of(scenario).check(summary, result.directory)
+    if result.missed_thresholds:
+        raise LoadgenError(_missed(result.missed_thresholds), ExitCode.THRESHOLDS)
+
+
+def _fail_if_wrong(result: RunResult) -> None:
+    summary = result.summary
+    if summary["wrong"]:
+        raise LoadgenError(
+            f"{summary['wrong']} answers are wrong; {'; '.join(result.problems)}",
+            ExitCode.CORRECTNESS,
+        )
+    if summary.get("held"):
+        raise LoadgenError(
+            f"all clients have left, and still accounted for are {' and '.join(summary['held'])}: "
+            "memory was not given back, or somebody else uses the server",
+            ExitCode.CORRECTNESS,
+        )
+
+
+def _missed(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    told = [f"{each['threshold']} ({each['found']})" for each in verdicts[:_NAMED]]
+    more = ", ..." if len(verdicts) > _NAMED else ""
+    return f"{plural(len(verdicts), 'threshold')} missed: {', '.join(told)}{more}"
 
 
 def _nothing_listed(namespaces: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from loadgen.corpus.manifest import expected_namespaces
+from loadgen.documents.kinds import is_in_documents_only
 from loadgen.errors import UsageError
 from loadgen.scenario import Scenario
 from loadgen.scenarios.registry import SCENARIOS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-ScenarioName = StrEnum("ScenarioName", list(SCENARIOS))  # type: ignore[misc]
+DEFAULT_KIND = next(iter(SCENARIOS))
 _SPEED, _SIZE, _NAMES = "_bytes_per_second", "_bytes", "namespaces"
 _CORPUS = typer.Option(
     help="Directory that `loadgen topics` wrote: its manifest names the namespaces and what a "
@@ -42,15 +42,30 @@ def scenario_parameters() -> Iterator[inspect.Parameter]:
     general = [_parameter(field) for field in Scenario.model_fields if field != "kind"]
     yield general[0]
     kinds = " ".join(f"{name}: {kind.help}" for name, kind in SCENARIOS.items())
-    choice = Annotated[ScenarioName, typer.Option(metavar="TEXT", help=kinds)]
-    yield _keyword("scenario", choice, next(iter(ScenarioName)))
+    said = (
+        "The same as the argument; with --service-url, a kind with its own defaults "
+        f"(without either, {DEFAULT_KIND}). {kinds}"
+    )
+    choice = Annotated[str | None, typer.Option(metavar="TEXT", help=said, show_default=False)]
+    yield _keyword("scenario", choice, None)
     yield _keyword("corpus", Annotated[Path | None, _CORPUS], None)
     yield from general[1:]
     # A field of several scenarios is one option.
-    for field in dict.fromkeys(f for kind in SCENARIOS.values() for f in kind.model.model_fields):
+    for field in _option_fields():
         if field not in Scenario.model_fields:
             owners = [name for name, k in SCENARIOS.items() if field in k.model.model_fields]
             yield _parameter(field, f"Scenario {', '.join(owners)}")
+
+
+def _option_fields() -> list[str]:
+    """Return the fields of all scenarios that are options, each once."""
+    fields = {
+        field: None
+        for kind in SCENARIOS.values()
+        for field, info in kind.model.model_fields.items()
+        if field != "kind" and not is_in_documents_only(field, info)
+    }
+    return list(fields)
 
 
 def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:
@@ -97,6 +112,8 @@ def _default_text(field: str, info: FieldInfo) -> str:
         return rate_text(info.default)
     if field.endswith(_SIZE):
         return size_text(info.default)
+    if isinstance(info.default, str):
+        return info.default
     return f"{info.default:g}" if isinstance(info.default, int | float) else ""
 
 
@@ -106,19 +123,19 @@ def scenario_of(given: Mapping[str, Any]) -> Scenario:
     Raises:
         UsageError: An option is out of its range, or belongs to another scenario.
     """
-    corpus = given["corpus"]
-    parameters: dict[str, Any] = {
-        field: _value(field, given[field], corpus)
-        for kind in SCENARIOS.values()
-        for field in kind.model.model_fields
-        if field != "kind"
-    }
-    fields = SCENARIOS[given["scenario"]].model.model_fields
+    name = given["scenario"] or DEFAULT_KIND
+    corpus, parameters = given["corpus"], given_fields(given)
+    fields = SCENARIOS[name].model.model_fields
     if given["service_url"] is None and fields["service_url"].is_required():
         raise UsageError("--service-url is missing: name a broker or proxy, pulsar://host:port")
     if corpus or given["namespaces"] or fields["namespaces"].is_required():
         parameters["namespaces"] = expected_namespaces(corpus, given["namespaces"] or [])
-    return make_scenario(given["scenario"], **parameters)
+    return make_scenario(name, **parameters)
+
+
+def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options that set a field; those that were not given are None."""
+    return {field: _value(field, given[field], given["corpus"]) for field in _option_fields()}
 
 
 def _value(field: str, given: Any, corpus: Path | None) -> Any:  # noqa: ANN401
@@ -142,19 +159,30 @@ def make_scenario(name: str, **given: Any) -> Scenario:  # noqa: ANN401
     """
     model = SCENARIOS[name].model
     parameters = {field: value for field, value in given.items() if value is not None}
+    require_own(parameters, model, name)
+    try:
+        return model(**parameters)
+    except ValidationError as error:
+        raise UsageError(option_sentence(error)) from None
+
+
+def require_own(parameters: Mapping[str, Any], model: type[Scenario], name: str) -> None:
+    """Refuse options that another kind of scenario has.
+
+    Raises:
+        UsageError: There is one.
+    """
     foreign = [field for field in parameters if field not in model.model_fields]
     if foreign:
         owner = next(k.name for k in SCENARIOS.values() if foreign[0] in k.model.model_fields)
         raise UsageError(
             f"{option_of(foreign[0])} belongs to --scenario {owner}: leave it out with {name}"
         )
-    try:
-        return model(**parameters)
-    except ValidationError as error:
-        raise UsageError(_sentence(error.errors()[0])) from None
 
 
-def _sentence(error: Mapping[str, Any]) -> str:
+def option_sentence(found: ValidationError) -> str:
+    """Say the first fault that pydantic found in the values of options."""
+    error: Mapping[str, Any] = found.errors()[0]
     words = _REASONS.get(error["type"])
     reason = words.format(**error["ctx"]) if words else str(error["msg"])
     reason = reason.removeprefix("Value error, ")

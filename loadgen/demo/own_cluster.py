@@ -95,6 +95,14 @@ class OwnServer:
             **self._of_the_run(run),
         }
 
+    def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
+        """Return what is set over the file where the file itself stands over ``keys``."""
+        return {
+            **{key: value for key, value in keys.items() if key not in self.keys},
+            **{key: value for key, value in _LOCAL_OF[self.role].items() if key in self.keys},
+            **local,
+        }
+
     def set_aside(self, local: Mapping[str, str]) -> list[str]:
         """Return the keys of the file that a rehearsal on the loopback cannot keep."""
         overridden = {**_LOCAL_OF[self.role], **local}

@@ -75,6 +75,19 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
     return kept
 
 
+def growth(points: Sequence[Point], over: float) -> list[Point]:
+    """Return how fast a total grew, a second, over about so long before each point."""
+    found: list[Point] = []
+    first = 0
+    for at, value in points[1:]:
+        while points[first + 1][0] <= at - over:
+            first += 1
+        before, then = points[first]
+        if at > before:
+            found.append((at, (value - then) / (at - before)))
+    return found
+
+
 def running_count(times: Sequence[float], end: float, limit: int) -> list[Point]:
     """Count the events that had happened by each moment, from sorted ``times``, up to ``end``."""
     if not times:

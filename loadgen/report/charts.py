@@ -22,6 +22,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
     "bytes": format_bytes,
     "count": format_count,
     "seconds": format_seconds,
+    "cores": lambda value: f"{value:.2f} cores",
 }
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # As many colours as the style sheet has; further runs begin again and keep their own letters.
@@ -33,11 +34,16 @@ _LETTER_ROOM = (0.05, 0.14)
 
 @dataclass(frozen=True)
 class Curve:
-    """One run's line in a panel and the words that stand for it when nothing is pointed at."""
+    """One run's line in a panel and the words that stand for it when nothing is pointed at.
+
+    A line with a ``style`` (``asked``, ``refused``) only accompanies the run's main one: it has no
+    letter and no words.
+    """
 
     run: int
     points: Sequence[Point]
     summary: str
+    style: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,8 @@ def tick_label(unit: str, value: float) -> str:
         return "0"
     if unit == "seconds":
         return f"{value:g} s" if value >= 1 else f"{value * 1000:g} ms"
+    if unit == "cores":
+        return f"{value:g}"
     return FORMATS[unit](value)
 
 
@@ -101,12 +109,12 @@ def render_panel(panel: Panel) -> str:
         *(_path(panel, curve) for curve in panel.curves),
     ]
     overlays = [
-        *(_limit_label(panel.y, limit) for limit in panel.limits),
+        *(_limit_label(panel, limit) for limit in panel.limits),
         *_letters(panel),
     ]
     return (
         f'<figure class="panel" data-panel="{escape(panel.key)}">'
-        f"<figcaption><h4>{escape(panel.title)}</h4>{_readout(panel.curves)}</figcaption>"
+        f"<figcaption><h4>{escape(panel.title)}</h4>{_readout(main_curves(panel))}</figcaption>"
         + render_plot(panel, parts, overlays)
         + "</figure>"
     )
@@ -175,10 +183,10 @@ def _level(axis: Axis, value: float, css: str) -> str:
     return f'<line class="{css}" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>'
 
 
-def _limit_label(axis: Axis, limit: float) -> str:
+def _limit_label(panel: Panel, limit: float) -> str:
     return (
-        f'<span class="limit-label" style="bottom:{axis.share(limit):.2%}">'
-        f"limit {escape(format_bytes(limit))}</span>"
+        f'<span class="limit-label" style="bottom:{panel.y.share(limit):.2%}">'
+        f"limit {escape(FORMATS[panel.unit](limit))}</span>"
     )
 
 
@@ -189,7 +197,8 @@ def _path(panel: Panel, curve: Curve) -> str:
         f"{plot_x(panel.x, at)},{plot_y(panel.y, value)}" for at, value in curve.points
     )
     return (
-        f'<polyline class="curve {run_class(curve.run)}" data-run="{curve.run}" points="{steps}"/>'
+        f'<polyline class="{" ".join(filter(None, ("curve", curve.style, run_class(curve.run))))}"'
+        f' data-run="{curve.run}" points="{steps}"/>'
     )
 
 
@@ -197,7 +206,7 @@ def _letters(panel: Panel) -> list[str]:
     """Render each curve's letter at its peak, moved along the curve where two would collide."""
     placed: list[tuple[float, float]] = []
     marks = []
-    for curve in panel.curves:
+    for curve in main_curves(panel):
         spots = [(panel.x.share(at), panel.y.share(value)) for at, value in curve.points]
         spots = [spot for spot in spots if spot[1] > 0.02 and 0.02 < spot[0] < 0.98]
         free = [spot for spot in spots if not any(_near(spot, other) for other in placed)]
@@ -210,6 +219,11 @@ def _letters(panel: Panel) -> list[str]:
             f'style="left:{left:.2%};bottom:{bottom:.2%}">{run_letter(curve.run)}</span>'
         )
     return marks
+
+
+def main_curves(panel: Panel) -> list[Curve]:
+    """Return the line of each run that its words are about."""
+    return [curve for curve in panel.curves if not curve.style]
 
 
 def _near(spot: tuple[float, float], other: tuple[float, float]) -> bool:

@@ -94,6 +94,8 @@ def lateness(summary: RunSummary) -> str:
     """Return how late the load generator was, where that is more than it may be."""
     if not summary.generator_limited:
         return "in time"
+    if summary.generator_limits and not summary.sent_late:
+        return "too busy"
     worst = max(summary.start_error_seconds, summary.client_start_error_seconds)
     return f"up to {format_seconds(worst)}"
 
@@ -112,6 +114,20 @@ def _memory_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         yield _process_row(group, f"resident over idle, {process}", summaries, _over_idle)
     if len(watched) != 1:
         yield _row(group, "resident over idle, both", summaries, resident_total)
+    for what, tell in (("CPU", _cpu), ("descriptors", _descriptors)):
+        rows = [_process_row("Use", f"{what}, {name}", summaries, tell) for name in watched]
+        yield from (row for row in rows if set(row.cells) - {NOT_MEASURED, NOT_WATCHED})
+
+
+def _cpu(memory: ProcessMemory) -> str:
+    return NOT_MEASURED if memory.cpu_seconds is None else format_seconds(memory.cpu_seconds)
+
+
+def _descriptors(memory: ProcessMemory) -> str:
+    peak, limit = memory.descriptors_peak, memory.descriptors_limit
+    if peak is None:
+        return NOT_MEASURED
+    return format_count(peak) + (f" of {format_count(limit)}" if limit is not None else "")
 
 
 def _pending(memory: ProcessMemory) -> str:

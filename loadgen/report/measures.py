@@ -16,9 +16,10 @@ class Measure:
     """One scraped figure that gets a row of charts.
 
     Attributes:
-        metric: Its plain name in the run directory.
+        metric: Its name of the servers' vocabulary.
         peak: The server's own peak, exact where a scrape only samples; None: nobody knows it.
         limit: The limit it is held against in a process of a run; None: it has none.
+        rate: True for a total that grows: its growth a second is shown.
         base: What is taken off each value (resident memory when idle); None: the first one.
         accounted: False when the process does not count this at all.
         nothing: What is said instead of charts when it was 0 all the time.
@@ -31,6 +32,7 @@ class Measure:
     meaning: str
     peak: Callable[[ProcessMemory], float | None] = lambda _: None
     limit: Callable[[RunSummary, str], float | None] = lambda run, process: None
+    rate: bool = False
     base: Callable[[ProcessMemory], float | None] = lambda _: 0.0
     accounted: Callable[[ProcessMemory], bool] = lambda _: True
     nothing: str = "Nothing, at any time, in any run."
@@ -40,10 +42,18 @@ def _limit_of(memory: AccountedMemory | None) -> float | None:
     return None if memory is None else memory.limit_bytes
 
 
+def _near_limit_of_descriptors(run: RunSummary, process: str) -> float | None:
+    """Return the limit of open files; None where it is so far that it would flatten the curve."""
+    found = run.processes[process]
+    limit, peak = found.descriptors_limit, found.descriptors_peak
+    return limit if limit is not None and peak is not None and limit < _FAR * peak else None
+
+
+_FAR = 4
 MEASURES = (
     Measure(
         "pending",
-        "floodgate_outbound_pending_bytes",
+        "unread",
         "bytes",
         "Answers written but not yet read",
         "Bytes handed to connections that slow clients have not taken yet. Connections that share "
@@ -53,7 +63,7 @@ MEASURES = (
     ),
     Measure(
         "resident",
-        "process_resident_memory_bytes",
+        "resident",
         "bytes",
         "Resident memory over idle",
         "What the operating system counts for the process, less what it had before the run. "
@@ -63,7 +73,7 @@ MEASURES = (
     ),
     Measure(
         "direct",
-        "direct_memory_used_bytes",
+        "direct.used",
         "bytes",
         "Accounted direct memory",
         "What topic listings hold for encoded answers, until the last byte is with the kernel.",
@@ -73,7 +83,7 @@ MEASURES = (
     ),
     Measure(
         "heap",
-        "heap_memory_used_bytes",
+        "heap.used",
         "bytes",
         "Accounted heap memory",
         "What topic listings hold while the list is made, until the answer is in the queue.",
@@ -83,7 +93,7 @@ MEASURES = (
     ),
     Measure(
         "direct-queue",
-        "direct_queue_size",
+        "direct.waiting",
         "count",
         "Requests that wait for direct memory",
         "They hold their heap memory while they wait; whoever waits too long is refused.",
@@ -92,11 +102,35 @@ MEASURES = (
     ),
     Measure(
         "heap-queue",
-        "heap_queue_size",
+        "heap.waiting",
         "count",
         "Requests that wait for heap memory",
         "Not started yet; when the queue is full or the wait too long, they are refused.",
         nothing="No request was seen waiting in any run.",
         accounted=lambda process: process.heap is not None,
+    ),
+    Measure(
+        "cpu",
+        "cpu.seconds",
+        "cores",
+        "Processor time",
+        "Processors that the process kept busy. A server of one thread that is at 1 is the limit.",
+        rate=True,
+    ),
+    Measure(
+        "descriptors",
+        "descriptors",
+        "count",
+        "Open descriptors",
+        "Sockets and files of the process; at its limit no further client is accepted.",
+        peak=lambda process: process.descriptors_peak,
+        limit=_near_limit_of_descriptors,
+    ),
+    Measure(
+        "connections",
+        "connections",
+        "count",
+        "Connections",
+        "As the server counts them; a proxy's own to its broker are among the broker's.",
     ),
 )

@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.addition import addition_of, scenario_place
-from loadgen.report.charts import key_mark, render_bars, render_panel, run_class, run_letter
+from loadgen.report.charts import (
+    key_mark,
+    main_curves,
+    render_bars,
+    render_panel,
+    run_class,
+    run_letter,
+)
+from loadgen.report.clients.coming_back import family_row
+from loadgen.report.clients.splits import render_splits
 from loadgen.report.figures import figure_rows, lateness, resident_parts, server_rows
 from loadgen.report.html_table import render_table
-from loadgen.report.panels import histograms, percentile_panel, time_rows
+from loadgen.report.judged import check_list, render_alarms, render_judgements, verdict_line
+from loadgen.report.panels import histograms, percentile_panel, time_axis, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
 from loadgen.scenarios.registry import kind_named
 from loadgen.units import format_bytes, format_count, format_seconds
@@ -80,7 +90,9 @@ def render_report(
     mixed, body = 0 < len(plain) < len(runs), plain or runs
     words = kind_named(body[0].summary.scenario).words
     summaries = [run.summary for run in body]
-    rows, percentiles = time_rows(body), percentile_panel(body)
+    families = family_row(body, time_axis(body))
+    rows = [*([families] if families else ()), *time_rows(body)]
+    percentiles = percentile_panel(body)
     section = "".join(_section(group, own_cards=mixed) for group in groups)
     return Template(_asset("report_template.html")).substitute(
         title=escape(title or words.title),
@@ -88,6 +100,7 @@ def render_report(
         script=_asset("report.js"),
         headline=escape(headline(summaries)),
         scenario=escape(_scenarios(body)),
+        alarms=render_alarms(list(enumerate(runs))),
         notes="".join(f'<p class="scenario">{escape(note)}</p>' for note in notes),
         cards="\n".join(_card(index, run) for index, run in enumerate(body)),
         checks=_checks(checks),
@@ -96,6 +109,8 @@ def render_report(
         at_zero=words.at_zero,
         time_rows="\n".join(_row(row) for row in rows),
         latency=_latency(body, percentiles),
+        splits=_splits(body),
+        judgements=render_judgements(list(enumerate(runs))),
         section_last=section if mixed else "",
         table="".join(_table(group) for group in groups),
         servers=_servers(list(enumerate(runs))),
@@ -129,7 +144,8 @@ def _card(index: int, run: Run) -> str:
     summary = run.summary
     addition = addition_of(summary)
     if addition is not None:
-        return addition.card(index, summary)
+        card = addition.card(index, summary).removesuffix("</article>")
+        return f"{card}{verdict_line(run)}</article>"
     latency = summary.latency_seconds
     refused = ' class="bad"' if summary.refused_total else ""
     facts = [
@@ -142,6 +158,9 @@ def _card(index: int, run: Run) -> str:
         facts.insert(2, ("failed", f'<dd class="bad">{format_count(summary.failed)}</dd>'))
     if summary.generator_limited:
         facts.append(("of it sent late", f'<dd class="bad">{lateness(summary)}</dd>'))
+    if run.clients.num_rows:
+        back = run.clients.num_rows - run.clients["back_seconds"].null_count
+        facts.insert(0, ("clients back", f"<dd>{back:,} of {run.clients.num_rows:,}</dd>"))
     listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
     big, remark = map(escape, resident_parts(summary))
     what = f"of memory over idle {remark}".strip()
@@ -149,21 +168,17 @@ def _card(index: int, run: Run) -> str:
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
         f'</h3><div class="big">{big}</div><p class="of">{what}, {whose}'
-        f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl></article>"
+        f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl>"
+        f"{verdict_line(run)}</article>"
     )
 
 
 def _checks(checks: Sequence[CheckResult]) -> str:
     if not checks:
         return ""
-    items = "".join(
-        f'<li><span class="mark {"good" if check.passed else "bad"}">'
-        f"{'✓' if check.passed else '✗'}</span>{escape(check.sentence)}</li>"
-        for check in checks
-    )
     failed = sum(not check.passed for check in checks)
     verdict = f"{failed} of {len(checks)} failed" if failed else f"all {len(checks)} hold"
-    return f'<section><h2>Checks: {verdict}</h2><ul class="checks">{items}</ul></section>'
+    return f"<section><h2>Checks: {verdict}</h2>{check_list(checks)}</section>"
 
 
 def _legend(index: int, run: Run) -> str:
@@ -188,6 +203,16 @@ def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
     return (
         f'<div class="tall">{curve}</div><div><p class="note">Clients by waiting time: solid bars '
         f"were answered, hollow ones refused.</p>{bars}</div>"
+    )
+
+
+def _splits(runs: Sequence[Run]) -> str:
+    """Render the splits of each run; of several they are folded."""
+    opened = " open" if len(runs) == 1 else ""
+    return "".join(
+        f"<details{opened}><summary>{run_letter(index)}: {escape(run.summary.label)}</summary>"
+        f"{render_splits(run)}</details>"
+        for index, run in enumerate(runs)
     )
 
 
@@ -253,7 +278,7 @@ def _series(time_panels: Sequence[Panel], percentiles: Panel | None) -> str:
             "high": panel.x.high,
             "series": {
                 curve.run: [[round(at, 3), round(value, 3)] for at, value in curve.points]
-                for curve in panel.curves
+                for curve in main_curves(panel)
             },
         }
         for panel, axis in panels

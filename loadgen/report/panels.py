@@ -13,6 +13,7 @@ from loadgen.report.chart_math import (
     MOST_LABELS,
     Axis,
     buckets,
+    growth,
     nice_axis,
     percentile_curve,
     percentile_position,
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
 
 LEAD_SECONDS = 1.0
 BUCKETS = 60
+_GROWTH_SECONDS = 1.0
+"""A total's growth is taken over so long: the kernel counts processor time in hundredths."""
 _POINTS_PER_CURVE = 360
+_LEAST_TOP = {"bytes": 4.0 * MB_BYTES, "count": 4.0, "cores": 1.0}
 _PERCENTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
@@ -77,7 +81,7 @@ def _measure_row(measure: Measure, runs: Sequence[Run], axis: Axis) -> Row:
     # Air above the highest line leaves room for its letter and the limit's label.
     top = max([peak, *values, *(limit for found in limits.values() for limit in found)]) * 1.08
     unit = MB_BYTES if measure.unit == "bytes" else 1.0
-    y = nice_axis(max(top, 4 * unit), ticks=4, unit=unit)
+    y = nice_axis(max(top, _LEAST_TOP[measure.unit]), ticks=4, unit=unit)
     panels = [
         Panel(
             key=f"{process}-{measure.key}",
@@ -116,7 +120,9 @@ def _curves(measure: Measure, runs: Sequence[Run], process: str, axis: Axis) -> 
         base = measure.base(memory) if memory else 0.0
         base = series.values[0] if base is None else base
         rows = zip(series.at_seconds, series.values, strict=True)
-        points = [(at, max(0.0, value - base)) for at, value in rows if axis.low <= at <= axis.high]
+        found = [(at, max(0.0, value - base)) for at, value in rows]
+        found = growth(found, _GROWTH_SECONDS) if measure.rate else found
+        points = [point for point in found if axis.low <= point[0] <= axis.high]
         words = _peak_words(measure, memory, points)
         curves.append(Curve(index, thin(points, _POINTS_PER_CURVE), words))
     return curves
@@ -141,8 +147,12 @@ def _limits(measure: Measure, runs: Sequence[Run], process: str) -> list[float]:
 def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
     """Return how many clients had been answered, and how many refused, by each moment."""
     y = nice_axis(max(run.summary.requests for run in runs) * 1.08, ticks=5)
+    each_once = all(run.summary.requests == run.summary.clients for run in runs)
+    what = "Clients" if each_once else "Requests"
     panels = []
     for outcome in ("answered", "refused"):
+        if outcome == "refused" and not any(outcome in run.requests.outcomes for run in runs):
+            continue
         curves = []
         for index, run in enumerate(runs):
             times = run.requests.finish_times(outcome)
@@ -152,13 +162,13 @@ def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
         panels.append(
             Panel(
                 key=f"clients-{outcome}",
-                title=f"Clients {outcome}",
+                title=f"{what} {outcome}",
                 unit="count",
                 x=axis,
                 y=y,
                 x_labels=time_labels(axis),
                 curves=curves,
-                description=f"Clients {outcome} so far, one line per run",
+                description=f"{what} {outcome} so far, one line per run",
             )
         )
     return Row("What the clients got", "How many had been answered or refused by then.", panels)

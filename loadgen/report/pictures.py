@@ -56,7 +56,7 @@ def memory_over_idle(run: Run, at_seconds: npt.NDArray[np.float64]) -> npt.NDArr
     """
     total = np.zeros(len(at_seconds))
     for process in PROCESSES:
-        series = run.series(process, "process_resident_memory_bytes")
+        series = run.series(process, "resident")
         memory = run.summary.processes.get(process)
         if series is None or memory is None:
             continue

@@ -12,6 +12,7 @@
     bytes: (v) => (v >= 9.95 * MB ? digits(v / MB, 0) + " MB" : v >= 0.1 * MB ? digits(v / MB, 1) + " MB"
       : v === 0 ? "0 MB" : Math.max(1, Math.round(v / 1024)) + " kB"),
     count: (v) => digits(v, 0),
+    cores: (v) => digits(v, 2) + " cores",
     seconds: (v) => (v >= 9.95 ? digits(v, 1) + " s" : v >= 0.9995 ? digits(v, 2) + " s"
       : digits(v * 1000, 0) + " ms"),
   };

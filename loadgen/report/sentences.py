@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from loadgen.report.addition import addition_of
 from loadgen.report.figures import against_limit
 from loadgen.report.hidden_effect import hidden_effect
-from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
+from loadgen.results.generator import (
+    CLIENT_START_ERROR_LIMIT_SECONDS,
+    START_ERROR_LIMIT_SECONDS,
+)
 from loadgen.scenarios.registry import kind_named
 from loadgen.units import format_bytes, format_seconds, plural
 
@@ -72,6 +75,11 @@ def scenario_sentence(run: Run) -> str:
 
 def late_start_sentence(summary: RunSummary) -> str:
     """Say why the latencies of a run are partly the load generator's own."""
+    if summary.generator_limits and not summary.sent_late:
+        return (
+            f"The load generator was the limit: {'; '.join(summary.generator_limits)}. Latencies "
+            "include its own delays; counts and memory figures hold."
+        )
     if summary.start_error_seconds > START_ERROR_LIMIT_SECONDS:
         who, late, limit = "began", summary.start_error_seconds, START_ERROR_LIMIT_SECONDS
     else:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from loadgen.clients.records import CLIENT_ROWS
 from loadgen.errors import UsageError
 from loadgen.results.summary import Requests, Run, RunSummary, Series, parse_summary
+from loadgen.servers.vocabulary import figure_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +25,8 @@ SCHEMA_VERSION = 1
 
 # The same figure has one name here, whichever process it comes from.
 _METRIC_PREFIX = re.compile(r"^pulsar_(broker|proxy)_topic_list_")
+# Columns of requests that runs before them do not have.
+_COLUMNS_OF_TODAY = {"operation": "list", "group": "", "family": ""}
 _CLUSTER_LABEL = re.compile(r'cluster="[^"]*",?')
 
 
@@ -46,6 +50,9 @@ def load_run(directory: Path) -> Run:
         summary=load_summary(directory),
         requests=_read_requests(directory / "requests.parquet"),
         metrics=_read_metrics(directory / "server-metrics.parquet"),
+        rows=load_request_rows(directory),
+        clients=load_client_rows(directory),
+        document=load_document(directory),
     )
 
 
@@ -116,14 +123,47 @@ def _read_requests(path: Path) -> Requests:
     return Requests([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
 
 
+def load_request_rows(directory: Path) -> pa.Table:
+    """Read requests.parquet with all columns of today; those that an older run lacks are filled.
+
+    Raises:
+        RunDirectoryError: The file is missing or malformed.
+    """
+    path = directory / "requests.parquet"
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise _missing(path) from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+    for name, value in _COLUMNS_OF_TODAY.items():
+        if name not in table.column_names:
+            table = table.append_column(name, pa.array([value] * table.num_rows, pa.string()))
+    return table
+
+
+def load_client_rows(directory: Path) -> pa.Table:
+    """Read clients.parquet; no rows if the run's clients have none.
+
+    Raises:
+        RunDirectoryError: The file is malformed.
+    """
+    path = directory / "clients.parquet"
+    try:
+        return pq.read_table(path) if path.exists() else CLIENT_ROWS.empty_table()
+    except (OSError, pa.ArrowException) as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+
+
 def _read_metrics(path: Path) -> dict[tuple[str, str], Series]:
-    """Read all scraped series by (process, plain metric name), each in order of time."""
+    """Read all scraped series by (process, figure or plain name), each in order of time."""
     if not path.exists():  # a cluster whose /metrics nobody could read
         return {}
     rows = _read_columns(path, ["at_seconds", "process", "metric", "value"])
     points: defaultdict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for at_seconds, process, metric, value in zip(*rows, strict=True):
-        points[process, plain_metric_name(metric)].append((at_seconds, value))
+        name = figure_of(metric) or plain_metric_name(metric)
+        points[process, name].append((at_seconds, value))
     return {key: _to_series(values) for key, values in points.items()}
 
 
@@ -135,8 +175,8 @@ def _to_series(points: list[tuple[float, float]]) -> Series:
 def plain_metric_name(metric: str) -> str:
     """Return a metric's name without process prefix and cluster label.
 
-    ``pulsar_broker_topic_list_heap_queue_size{cluster="x"}`` and its twin on the proxy are both
-    ``heap_queue_size``.
+    ``pulsar_broker_topic_list_heap_wait_time_ms_sum{cluster="x"}`` and its twin on the proxy are
+    both ``heap_wait_time_ms_sum``.
     """
     name = _CLUSTER_LABEL.sub("", _METRIC_PREFIX.sub("", metric))
     return name.replace(",}", "}").removesuffix("{}")

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadgen.results.checks import CheckResult
 from loadgen.results.client_memory import ClientMemoryFigures, parse_client_memory
+from loadgen.results.generator import (
+    CLIENT_START_ERROR_LIMIT_SECONDS,
+    START_ERROR_LIMIT_SECONDS,
+)
 from loadgen.results.latency import Latency, parse_latency, read_figures
 from loadgen.results.silent import SilentFigures, parse_silent
 from loadgen.results.stuck import StuckFigures, parse_stuck
@@ -21,12 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
 
 PROCESSES = ("broker", "proxy")
-# Later than this and the storm was not the one that the scenario describes: a task, and the last
-# of the clients that it starts at one moment.
-START_ERROR_LIMIT_SECONDS = 0.05
-CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,9 @@ class ProcessMemory:
     resident_over_first_scrape_bytes: int | None
     heap_timeouts: int | None
     direct_timeouts: int | None
+    cpu_seconds: float | None = None
+    descriptors_peak: int | None = None
+    descriptors_limit: int | None = None
 
     @property
     def tells_accounting(self) -> bool:
@@ -112,8 +118,18 @@ class RunSummary:
     client_memory: ClientMemoryFigures | None = None
     server_version: str | None = None
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
+    thresholds: Sequence[CheckResult] = ()
+    generator_limits: Sequence[str] = ()
     topics_per_answer: tuple[int, int] | None = None
     bytes_per_answer: tuple[int, int] | None = None
+
+    @property
+    def sent_late(self) -> bool:
+        """True if the generator began, or asked, too late; it may have had other limits."""
+        return (
+            self.start_error_seconds > START_ERROR_LIMIT_SECONDS
+            or self.client_start_error_seconds > CLIENT_START_ERROR_LIMIT_SECONDS
+        )
 
     @property
     def refused_total(self) -> int:
@@ -200,16 +216,23 @@ class Series:
 
 @dataclass(frozen=True)
 class Run:
-    """One run directory: what was run, what came out, and both over time."""
+    """One run directory: what was run, what came out, and both over time.
+
+    ``rows`` are its requests with all their columns, ``clients`` its clients, where they have
+    families; ``document`` is the summary as it is written.
+    """
 
     directory: Path
     description: Mapping[str, Any]
     summary: RunSummary
     requests: Requests
     metrics: Mapping[tuple[str, str], Series]
+    rows: pa.Table
+    clients: pa.Table
+    document: Mapping[str, Any]
 
     def series(self, process: str, metric: str) -> Series | None:
-        """Return a metric of a process, by its name without prefix; None if nobody scraped it."""
+        """Return a figure of a process, by its name of the vocabulary; None if nobody told it."""
         return self.metrics.get((process, metric))
 
 
@@ -249,6 +272,11 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         servers={
             name: parse_server_facts(facts) for name, facts in document.get("servers", {}).items()
         },
+        generator_limits=tuple(document.get("generator_limits", ())),
+        thresholds=[
+            CheckResult(each["threshold"], each["passed"], f"{each['threshold']}: {each['found']}")
+            for each in document.get("thresholds", ())
+        ],
         topics_per_answer=_extremes(document.get("topics_per_answer")),
         bytes_per_answer=_extremes(document.get("bytes_per_answer")),
     )

@@ -1,4 +1,4 @@
-"""Writes a run's results: run.json, requests.parquet, server-metrics.parquet, summary.json.
+"""Writes a run's results: its JSON documents, and its requests, clients and servers as Parquet.
 
 Percentiles are exact (nearest rank).
 """
@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 
 from loadgen.clients.answers import AnswerVerdict, disagreement
 from loadgen.clients.records import ROWS, Outcome, TaskReport
+from loadgen.results.generator import generator_document
 from loadgen.results.latency import percentiles
-from loadgen.results.summary import CLIENT_START_ERROR_LIMIT_SECONDS, START_ERROR_LIMIT_SECONDS
+from loadgen.servers.vocabulary import figure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,21 +32,26 @@ _METRIC_COLUMNS = pa.schema(
         pa.field("at_seconds", pa.float64(), nullable=False),
         pa.field("process", pa.string(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
+        # Its name of loadgen/servers/vocabulary.py; null where it has none.
+        pa.field("figure", pa.string()),
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
 
 
-def summarized(reports: Sequence[TaskReport]) -> dict[str, Any]:
-    """Return the summary's fields on requests and on the generator, of all tasks together."""
+def summarized(reports: Sequence[TaskReport], planned: int | None = None) -> dict[str, Any]:
+    """Return the summary's fields on requests and on the generator, of all tasks together.
+
+    Args:
+        reports: One of each task.
+        planned: Requests that the schedule holds, where that is known before the run.
+    """
     rows = pa.concat_tables([report.rows for report in reports])
     answered = rows.filter(pc.equal(rows["outcome"], Outcome.ANSWERED.value))
     refused = rows.filter(pc.equal(rows["outcome"], Outcome.REFUSED.value))
     outcomes = Counter(rows["outcome"].to_pylist())
     finished = answered["finished_seconds"]
     facts = [report.facts for report in reports]
-    late = max(each.start_error_seconds for each in facts)
-    last = max(each.client_start_error_seconds for each in facts)
     return {
         **{kind.value: outcomes[kind.value] for kind in Outcome if kind is not Outcome.REFUSED},
         "refused": dict(Counter(refused["reason"].to_pylist()).most_common()),
@@ -55,10 +61,7 @@ def summarized(reports: Sequence[TaskReport]) -> dict[str, Any]:
         "topics_per_answer": _extremes(answered["topics"]),
         "bytes_per_answer": _extremes(answered["bytes"]),
         "duration_seconds": max(0.0, pc.max(rows["finished_seconds"]).as_py() or 0.0),
-        "start_error_seconds_max": late,
-        "client_start_error_seconds_max": last,
-        "generator_limited": late > START_ERROR_LIMIT_SECONDS
-        or last > CLIENT_START_ERROR_LIMIT_SECONDS,
+        **generator_document(rows, facts, planned),
         "interrupted": any(each.interrupted for each in facts),
     }
 
@@ -112,6 +115,9 @@ def process_document(watch: ProcessWatch) -> dict[str, Any]:
         "direct_timeouts": _rise(watch, f"{prefix}direct_timeout_total"),
         "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
         "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
+        "cpu_seconds": _cpu_seconds(watch),
+        "descriptors_peak": _largest(watch.peak("process_open_fds")),
+        "descriptors_limit": _largest(watch.last("process_max_fds")),
     }
 
 
@@ -127,6 +133,7 @@ def _resident(watch: ProcessWatch) -> dict[str, int | None]:
         "resident_peak_bytes": peak,
         "resident_over_idle_bytes": _over(idle, peak),
         "resident_over_first_scrape_bytes": _over(first, highest),
+        "resident_highest_scrape_bytes": _largest(highest),
     }
 
 
@@ -155,6 +162,12 @@ def _over(base: float | None, peak: float | None) -> int | None:
     return None if base is None or peak is None else max(0, int(peak - base))
 
 
+def _cpu_seconds(watch: ProcessWatch) -> float | None:
+    metric = "process_cpu_seconds_total"
+    first, last = watch.first(metric), watch.last(metric)
+    return None if first is None or last is None else round(last - first, 3)
+
+
 def _rise(watch: ProcessWatch, metric: str) -> int | None:
     first, last = watch.first(metric), watch.last(metric)
     return None if first is None or last is None else int(last - first)
@@ -166,6 +179,13 @@ def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:
     pq.write_table(table.drop_columns(["topics_hash"]), path)
 
 
+def write_clients(path: Path, reports: Iterable[TaskReport]) -> None:
+    """Write clients.parquet, one row for each client, unless the scenario's clients have none."""
+    table = pa.concat_tables([report.clients for report in reports])
+    if table.num_rows:
+        pq.write_table(table, path)
+
+
 def write_server_metrics(path: Path, watch: ServerWatch, offset_seconds: float) -> None:
     """Write server-metrics.parquet.
 
@@ -174,7 +194,10 @@ def write_server_metrics(path: Path, watch: ServerWatch, offset_seconds: float) 
         watch: What was seen.
         offset_seconds: The driver's monotonic clock at T0.
     """
-    points = list(watch.points(lambda at: at - offset_seconds))
+    points = [
+        (at, process, metric, figure_of(metric), value)
+        for at, process, metric, value in watch.points(lambda at: at - offset_seconds)
+    ]
     columns = list(zip(*points, strict=True)) or [()] * len(_METRIC_COLUMNS)
     arrays = [
         pa.array(column, each.type) for column, each in zip(columns, _METRIC_COLUMNS, strict=True)

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.servers.scrape import ScrapeTarget
+from loadgen.tasks.task import DRAIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
+    from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
+    from loadgen.cluster import ServerEvent
+    from loadgen.servers.scrape import ServerWatch
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,16 @@ class RunOptions:
         spark: A running session to use instead of starting one.
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
         broker_pid: The broker's process id, if it runs on this machine.
+        thresholds: What has to hold of the run's figures.
+        scenario_document: The scenario as its author wrote it; empty if the command line said it.
+        scenario_resolved: The document that says everything itself; empty: it is made of the
+            scenario.
+        abort_early: Whether the run ends when one of them can no longer be met.
+        drain_seconds: How long requests under way may take when it ends early.
+        events: What happens to servers while clients are there.
+        restart: Kills a server of this run, by its role, and starts it again.
         on_progress: Called about once a second with totals, from another thread.
+        on_watch: Called once with the watch over the servers.
     """
 
     name: str
@@ -42,7 +55,15 @@ class RunOptions:
     proxy_admin_url: str | None = None
     broker_pid: int | None = None
     proxy_pid: int | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    scenario_document: str = ""
+    scenario_resolved: str = field(default="", repr=False)
+    abort_early: bool = False
+    drain_seconds: float = DRAIN_SECONDS
+    events: tuple[ServerEvent, ...] = ()
+    restart: Callable[[str], object] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
+    on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None, repr=False)
 
     @property
     def watched_servers(self) -> list[ScrapeTarget]:

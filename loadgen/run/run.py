@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from loadgen.analysis.abort import EarlyAbort
+from loadgen.analysis.judging import require_watched
+from loadgen.analysis.splits import splits_of
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind, run_in_processes
-from loadgen.results.writing import (
-    agreed_reports,
-    write_json,
-    write_requests,
-    write_server_metrics,
-)
+from loadgen.results.verdict import verdict_of
+from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
+from loadgen.run.directory import RunDocuments, replaceable_run_directory, write_run
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
     run_document,
     summary_document,
 )
-from loadgen.scenarios.registry import SCENARIOS, kind_of
+from loadgen.run.events import ServerEvents
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
@@ -32,11 +34,12 @@ from loadgen.tasks.progress import ProgressReceiver
 from loadgen.tasks.task import TaskPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
-    from loadgen.clients.records import TaskReport
+    from loadgen.clients.records import RequestCounters, TaskReport
+    from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
     from loadgen.servers.scrape import ScrapeTarget
@@ -58,19 +61,23 @@ class RunResult:
 
     @property
     def interrupted(self) -> bool:
-        """True if it ended early by Ctrl-C, with figures of what had ended by then."""
+        """True if it ended early, with figures of what had ended by then."""
         return bool(self.summary["interrupted"])
 
     @property
     def exit_code(self) -> ExitCode:
         """The exit code for a pipeline: a wrong answer counts before anything else."""
-        if self.summary["wrong"]:
-            return ExitCode.CORRECTNESS
-        if self.interrupted:
-            return ExitCode.INTERRUPTED
-        if self.summary["generator_limited"]:
-            return ExitCode.GENERATOR_LIMITED
-        return ExitCode.PASSED
+        return verdict_of(self.summary).exit_code
+
+    @property
+    def aborted(self) -> str | None:
+        """The threshold that could no longer be met, if that ended the run."""
+        return self.summary.get("aborted")
+
+    @property
+    def missed_thresholds(self) -> list[dict[str, Any]]:
+        """The thresholds that did not hold, each with what was found."""
+        return [each for each in self.summary.get("thresholds", ()) if not each["passed"]]
 
 
 def execute(scenario: Scenario, options: RunOptions) -> RunResult:
@@ -81,34 +88,50 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         LoadgenError: The server cannot be reached, or the scenario could not be run.
         KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
-    server_version = _check(scenario, options)
+    if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
+        scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
+    check_options(scenario, options)
+    if options.master is None or options.executor == "process":
+        raise_open_file_limit(-(-scenario.connections // options.tasks))
+    server_version = check_reachable(scenario)
     started_at = datetime.now(UTC)
     directory = options.out / options.name
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
+        options.on_watch(watch)
         produced_by = _servers(server_version, targets)
-        reports = agreed_reports(_run(scenario, options))
+        with ServerEvents(options.events, options.restart or _nobodys) as events:
+            observer = _Observer(scenario, options, events.agreed)
+            reports = agreed_reports(_run(scenario, options, observer))
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
-    description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
-    summary = summary_document(scenario, options, reports, watch) | produced_by
-    try:
-        forget_extras(directory)
-        kind_of(scenario).write(directory, reports)
-        write_requests(directory / "requests.parquet", reports)
-        offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
-        write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
-        write_json(directory / "run.json", description)
-        write_json(directory / "summary.json", summary)
-    except OSError as error:
-        raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
+    interrupted = any(report.facts.interrupted for report in reports)
+    happened = {"events": events.happened(interrupted=interrupted)}
+    description = (
+        happened | run_document(scenario, options, reports, started_at.isoformat()) | produced_by
+    )
+    requests = pa.concat_tables([report.rows for report in reports])
+    splits = splits_of(requests)
+    summary = summary_document(scenario, options, reports, watch, splits) | produced_by
+    summary["aborted"] = observer.missed
+    contents = {
+        "run.json": description,
+        "summary.json": summary,
+        "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
+    }
+    documents = RunDocuments(contents, options.scenario_document, options.scenario_resolved)
+    write_run(directory, scenario, reports, watch, documents, splits)
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
 
 
-def _check(scenario: Scenario, options: RunOptions) -> str:
-    """Refuse options that do not fit; return the version that the server says it has."""
+def check_options(scenario: Scenario, options: RunOptions) -> None:
+    """Refuse options that do not fit each other, before anything is touched.
+
+    Raises:
+        UsageError: They do not.
+    """
     if options.executor not in set(ExecutorKind):
         raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
     if not 1 <= options.tasks <= scenario.clients:
@@ -121,9 +144,7 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
-    if options.master is None or options.executor == "process":
-        raise_open_file_limit(-(-scenario.connections // options.tasks))
-    return check_reachable(scenario)
+    require_watched(options.thresholds, [each.process for each in options.watched_servers])
 
 
 def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:
@@ -135,11 +156,34 @@ def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, 
     }
 
 
-def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
+class _Observer:
+    """Takes the totals of a run; its mutable state is the threshold that ended it, if one did."""
+
+    def __init__(
+        self, scenario: Scenario, options: RunOptions, on_agreed: Callable[[float], None]
+    ) -> None:
+        wanted = options.thresholds if options.abort_early else ()
+        self._abort = EarlyAbort(wanted, scenario.planned_requests)
+        self._on_progress = options.on_progress
+        self.missed: str | None = None
+        self.receiver = ProgressReceiver(self._observe, on_agreed)
+
+    def _observe(self, counters: RequestCounters) -> None:
+        if self._on_progress is not None:
+            self._on_progress(counters)
+        if self.missed is None:
+            self.missed = self._abort.missed(counters, time.perf_counter())
+            if self.missed is not None:
+                self.receiver.stop()
+
+
+def _nobodys(role: str) -> None:
+    raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
+
+
+def _run(scenario: Scenario, options: RunOptions, observer: _Observer) -> list[TaskReport]:
     with ExitStack() as stack:
-        address = None
-        if options.on_progress is not None:
-            address = stack.enter_context(ProgressReceiver(options.on_progress)).address
+        receiver = stack.enter_context(observer.receiver)
         loopback = is_loopback(scenario.service_url)
         plans = [
             TaskPlan(
@@ -147,7 +191,8 @@ def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
                 task=task,
                 tasks=options.tasks,
                 loopback=loopback,
-                progress_address=address,
+                progress_address=receiver.address,
+                drain_seconds=options.drain_seconds,
             )
             for task in range(options.tasks)
         ]
@@ -156,7 +201,7 @@ def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
         # Spark is imported only where it is asked for: it takes a second.
         from loadgen.executors.spark import run_in_spark
 
-        return run_in_spark(stack.enter_context(_session(options)), plans)
+        return run_in_spark(stack.enter_context(_session(options)), plans, receiver.stop)
 
 
 @contextmanager
@@ -169,51 +214,3 @@ def _session(options: RunOptions) -> Iterator[SparkSession]:
     settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
     with spark_session(settings) as session:
         yield session
-
-
-REPORT_NAME = "report.html"
-# Files that not every run writes: an older one would pass for a part of the new run.
-_EXTRAS = (REPORT_NAME, *(name for kind in SCENARIOS.values() for name in kind.files))
-_OF_A_RUN = ("run.json", "summary.json", "requests.parquet", "server-metrics.parquet", *_EXTRAS)
-
-
-@contextmanager
-def replaceable_run_directory(directory: Path) -> Iterator[None]:
-    """Make a directory for a run; take it away again if the block leaves it empty.
-
-    Raises:
-        UsageError: It cannot be made, or holds a file that no run has written.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in directory.iterdir() if not _is_of_a_run(path.name)]
-    except OSError as error:
-        raise UsageError(
-            f"{directory} cannot be the run's directory ({error.strerror}): choose another --out"
-        ) from None
-    if others:
-        raise UsageError(
-            f"{directory} holds {min(others)}, which no run has written: choose another --name or "
-            "--out"
-        )
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            directory.rmdir()
-        raise
-
-
-def forget_extras(directory: Path) -> None:
-    """Remove files of an older run or its report that the new run may not write.
-
-    Raises:
-        OSError: The directory cannot be written.
-    """
-    for name in _EXTRAS:
-        (directory / name).unlink(missing_ok=True)
-
-
-def _is_of_a_run(name: str) -> bool:
-    # The demo keeps the servers' logs beside the run.
-    return name in _OF_A_RUN or name.endswith(".log")

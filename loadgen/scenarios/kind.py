@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
+    from loadgen.tasks.ground import Ground
     from loadgen.tasks.task import ScenarioTask, TaskPlan
 
 
@@ -78,9 +79,11 @@ class ScenarioKind:
         """Name of the scenario, from its model."""
         return str(self.model.model_fields["kind"].default)
 
-    def new_task(self, plan: TaskPlan[Any], agree: Callable[[float], float]) -> ScenarioTask[Any]:
-        """Import the task's class and return the task of a plan."""
-        task: ScenarioTask[Any] = _named(self.task)(plan, agree)
+    def new_task(
+        self, plan: TaskPlan[Any], agree: Callable[[float], float], *ground: Ground
+    ) -> ScenarioTask[Any]:
+        """Import the task's class and return the task of a plan, on sockets unless told else."""
+        task: ScenarioTask[Any] = _named(self.task)(plan, agree, *ground)
         return task
 
     def report_addition(self) -> Any:  # noqa: ANN401 - the report is on a higher floor

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 from loadgen.scenarios.client_memory.kind import CLIENT_MEMORY
+from loadgen.scenarios.discovery.kind import DISCOVERY
 from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
+from loadgen.scenarios.produce_consume.kind import PRODUCE_CONSUME
 from loadgen.scenarios.storm.kind import STORM
 from loadgen.scenarios.stuck.kind import STUCK
+from loadgen.scenarios.watch_churn.kind import WATCH_CHURN
 
 if TYPE_CHECKING:
     from loadgen.scenario import Scenario
@@ -22,6 +25,9 @@ _ROWS = (
     LOOKUPS,
     PRODUCE_BESIDE_SILENT,
     CLIENT_MEMORY,
+    DISCOVERY,
+    WATCH_CHURN,
+    PRODUCE_CONSUME,
 )
 SCENARIOS: dict[str, ScenarioKind] = {row.name: row for row in _ROWS}
 

@@ -2,7 +2,8 @@
 
 One thread per server, so that one that answers slowly does not delay the other, and none of it
 runs where clients are timed. What is kept: the topic-list limiter's samples, connections, pending
-outbound bytes, memory and CPU. A label ``cluster`` is dropped, others stay in the name.
+outbound bytes, memory, CPU and descriptors; of a process whose id is known the last three are the
+kernel's, read by a thread of their own. A label ``cluster`` is dropped, others stay in the name.
 """
 
 from __future__ import annotations
@@ -16,23 +17,31 @@ from array import array
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
+from loadgen.servers.kernel_books import KernelBooks
+from loadgen.servers.vocabulary import figure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 SCRAPE_SECONDS = 0.25
+MEMORY_KINDS = ("heap", "direct")
 _REQUEST_TIMEOUT_SECONDS = 2.0
 _LARGEST_PAGE_BYTES = 16 * 1024 * 1024
-# How long memory may take to come back after the last client has gone.
-_SETTLE_SECONDS = 3.0
+# How many scrapes memory may take to come back after the last client has gone.
+_SETTLE_SCRAPES = 24
 # 14 hours of scrapes; from there on every other point of a series is given up, peaks are not.
 _MOST_POINTS = 200_000
 
+_OF_THE_PROCESS = (
+    "process_resident_memory_bytes",
+    "process_cpu_seconds_total",
+    "process_open_fds",
+    "process_max_fds",
+)
 _KEPT = (
     "pulsar_broker_topic_list_",
     "pulsar_proxy_topic_list_",
@@ -40,8 +49,9 @@ _KEPT = (
     "pulsar_proxy_active_connections",
     "pulsar_broker_lookup_pending_requests",
     "floodgate_",
-    "process_resident_memory_bytes",
-    "process_cpu_seconds_total",
+    "jvm_memory_bytes_used",
+    "jvm_memory_direct_bytes_used",
+    *_OF_THE_PROCESS,
 )
 # Always 1: what it says is in its labels, and in run.json.
 _LABELS_ONLY = "floodgate_server_info"
@@ -82,20 +92,23 @@ class ScrapedSeries:
 
 
 class ProcessWatch:
-    """The figures seen of one server. Its thread alone writes, until it has ended."""
+    """The figures seen of one server. Its threads alone write, until they have ended."""
 
     def __init__(self, target: ScrapeTarget) -> None:
         self.target = target
         self.series: dict[str, ScrapedSeries] = {}  # one for each kept sample of the page
         self.resident_idle_bytes: int | None = None
         self.resident_peak_bytes: int | None = None
-        self._memory = None if target.pid is None else ResidentMemory(target.process, target.pid)
+        self._seen_at_the_end = False
+        self._books = None if target.pid is None else KernelBooks(target.process, target.pid)
         # The environment's HTTP proxy has nothing to do with a server that is watched here.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         self._storm_over = threading.Event()
-        self._thread = threading.Thread(
-            target=self._watch, name=f"scrape-{target.process}", daemon=True
-        )
+        watches = [self._watch] if self._books is None else [self._watch, self._read_books]
+        self._threads = [
+            threading.Thread(target=each, name=f"scrape-{target.process}", daemon=True)
+            for each in watches
+        ]
 
     def __enter__(self) -> ProcessWatch:
         """Look once, so that a wrong address is known before the storm; then keep looking.
@@ -111,18 +124,21 @@ class ProcessWatch:
                 f"{self.target.admin_url}/metrics/ cannot be read ({reason}): "
                 f"check --{self.target.process}-admin-url"
             ) from None
-        if self._memory is not None:
-            self.resident_idle_bytes = self._memory.reset_high_water_mark()
-        self._thread.start()
+        if self._books is not None:
+            self.resident_idle_bytes = self._books.reset_high_water_mark()
+            self._add(self._books.samples())
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._storm_over.set()
-        self._thread.join()
-        if self._memory is not None:
+        for thread in self._threads:
+            thread.join()
+        if self._books is not None:
             # A server that died in the storm took its own books along: the scrapes remain.
             with suppress(UsageError):
-                self.resident_peak_bytes = self._memory.peak_bytes()
+                self.resident_peak_bytes = self._books.peak_bytes()
 
     def peak(self, metric: str) -> float | None:
         """Return the largest value seen of a metric."""
@@ -139,32 +155,65 @@ class ProcessWatch:
         series = self.series.get(metric)
         return None if series is None else series.values[0]
 
+    def figures(self) -> dict[str, float]:
+        """Return the latest value of each figure, by its name of the vocabulary."""
+        latest = {figure_of(metric): series.values[-1] for metric, series in [*self.series.items()]}
+        return {figure: value for figure, value in latest.items() if figure is not None}
+
+    def _read_books(self) -> None:
+        assert self._books is not None
+        while not self._storm_over.wait(SCRAPE_SECONDS):
+            with suppress(UsageError):  # it has ended: a gap says so
+                self._add(self._books.samples())
+
     def _watch(self) -> None:
         while not self._storm_over.wait(SCRAPE_SECONDS):
             self._try_scrape()
-        give_up_at = time.perf_counter() + _SETTLE_SECONDS
-        self._try_scrape()
-        while self._holds_memory() and time.perf_counter() < give_up_at:
+        for _ in range(_SETTLE_SCRAPES):
+            self._seen_at_the_end = self._try_scrape() or self._seen_at_the_end
+            if not self._holds_memory():
+                return
             threading.Event().wait(SCRAPE_SECONDS)
-            self._try_scrape()
 
-    def _try_scrape(self) -> None:
+    def _try_scrape(self) -> bool:
+        """Scrape; a gap in the curve says what there is to say where the page does not come."""
         try:
             self._scrape()
         except (OSError, ValueError, HTTPException):
-            return  # a gap in the curve says what there is to say: the page did not come
+            return False
+        return True
 
     def _scrape(self) -> None:
         url = f"{self.target.admin_url.rstrip('/')}/metrics/"
         with self._opener.open(url, timeout=_REQUEST_TIMEOUT_SECONDS) as response:
             page = response.read(_LARGEST_PAGE_BYTES).decode(errors="replace")
+        samples = dict(kept_samples(page))
+        if self._books is not None:
+            for metric in _OF_THE_PROCESS:
+                samples.pop(metric, None)
+        self._add(samples)
+
+    def _add(self, samples: Mapping[str, float]) -> None:
         at = time.perf_counter()
-        for metric, value in kept_samples(page):
+        for metric, value in samples.items():
             self.series.setdefault(metric, ScrapedSeries()).add(at, value)
 
     def _holds_memory(self) -> bool:
-        prefix = f"pulsar_{self.target.process}_topic_list_"
-        return any(self.last(f"{prefix}{kind}_memory_used_bytes") for kind in ("heap", "direct"))
+        return any(self.last(self._used(kind)) for kind in MEMORY_KINDS)
+
+    def _used(self, kind: str) -> str:
+        return f"pulsar_{self.target.process}_topic_list_{kind}_memory_used_bytes"
+
+    def held_bytes(self, kind: str) -> int:
+        """Return what is accounted for though all clients have left.
+
+        Of a server that held memory before the run, for clients of others, and of one that could
+        no longer be asked, that is 0.
+        """
+        used = self._used(kind)
+        if not self._seen_at_the_end or self.first(used):
+            return 0
+        return int(self.last(used) or 0)
 
 
 class ServerWatch:
@@ -201,7 +250,7 @@ class ServerWatch:
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:
     """Yield name and value of each sample of a Prometheus page that is kept; NaN is not."""
     for line in page.splitlines():
-        if not line.startswith(_KEPT) or line.startswith(_LABELS_ONLY):
+        if not is_kept(line):
             continue
         found = _SAMPLE.match(line)
         if found is None:
@@ -209,63 +258,15 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
         name, labels, text = found.groups()
         value = float(text)
         if not math.isnan(value):
-            yield name + _other_labels(labels or ""), value
+            yield name + other_labels(_LABEL.findall(labels or "")), value
 
 
-def _other_labels(labels: str) -> str:
-    others = [f'{name}="{value}"' for name, value in _LABEL.findall(labels) if name != "cluster"]
+def is_kept(name: str) -> bool:
+    """Tell whether a sample is kept, by its name or the line that begins with it."""
+    return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
+
+
+def other_labels(labels: Iterable[tuple[str, str]]) -> str:
+    """Return the part of a series' name that its labels are."""
+    others = [f'{name}="{value}"' for name, value in labels if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""
-
-
-_RESET_HIGH_WATER_MARK = "5"
-_LINE = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
-
-
-class ResidentMemory:
-    """One process. Units: bytes.
-
-    Args:
-        process: What it is called in messages, ``broker`` or ``proxy``.
-        pid: Its process id.
-    """
-
-    def __init__(self, process: str, pid: int, proc: Path = Path("/proc")) -> None:
-        self._process = process
-        self._pid = pid
-        self._directory = proc / str(pid)
-
-    def reset_high_water_mark(self) -> int:
-        """Begin a new peak and return what is resident now.
-
-        Raises:
-            UsageError: There is no such process here, or it belongs to somebody else.
-        """
-        try:
-            (self._directory / "clear_refs").write_text(_RESET_HIGH_WATER_MARK)
-        except OSError as error:
-            raise self._unreadable(error) from None
-        return self._read("VmRSS")
-
-    def peak_bytes(self) -> int:
-        """Return the most that was resident since the reset.
-
-        Raises:
-            UsageError: The process has ended.
-        """
-        return self._read("VmHWM")
-
-    def _read(self, field: str) -> int:
-        try:
-            status = (self._directory / "status").read_text()
-        except OSError as error:
-            raise self._unreadable(error) from None
-        found = {name: int(kilobytes) * 1024 for name, kilobytes in _LINE.findall(status)}
-        if field not in found:
-            raise UsageError(f"process {self._pid} ({self._process}) has ended")
-        return found[field]
-
-    def _unreadable(self, error: OSError) -> UsageError:
-        return UsageError(
-            f"the memory of process {self._pid} (--{self._process}-pid) cannot be read: "
-            f"{error.strerror}; name a process of yours on this machine, or leave it out"
-        )

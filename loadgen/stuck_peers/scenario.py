@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import model_validator
 
-from loadgen.clients.schedule import require_few_requests
+from loadgen.clients.schedule import require_few_requests, scheduled_requests
 from loadgen.scenario import BufferSize, ClientPlan, Duration, ReadRate, Scenario, source_address
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ class BesidePeersScenario(Scenario):
             )
         require_few_requests(self, "--clients, --interval-seconds and --duration-seconds")
         return self
+
+    @property
+    def planned_requests(self) -> int:
+        """Number of requests that the schedule holds."""
+        return scheduled_requests(self)
 
     @property
     def connections(self) -> int:

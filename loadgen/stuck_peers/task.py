@@ -6,18 +6,19 @@ import asyncio
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import Reconnector, ScheduledClient, ScheduledConnection
 from loadgen.stuck_peers.close_watch import CloseWatch
 from loadgen.stuck_peers.scenario import BesidePeersScenario, peer_plans
+from loadgen.tasks.ground import SOCKETS
 from loadgen.tasks.task import ScenarioTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from loadgen.scenario import ClientPlan
     from loadgen.stuck_peers.peer import StuckPeer
+    from loadgen.tasks.ground import Ground
     from loadgen.tasks.task import TaskPlan
 
 BesidePeersT = TypeVar("BesidePeersT", bound=BesidePeersScenario)
@@ -32,15 +33,23 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
 
     connection: type[ScheduledConnection] = ScheduledConnection
     """The connections of healthy clients."""
+    operation = "list"
+    """What healthy clients ask for."""
 
-    def __init__(self, plan: TaskPlan[BesidePeersT], agree: Callable[[float], float]) -> None:
-        super().__init__(plan, agree)
+    def __init__(
+        self,
+        plan: TaskPlan[BesidePeersT],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
+        super().__init__(plan, agree, ground)
         self.close_watch = CloseWatch(self.context.clock, loopback=plan.loopback)
-        self._connector = Connector()
+        self._connector = ground.new_connector()
         self._reconnector = Reconnector(
             self._connector, self.scenario.receive_buffer_bytes, self.connection
         )
         self._peers: list[StuckPeer] = []
+        self._over = False
 
     @abstractmethod
     def new_peer(self, plan: ClientPlan) -> StuckPeer:
@@ -55,9 +64,10 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
         scenario, plan = self.scenario, self.plan
         share = (scenario, plan.task, plan.tasks)
         plans = scheduled_plans(*share, loopback=plan.loopback)
-        self.clients = clients = [self._client(each) for each in plans]
+        clients = [self._client(each) for each in plans]
+        self.clients: Sequence[ScheduledClient] = clients
         self._peers = [self.new_peer(each) for each in peer_plans(*share, loopback=plan.loopback)]
-        raise_open_file_limit(len(clients) + len(self._peers))
+        self._connector.allow(len(clients) + len(self._peers))
         self.unfinished = len(clients) + 1  # the duration
         await self._connector.resolve(scenario)
         async with asyncio.TaskGroup() as group:
@@ -70,7 +80,12 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
         due = due_moments(self.scenario, plan.client)
         reconnect = self._reconnector.reconnect
         return ScheduledClient(
-            plan, self.context, due, lambda number: self.frame(plan, number), reconnect
+            plan,
+            self.context,
+            due,
+            lambda number: self.frame(plan, number),
+            reconnect,
+            operation=self.operation,
         )
 
     async def _connect_peer(self, peer: StuckPeer) -> None:
@@ -84,12 +99,23 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
     def start(self) -> None:
         """Begin with the schedule and arm the peers' actions."""
         super().start()
-        self.at(self.scenario.duration_seconds, self.client_finished)
+        self.at(self.scenario.duration_seconds, self._duration_over)
         wanted = self.scenario.peers
         if self._peers:
             self.at(wanted.at_seconds, self._let_peers_begin)
             if wanted.until_seconds is not None:
                 self.at(wanted.until_seconds, self._let_peers_leave)
+
+    def stop_asking(self) -> None:
+        """Let healthy clients ask for nothing more, and wait no longer for the duration."""
+        for client in self.clients:
+            client.stop()
+        self._duration_over()
+
+    def _duration_over(self) -> None:
+        if not self._over:
+            self._over = True
+            self.client_finished()
 
     def _let_peers_begin(self) -> None:
         for peer in self._peers:

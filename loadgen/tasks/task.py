@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
-from limiter.clock import LoopClock
 from loadgen.clients.context import ClientContext
 from loadgen.clients.records import RequestCounters, TaskFacts, TaskReport, report_rows
 from loadgen.scenario import Scenario
+from loadgen.tasks.ground import SOCKETS, Ground
 from loadgen.tasks.progress import REPORT_SECONDS, ProgressSender
+from loadgen.tasks.task_watch import TaskWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.clients.records import RequestRecord
 
+
+DRAIN_SECONDS = 5.0
 
 ScenarioT = TypeVar("ScenarioT", bound=Scenario)
 
@@ -36,6 +39,7 @@ class TaskPlan(BaseModel, Generic[ScenarioT]):
         task: Its number, from 0.
         loopback: Whether the server is on the loopback.
         progress_address: Where totals are sent once a second, or None.
+        drain_seconds: How long requests under way may take when the run is to end early.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,13 +49,14 @@ class TaskPlan(BaseModel, Generic[ScenarioT]):
     tasks: int
     loopback: bool = True
     progress_address: tuple[str, int] | None = None
+    drain_seconds: float = DRAIN_SECONDS
 
 
 class TaskClient(Protocol):
     """The part of a client that every task needs."""
 
-    connections_lost: int
-
+    @property
+    def connections_lost(self) -> int: ...  # noqa: D102
     @property
     def records(self) -> list[RequestRecord]: ...  # noqa: D102
     @property
@@ -67,19 +72,35 @@ class ScenarioTask(Generic[ScenarioT]):
         plan: The scenario, and the task's share of it.
         agree: Called once all clients are connected, in a thread of its own, with the wall
             clock; returns the T0 that all tasks agree on, in seconds of the epoch.
+        ground: Its time, and its ways to a server.
     """
 
-    def __init__(self, plan: TaskPlan[ScenarioT], agree: Callable[[float], float]) -> None:
+    def __init__(
+        self,
+        plan: TaskPlan[ScenarioT],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
         self.plan = plan
         self.scenario = plan.scenario
-        self.context = ClientContext(plan.scenario, RequestCounters(), self.client_finished)
+        self.ground = ground
+        self.context = ClientContext(
+            plan.scenario,
+            RequestCounters(),
+            self.client_finished,
+            ground.new_time(),
+            ground.clock,
+        )
         self.time = self.context.time
         self.clients: Sequence[TaskClient] = ()
         self.start_error_seconds = 0.0  # how late the task itself began
         self.unfinished = 0
         self.interrupted = False
+        self._begun = False
         self.all_finished = asyncio.Event()
         self._agree = agree
+        self._watch = TaskWatch(self.context.clock, self.time)
+        self._watched: dict[str, Any] = {}
         self._progress = ProgressSender(plan.task, plan.progress_address)
 
     async def run(self) -> TaskReport:
@@ -89,13 +110,17 @@ class ScenarioTask(Generic[ScenarioT]):
             LoadgenError: The server's name is unknown, or this process may not open enough files.
         """
         self._report_progress()
+        self._progress.on_stop(self.end_early)
         try:
             await self.connect_all()
             t0_epoch_seconds = await self._agree_on_t0()
             if not self.interrupted:
+                self._watch.begin()
+                self._begun = True
                 self.start()
             if self.unfinished:
                 await self.all_finished.wait()
+            self._watched = self._watch.end(self.context.lags)
         finally:
             self._end()
         return self.report(t0_epoch_seconds)
@@ -136,6 +161,7 @@ class ScenarioTask(Generic[ScenarioT]):
             t0_epoch_seconds=t0_epoch_seconds,
             interrupted=self.interrupted,
             connections_lost=sum(client.connections_lost for client in self.clients),
+            **self._watched,
         )
         return TaskReport(report_rows(self.plan.task, records), facts, self.details())
 
@@ -150,10 +176,23 @@ class ScenarioTask(Generic[ScenarioT]):
         if self.unfinished == 0:
             self.all_finished.set()
 
+    def stop_asking(self) -> None:
+        """Ask for nothing more; what is under way may end. Called once, after the start."""
+
     def end_early(self) -> None:
-        """End now; requests under way are left out of the report."""
+        """Ask for nothing more and end when nothing is under way, or when draining takes too long.
+
+        Requests that are under way even then are left out of the report.
+        """
+        if self.interrupted:
+            return
         self.interrupted = True
-        self.all_finished.set()
+        if self._begun and self.plan.drain_seconds:
+            clock = self.context.clock
+            clock.call_at(clock.now() + self.plan.drain_seconds, self.all_finished.set)
+            self.stop_asking()
+        else:
+            self.all_finished.set()
 
     async def _agree_on_t0(self) -> float:
         # Collecting the objects that exist by now would stop the loop at the wrong moment.
@@ -161,11 +200,13 @@ class ScenarioTask(Generic[ScenarioT]):
         gc.freeze()
         t0_epoch_seconds = await asyncio.to_thread(self._agree, time.time())
         self.time.agree(t0_epoch_seconds)
+        self._progress.t0_epoch_seconds = t0_epoch_seconds
+        self._progress.send(self.context.counters)
         return t0_epoch_seconds
 
     def _report_progress(self) -> None:
         self._progress.send(self.context.counters)
-        clock = LoopClock()
+        clock = self.context.clock
         if not self.all_finished.is_set():
             clock.call_at(clock.now() + REPORT_SECONDS, self._report_progress)
 

@@ -68,6 +68,7 @@ class Sender:
         self._logs_commands = command_log.is_read()
         self.transport: asyncio.Transport | None = None
         self.descriptor = -1
+        self._unacknowledged: Callable[[], int] | None = None
         self.peer = "unconnected"
         self.outbound = OutboundBuffer(marks or WriteBufferMarks(), process.outbound)
         self.closing = False
@@ -83,6 +84,8 @@ class Sender:
         transport.set_write_buffer_limits(high=0, low=0)
         sock = transport.get_extra_info("socket")
         self.descriptor = -1 if sock is None else sock.fileno()
+        # A transport without a socket may know better.
+        self._unacknowledged = transport.get_extra_info("unacknowledged_bytes")
 
     def _crossed_a_mark(self, writable: bool) -> None:
         self._on_mark(writable)
@@ -237,7 +240,7 @@ class Sender:
         """
         if self.transport is None:
             return 0
-        unsent = self.transport.get_write_buffer_size() + unacknowledged_bytes(self.descriptor)
+        unsent = self.transport.get_write_buffer_size() + self._in_the_kernel()
         return max(0, self.written_bytes - unsent)
 
     @property
@@ -245,7 +248,12 @@ class Sender:
         """True if the peer has not acknowledged everything that was queued for it."""
         if self.transport is None:
             return False
-        return bool(self._queue) or unacknowledged_bytes(self.descriptor) > 0
+        return bool(self._queue) or self._in_the_kernel() > 0
+
+    def _in_the_kernel(self) -> int:
+        if self._unacknowledged is not None:
+            return self._unacknowledged()
+        return unacknowledged_bytes(self.descriptor)
 
     # -- ending -------------------------------------------------------------------------------
 

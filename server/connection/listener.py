@@ -11,7 +11,7 @@ import errno
 import resource
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from server.configuration.addresses import host_port
 from server.errors import ListenError
@@ -47,12 +47,27 @@ class Listener:
 
     host: str
     port: int
-    servers: tuple[asyncio.Server, ...]
+    servers: tuple[asyncio.AbstractServer, ...]
 
     def close(self) -> None:
         """Stop accepting; connections that are open live on. Harmless when repeated."""
         for server in self.servers:
             server.close()
+
+
+class Listen(Protocol):
+    """Listens on an address: ``listen`` below, or what stands in for sockets."""
+
+    async def __call__(
+        self,
+        factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        port_key: str,
+        send_buffer_bytes: int = 0,
+    ) -> Listener:
+        """See ``listen``."""
 
 
 async def listen(

@@ -51,6 +51,8 @@ def test_producers_get_their_receipts_beside_clients_that_read_nothing(
         result = execute(wanted, RunOptions("silent", out=tmp_path))
     # Then
     assert (result.summary["clients"], result.summary["answered"]) == (2, 160)
+    rows = pq.read_table(result.directory / "requests.parquet")
+    assert set(rows["operation"].to_pylist()) == {"publish"}
     silent = result.summary["silent"]
     assert silent["messages_sent"] > 100
     if profile == "floodgate":

@@ -133,6 +133,9 @@ PROOFS = {
         "Ten thousand regex consumers of this client start at once and lose their broker",
         "tests.proof.consumers.client_storm",
     ),
+    "report_pages": Proof(
+        "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

@@ -212,6 +212,7 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
                 outcome=Outcome.TIMEOUT if got is None else Outcome.ANSWERED,
                 reason="no message" if got is None else "",
                 bytes=0 if got is None else self.scenario.message_bytes,
+                operation="receive",
             )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from loadgen.clients.schedule import require_few_requests
+from loadgen.clients.schedule import require_few_requests, scheduled_requests
 from loadgen.scenario import BufferSize, Duration, ReadRate, Scenario
 
 
@@ -29,6 +29,11 @@ class LookupsScenario(Scenario):
     def _possible(self) -> Self:
         require_few_requests(self, "--clients, --lookups-per-second and --lookup-seconds")
         return self
+
+    @property
+    def planned_requests(self) -> int:
+        """Number of requests that the schedule holds."""
+        return scheduled_requests(self)
 
     @property
     def interval_seconds(self) -> float:

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 class ProducingConnection(ScheduledConnection):
     """A producer's connection; its mutable state is how far the producer is open."""
 
+    topic_of = staticmethod(topic_of)
+    """Returns a producer's topic, from its namespace and its number."""
+
     def __init__(self, client: ScheduledClient) -> None:
         super().__init__(client)
-        topic = topic_of(client.plan.namespace.name, client.plan.client)
+        topic = self.topic_of(client.plan.namespace.name, client.plan.client)
         self._opening = Opening(topic, producer_frame(topic))
 
     async def open(self) -> str | None:

@@ -22,6 +22,7 @@ class SilentTask(BesidePeersTask[SilentScenario]):
     """A task of producers and of clients that read nothing."""
 
     connection = ProducingConnection
+    operation = "publish"
 
     def new_peer(self, plan: ClientPlan) -> SilentPeer:
         """Return a silent client that is not connected."""

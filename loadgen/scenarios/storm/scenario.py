@@ -39,6 +39,11 @@ class StormScenario(Scenario):
     )
     seed: int = Field(default=1, description="Decides who starts when starts are spread.")
 
+    @property
+    def planned_requests(self) -> int:
+        """Number of requests that the schedule holds."""
+        return self.clients * self.requests_per_client
+
 
 def client_plans(
     scenario: StormScenario, task: int, tasks: int, *, loopback: bool = False

@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.analysis.thresholds import parse_thresholds
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.executors.processes import run_in_processes
 from loadgen.executors.worker import run_task
+from loadgen.report.files.derived import DERIVED_NAMES
 from loadgen.results.reading import load_run
 from loadgen.results.writing import summarized
 from loadgen.run.options import RunOptions
@@ -33,6 +35,17 @@ RIGHT = tuple(
     NamespaceExpectation(name=name, topics=500, hash=topics_hash(names))
     for name, names in NAMES.items()
 )
+
+FILES = {
+    "scenario.yaml",
+    "scenario-resolved.yaml",
+    "server-settings.json",
+    "run.json",
+    "summary.json",
+    "requests.parquet",
+    "server-metrics.parquet",
+    *DERIVED_NAMES,
+}
 
 
 def scenario(url: str, **changes) -> StormScenario:
@@ -62,12 +75,14 @@ def test_worker_processes_run_the_whole_storm(tmp_path) -> None:
     assert result.summary["wrong"] == 0
     assert sorted(broker.requests) == sorted(RIGHT[client % 3].name for client in range(20))
     assert broker.pongs == 20
+    assert {path.name for path in result.directory.iterdir()} >= FILES
     run = load_run(result.directory)
     assert run.summary.label == "Storm"
     assert run.description["tasks"][1]["clients"] == 10
     assert len(run.requests.latencies("answered")) == 20
     rows = pq.read_table(result.directory / "requests.parquet").to_pylist()
     assert {row["topics"] for row in rows} == {500}
+    assert {(row["operation"], row["family"]) for row in rows} == {("list", "once")}
     # 51 kB at 200 kB/s, less the first burst of a tenth of a second
     assert min(row["finished_seconds"] - row["first_byte_seconds"] for row in rows) >= 0.14
 
@@ -87,13 +102,14 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path) -> None:
         # When there is a Ctrl-C after the last of its answers
         result = execute(
             scenario(url, clients=8, namespaces=RIGHT[:2]),
-            RunOptions("half", out=tmp_path, on_progress=interrupt),
+            RunOptions("half", out=tmp_path, on_progress=interrupt, drain_seconds=0),
         )
     # Then the run directory holds them and says that it is not whole
     assert outcomes(result.directory) == [("answered", "")] * 4
     assert result.summary["interrupted"]
     assert result.exit_code is ExitCode.INTERRUPTED
     assert load_run(result.directory).summary.interrupted
+    assert {path.name for path in result.directory.iterdir()} >= FILES
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -111,10 +127,49 @@ def test_ctrl_c_before_any_request_has_ended_leaves_no_directory(tmp_path) -> No
         # When
         execute(
             scenario(url, clients=4, namespaces=RIGHT[:1]),
-            RunOptions("none", out=tmp_path, on_progress=interrupt),
+            RunOptions("none", out=tmp_path, on_progress=interrupt, drain_seconds=0),
         )
     # Then
     assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_lets_requests_under_way_end_and_begins_nothing_new(tmp_path) -> None:
+    # Given clients that start over a long time, and read for some seconds
+    interrupted: list[RequestCounters] = []
+
+    def interrupt(counters: RequestCounters) -> None:
+        if counters.started > counters.answered and not interrupted:
+            interrupted.append(counters)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    slow = {"clients": 40, "spread_seconds": 400.0, "read_rate_bytes_per_second": 40_000}
+    with running(StandInBroker(NAMES)) as url:
+        # When
+        result = execute(
+            scenario(url, **slow), RunOptions("drained", out=tmp_path, on_progress=interrupt)
+        )
+    # Then those that were reading have their answers
+    assert result.exit_code is ExitCode.INTERRUPTED
+    assert result.summary["answered"] >= interrupted[0].started > interrupted[0].answered
+    assert set(outcomes(result.directory)) == {("answered", "")}
+
+
+def test_a_run_whose_threshold_can_no_longer_be_met_ends_early(tmp_path, monkeypatch) -> None:
+    # Given a server that refuses everybody
+    monkeypatch.setattr("loadgen.analysis.abort.DELAY_SECONDS", 0.0)
+    refuse = dict.fromkeys(NAMES, (pb.ServerError.TooManyRequests, "full"))
+    wanted = ("list.refused.rate < 5%", "list.wrong.count == 0")
+    options = RunOptions(
+        "aborted", out=tmp_path, thresholds=parse_thresholds(wanted), abort_early=True
+    )
+    with running(StandInBroker(NAMES, refuse=refuse)) as url:
+        # When
+        result = execute(scenario(url, clients=200, spread_seconds=20.0), options)
+    # Then
+    assert result.exit_code is ExitCode.THRESHOLDS
+    assert result.aborted == wanted[0]
+    assert [each["threshold"] for each in result.missed_thresholds] == [wanted[0]]
+    assert 10 <= sum(result.summary["refused"].values()) < 100
 
 
 def test_every_misbehaviour_of_a_server_has_its_outcome(tmp_path) -> None:

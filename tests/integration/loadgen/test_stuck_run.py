@@ -88,7 +88,7 @@ def measured(server: ServerProcess, directory: Path, **changes) -> RunResult:
 
 def beside_a_full_broker(result: RunResult) -> set[str]:
     """How listings ended that began behind the peer's and ended while it was there."""
-    waiting = load_run(result.directory).series("broker", "heap_queue_size")
+    waiting = load_run(result.directory).series("broker", "heap.waiting")
     # More than the healthy clients have: the others are the peer's.
     behind_it = min(
         at for at, n in zip(waiting.at_seconds, waiting.values, strict=True) if n > CLIENTS

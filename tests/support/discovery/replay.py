@@ -56,7 +56,7 @@ class Replay:
 
     def __init__(self, family: str, name: str, seen: list[dict[str, Any]]) -> None:
         self._script = SCRIPTS[name]
-        self._seen = _with_losses(seen)
+        self._seen = with_losses(seen)
         self._clock = ManualClock(0.0)
         self._due: deque[tuple[float, Action]] = deque()
         self._topics = set(self._script.topics)
@@ -257,7 +257,7 @@ def _fields(action: Action, what: str) -> dict[str, Any]:
     return {} if isinstance(action, CloseWatch) and what == "close watch" else {"not": what}
 
 
-def _with_losses(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_losses(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a record with the losses that the client itself brought about, 0.1 s before."""
     found: list[dict[str, Any]] = []
     connected = False

@@ -17,6 +17,7 @@ from loadgen.commands.scenario_options import (
     scenario_parameters,
 )
 from loadgen.corpus.manifest import expected_namespaces
+from loadgen.documents.kinds import is_in_documents_only
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult, execute
@@ -30,6 +31,7 @@ from tests.support.runs.stuck_runs import summary_json, unharmed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from loadgen.documents.document import Document
     from loadgen.scenarios.kind import ScenarioKind
 
 SCENARIO = StormScenario(
@@ -189,7 +191,9 @@ def test_every_field_of_a_scenario_is_an_option_with_help_and_a_default(kind: Sc
     # When
     options = {each.name: each.annotation.__metadata__[0] for each in scenario_parameters()}
     # Then
-    for field in set(kind.model.model_fields) - {"kind"}:
+    for field, info in kind.model.model_fields.items():
+        if field == "kind" or is_in_documents_only(field, info):
+            continue
         assert options[field].help, field
         own = field not in Scenario.model_fields
         panel = options[field].rich_help_panel
@@ -241,35 +245,40 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "sentence"),
+    ("words", "sentence"),
     [
+        ([], "loadgen: name a scenario (loadgen scenarios lists them) or a file, or with"),
+        (["--scenario", "strom"], "there is no scenario 'strom'; did you mean storm?"),
         (
-            "storm",
-            "loadgen: --service-url is missing: name a broker or proxy, pulsar://host:port\n",
+            ["storm", "--scenario", "stuck"],
+            "storm and --scenario stuck name two scenarios: leave one out",
         ),
-        ("client-memory", "loadgen: --tasks 2 does not fit 1 clients: use 1 to 1\n"),
+        (["storm", "--stuck-peers", "2"], "--stuck-peers belongs to --scenario stuck: leave it"),
+        (["storm", "--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["storm", "--family", "go"], "--family is for scenarios with groups; storm has none\n"),
+        (["storm", "--namespace", "a/b"], "--namespace a/b is of a running server: add its"),
+        (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 clients"),
     ],
 )
-def test_a_scenario_that_starts_a_broker_needs_no_address(
-    scenario: str,
+def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_started(
+    words: list[str],
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Given
     @contextmanager
-    def broker_for(*found: object) -> Iterator[object]:
-        yield found
+    def cluster_for(document: Document, options: RunOptions, _: object, **more) -> Iterator[object]:
+        yield document.scenario, options
 
-    monkeypatch.setattr("loadgen.commands.run.broker_for", broker_for)
-    words = ["--scenario", scenario, "--tasks", "2", "--executor", "process"]
-    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words])
+    monkeypatch.setattr("loadgen.commands.run.cluster_for", cluster_for)
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words, "--executor", "process"])
     # When
     with pytest.raises(SystemExit) as ended:
         main()
     # Then
     assert ended.value.code == ExitCode.USAGE
-    assert capsys.readouterr().err.endswith(sentence)
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -304,6 +313,8 @@ def test_an_unreachable_server_is_one_sentence(tmp_path) -> None:
         ({"generator_limited": True, "interrupted": True}, ExitCode.INTERRUPTED),
         ({"wrong": 1, "interrupted": True}, ExitCode.CORRECTNESS),
         ({"answered": 0, "refused": {}, "unreachable": 4}, ExitCode.INTERNAL),
+        ({"held": ["7 MB of heap memory in the broker"]}, ExitCode.CORRECTNESS),
+        ({"aborted": "list.wrong.count == 0", "interrupted": True}, ExitCode.THRESHOLDS),
     ],
 )
 def test_runs_that_say_nothing_about_the_server_fail(changes, code: ExitCode) -> None:
@@ -355,13 +366,12 @@ def test_what_takes_a_while_is_said_first(monkeypatch, capsys, executor: str, fi
     assert capsys.readouterr().err.startswith(f"{first}\n")
 
 
-def test_with_json_each_line_beside_the_summary_is_json_too(monkeypatch, capsys) -> None:
+def test_with_json_nothing_but_the_error_is_beside_the_summary(monkeypatch, capsys) -> None:
     # When
     run(monkeypatch, "--json")
     # Then
     said = capsys.readouterr()
-    progress, error = map(json.loads, said.err.splitlines())
-    assert progress["progress"]["connected"] == 1
+    (error,) = map(json.loads, said.err.splitlines())
     assert error["error"].startswith("1 namespace listed no topics: a/b.")
     assert json.loads(said.out) == SUMMARY
 
@@ -389,3 +399,39 @@ def test_people_get_a_table_and_the_place_of_everything(capsys) -> None:
     printed = capsys.readouterr().out
     assert "answered" in printed
     assert "out/runs/n" in printed
+
+
+MISSED = {"threshold": "list.response.p99 < 1s", "passed": False, "value": 2.0, "found": "2.00 s"}
+
+
+def test_a_missed_threshold_fails_the_run_after_all_that_makes_figures_invalid(capsys) -> None:
+    # Given
+    missed = result(thresholds=[MISSED, {**MISSED, "passed": True}])
+    # When
+    with pytest.raises(LoadgenError, match=r"^1 threshold missed: .* < 1s \(2.00 s\)$") as caught:
+        fail_if_invalid(missed, SCENARIO)
+    show(missed, as_json=False)
+    # Then
+    assert caught.value.exit_code is missed.exit_code is ExitCode.THRESHOLDS
+    assert "list.response.p99 < 1s" in capsys.readouterr().out
+    late = result(thresholds=[MISSED], generator_limited=True)
+    assert late.exit_code is ExitCode.GENERATOR_LIMITED
+
+
+@pytest.mark.parametrize(
+    ("threshold", "sentence"),
+    [
+        ("list.response.p99 < 2", "loadgen: threshold 'list.response.p99 < 2': "),
+        ("broker.resident.max < 1GiB", "name --broker-admin-url"),
+    ],
+)
+def test_a_threshold_that_cannot_be_judged_is_refused_before_anything_is_asked(
+    threshold: str, sentence: str, monkeypatch, capsys
+) -> None:
+    where = ["--service-url", "pulsar://127.0.0.1:1", "--namespace", "a/b"]
+    words = ["--executor", "process", "--threshold", threshold]
+    monkeypatch.setattr(sys, "argv", ["loadgen", "run", *where, *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == ExitCode.USAGE
+    assert sentence in capsys.readouterr().err

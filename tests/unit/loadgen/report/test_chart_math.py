@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loadgen.report.chart_math import (
     buckets,
+    growth,
     nice_axis,
     percentile_curve,
     percentile_position,
@@ -74,3 +79,18 @@ def test_percentile_curve_of_nothing_is_empty() -> None:
 
 def test_last_bucket_takes_the_rest() -> None:
     assert buckets([0.0, 0.9, 1.0, 99.0], width=1.0, count=3) == [2, 1, 1]
+
+
+@given(
+    st.lists(st.floats(0.05, 3.0), min_size=2, max_size=50),
+    st.floats(0.0, 4.0),
+)
+def test_the_growth_of_what_grows_evenly_is_its_rate(steps: list[float], rate: float) -> None:
+    # Given
+    moments = list(accumulate(steps))
+    points = [(at, 100.0 + rate * at) for at in moments]
+    # When
+    found = growth(points, over=1.0)
+    # Then
+    assert [at for at, _ in found] == moments[1:]
+    assert [value for _, value in found] == pytest.approx([rate] * len(found), abs=1e-9)

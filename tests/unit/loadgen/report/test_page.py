@@ -154,6 +154,26 @@ def test_late_generator_is_explained(broken: Path) -> None:
     assert '<dd class="bad">up to 73 ms</dd>' in page
 
 
+def test_a_run_whose_generator_was_the_limit_is_no_measurement_and_says_so_boldly(
+    broken: Path,
+) -> None:
+    edit_json(broken / "summary.json", generator_limited=True, start_error_seconds_max=0.073)
+    page = render_report([load_run(broken)])
+    strong = "<strong>Not valid: the generator was the limit (exit code 98).</strong>"
+    assert strong in page.partition('class="cards"')[0]
+
+
+def test_thresholds_are_listed_with_what_was_found(broken: Path) -> None:
+    # Given
+    missed = {"threshold": "list.response.p99 < 2s", "passed": False, "value": 9.0, "found": "9 s"}
+    edit_json(broken / "summary.json", thresholds=[missed])
+    # When
+    page = render_report([load_run(broken)])
+    # Then
+    assert "✗</span>list.response.p99 &lt; 2s: 9 s</li>" in page
+    assert "Thresholds failed (exit code 99)" in page
+
+
 def test_interrupted_run_says_so(broken: Path) -> None:
     edit_json(broken / "summary.json", interrupted=True, answered=150)
     page = render_report([load_run(broken)])

@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.clients.records import ROWS, TaskFacts, TaskReport
+from loadgen.clients.records import CLIENT_ROWS, ROWS, TaskFacts, TaskReport
 from loadgen.results.latency import percentiles
+from loadgen.results.reading import load_client_rows, load_request_rows
 from loadgen.results.writing import (
     agreed_reports,
     process_document,
     summarized,
+    write_clients,
     write_requests,
     write_server_metrics,
 )
@@ -26,6 +29,9 @@ def row(client: int, outcome: str = "answered", **changes) -> dict[str, object]:
         "client": client,
         "task": client % 2,
         "namespace": "load/ns",
+        "operation": "list",
+        "group": "",
+        "family": "",
         "intended_start_seconds": 1.0,
         "started_seconds": 1.5,
         "first_byte_seconds": 2.0,
@@ -114,9 +120,11 @@ def test_the_smallest_and_the_largest_answer_are_told() -> None:
 
 
 def test_percentiles_are_values_that_occurred() -> None:
-    found = percentiles(range(1, 1001))
-    assert found == {"p50": 500, "p90": 900, "p99": 990, "p999": 999, "max": 1000}
-    assert percentiles([7.0]) == dict.fromkeys(("p50", "p90", "p99", "p999", "max"), 7.0)
+    found = percentiles(range(1, 10_001))
+    assert found == {
+        "p50": 5000, "p90": 9000, "p99": 9900, "p999": 9990, "p9999": 9999, "max": 10_000,
+    }  # fmt: skip
+    assert percentiles([7.0]) == dict.fromkeys(found, 7.0)
     assert percentiles([]) is None
 
 
@@ -137,9 +145,42 @@ def test_requests_file_has_exactly_the_contracts_columns(tmp_path) -> None:
     written = pq.read_table(path)
     assert written.num_rows == 2
     assert written.column_names == [
-        "client", "task", "namespace", "intended_start_seconds", "started_seconds",
+        "client", "task", "namespace", "operation", "group", "family",
+        "intended_start_seconds", "started_seconds",
         "first_byte_seconds", "finished_seconds", "outcome", "reason", "topics", "bytes",
     ]  # fmt: skip
+
+
+def test_clients_have_a_file_only_where_there_are_any(tmp_path) -> None:
+    # Given
+    client = {
+        "client": 4, "task": 0, "group": "java", "family": "polite", "namespace": "load/ns",
+        "intended_start_seconds": 0.0, "connected_seconds": 0.1,
+        "listed_seconds": None, "back_seconds": None, "restarts": 0, "connections": 1,
+        "outcome": "refused", "reason": "full", "listings": 3, "reconnects": 1,
+    }  # fmt: skip
+    found = replace(report(0, row(0)), clients=pa.Table.from_pylist([client], schema=CLIENT_ROWS))
+    for directory in ("none", "one"):
+        (tmp_path / directory).mkdir()
+    # When
+    write_clients(tmp_path / "none" / "clients.parquet", [report(0, row(0))])
+    write_clients(tmp_path / "one" / "clients.parquet", [found, report(1, row(1))])
+    # Then
+    assert not list((tmp_path / "none").iterdir())
+    assert load_client_rows(tmp_path / "none").num_rows == 0
+    assert load_client_rows(tmp_path / "one").to_pylist() == [client]
+
+
+def test_requests_of_an_older_run_are_listings_of_clients_without_family(tmp_path) -> None:
+    # Given
+    path = tmp_path / "requests.parquet"
+    write_requests(path, [report(0, row(0))])
+    today = pq.read_table(path)
+    pq.write_table(today.drop_columns(["operation", "group", "family"]), path)
+    # When
+    found = load_request_rows(tmp_path)
+    # Then
+    assert found.select(today.column_names).to_pylist() == today.to_pylist()
 
 
 def watched(process: str = "broker", **series: list[float]) -> ProcessWatch:
@@ -171,6 +212,7 @@ def test_a_process_is_described_by_its_peaks_and_its_last_values() -> None:
             "floodgate_outbound_pending_bytes": [0, 5, 0],
             "floodgate_outbound_pending_bytes_peak": [0, 8],
             "process_resident_memory_bytes": [100, 400, 300],
+            "process_cpu_seconds_total": [7.5, 8.0, 9.75],
         },
     )
     # When
@@ -185,6 +227,8 @@ def test_a_process_is_described_by_its_peaks_and_its_last_values() -> None:
     assert (document["heap_timeouts"], document["heap_queue_peak"]) == (6, 12)
     assert document["outbound_pending_peak_bytes"] == 8
     assert document["resident_over_first_scrape_bytes"] == 300
+    assert document["resident_highest_scrape_bytes"] == 400
+    assert document["cpu_seconds"] == 2.25
 
 
 def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
@@ -214,10 +258,14 @@ def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
         "resident_peak_bytes": None,
         "resident_over_idle_bytes": None,
         "resident_over_first_scrape_bytes": None,
+        "resident_highest_scrape_bytes": None,
         "heap_timeouts": 0,
         "direct_timeouts": None,
         "heap_queue_peak": 3,
         "direct_queue_peak": None,
+        "cpu_seconds": None,
+        "descriptors_peak": None,
+        "descriptors_limit": None,
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.run.run import forget_extras, replaceable_run_directory
+from loadgen.run.directory import forget_extras, replaceable_run_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def test_an_older_run_is_replaced_and_what_not_every_run_writes_forgotten(tmp_path: Path) -> None:
     # Given
-    for name in ("run.json", "report.html", "stuck-peers.parquet", "broker.log"):
+    for name in ("run.json", "report.html", "index.html", "stuck-peers.parquet", "broker.log"):
         (tmp_path / name).touch()
     # When
     with replaceable_run_directory(tmp_path):

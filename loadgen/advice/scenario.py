@@ -1,0 +1,137 @@
+"""The scenario of an advice: the same for virtual time, for real storms, and as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from loadgen.advice.workload import NEVER
+from loadgen.cluster import ClusterPlan, TopicsPlan
+from loadgen.scenarios.discovery.arrivals import AtOnce, Constant
+from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Literal
+
+    from loadgen.advice.goal import Goal
+    from loadgen.advice.limits import Setting
+    from loadgen.advice.workload import Workload
+    from loadgen.scenario import NamespaceExpectation
+
+RECEIVE_BUFFER_BYTES = 65_536
+SHORTEST_NAME_BYTES, LONGEST_NAME_BYTES = 90, 512
+NO_SERVER = "pulsar://127.0.0.1:6650"
+"""The address of a scenario whose servers are not there yet."""
+_LONGER = 1.5
+"""A try lasts so many times the goal's time, to see by how much a goal is missed."""
+
+
+def groups_of(workload: Workload) -> tuple[Group, ...]:
+    """Return the groups of clients: of each family those that read, and those that read slowly."""
+    return tuple(_groups(workload))
+
+
+def _groups(workload: Workload) -> Iterator[Group]:
+    readers = workload.readers
+    for family, count in workload.families.items():
+        slow = workload.slow(count)
+        for name, clients, rate in (
+            (str(family), count - slow, readers.rate),
+            (f"{family}-slow", slow, readers.slow_rate),
+        ):
+            if not clients:
+                continue
+            yield Group(
+                name=name,
+                family=family,
+                clients=clients,
+                operation_timeout_seconds=workload.operation_timeout_seconds,
+                arrivals=Constant(kind="constant", per_second=clients / workload.spread_seconds)
+                if workload.spread_seconds
+                else AtOnce(),
+                reader=Reader(
+                    rate_bytes_per_second=max(0.0, rate),
+                    receive_buffer_bytes=_receive_buffer(workload),
+                    never=rate == NEVER,
+                ),
+            )
+
+
+def scenario_of(
+    workload: Workload,
+    goal: Goal,
+    namespaces: Sequence[NamespaceExpectation],
+    service_url: str = NO_SERVER,
+) -> DiscoveryScenario:
+    """Return the storm that every try is: all clients find their topics, as their families do."""
+    return DiscoveryScenario(
+        service_url=service_url,
+        namespaces=tuple(namespaces),
+        groups=groups_of(workload),
+        phases=Phases(measure_seconds=_LONGER * goal.back_within_seconds, drain_seconds=0.0),
+        timeout_seconds=workload.operation_timeout_seconds,
+        seed=workload.seed,
+    )
+
+
+def topics_of(workload: Workload) -> TopicsPlan:
+    """Return as many namespaces as there are, all of the mean size."""
+    mean = workload.mean
+    name_bytes = round(mean.name_bytes / max(1, mean.topics))
+    return TopicsPlan(
+        namespaces=len(workload.namespaces),
+        per_namespace=max(1, mean.topics),
+        mean_name_bytes=min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES),
+        seed=workload.seed,
+    )
+
+
+def cluster_of(
+    workload: Workload, setting: Setting, profile: Literal["pulsar", "floodgate"]
+) -> ClusterPlan:
+    """Return the servers of a setting."""
+    buffer = {"floodgateSocketSendBufferBytes": str(_send_buffer(workload))}
+    message = {"maxMessageSize": str(workload.max_message_bytes)}
+    return ClusterPlan(
+        profile=profile,
+        broker={**setting.broker.keys(), **buffer, **message},
+        proxy={**setting.proxy.keys(), **buffer, **message} if setting.proxy else None,
+        topics=topics_of(workload),
+    )
+
+
+def document_of(
+    workload: Workload,
+    goal: Goal,
+    setting: Setting,
+    profile: Literal["pulsar", "floodgate"],
+) -> dict[str, Any]:
+    """Return the scenario document that checks an advice by ``loadgen run``."""
+    cluster = cluster_of(workload, setting, profile)
+    back = 100 * (1 - goal.refused_share)
+    return {
+        "name": "advice",
+        "description": f"Checks an advice: {goal}.",
+        "kind": "discovery",
+        "cluster": cluster.model_dump(mode="json", exclude_none=True),
+        "load": {
+            "groups": [
+                group.model_dump(mode="json", exclude_defaults=True) | {"name": group.name}
+                for group in groups_of(workload)
+            ],
+            "phases": {"measure_seconds": _LONGER * goal.back_within_seconds, "drain_seconds": 0.0},
+            "seed": workload.seed,
+        },
+        "thresholds": [
+            f"clients.back.p{back:g} <= {goal.back_within_seconds:g}s",
+            f"requests.refused.rate <= {100 * goal.refused_share:g}%",
+        ],
+    }
+
+
+def _receive_buffer(workload: Workload) -> int:
+    return max(4096, min(RECEIVE_BUFFER_BYTES, workload.readers.network_bytes // 2))
+
+
+def _send_buffer(workload: Workload) -> int:
+    return max(4096, workload.readers.network_bytes - _receive_buffer(workload))

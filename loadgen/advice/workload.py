@@ -1,0 +1,125 @@
+"""The load that advice is for: namespaces, clients by family, and how fast they read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from limiter.memory.size_estimate import BYTES_PER_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadgen.scenarios.discovery.scenario import Family
+
+LONGEST_ONE_BYTE_LENGTH = 127
+ANSWER_HEAD_BYTES = 40
+"""Of an answer beside its names: ids, hash and flags."""
+NEVER = -1.0
+"""The speed of a reader that reads nothing."""
+WATCHING = frozenset({"polite", "java-watch"})
+"""Families whose clients ask for a watch behind their first list."""
+
+
+@dataclass(frozen=True)
+class NamespaceShape:
+    """A namespace: its number of listed names, and the bytes of all of them."""
+
+    name: str
+    topics: int
+    name_bytes: int
+
+    @property
+    def charged_bytes(self) -> int:
+        """Heap that a listing is charged with, as shipped: the names and 32 bytes for each."""
+        return self.name_bytes + BYTES_PER_NAME * self.topics
+
+    @property
+    def answer_bytes(self) -> int:
+        """Size of the answer, which direct memory is charged with."""
+        long_names = self.topics and self.name_bytes / self.topics > LONGEST_ONE_BYTE_LENGTH
+        return self.name_bytes + self.topics * (3 if long_names else 2) + ANSWER_HEAD_BYTES
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The speed at which clients read, in bytes a second; 0 is as fast as it comes.
+
+    Attributes:
+        slow_share: Share of clients that read at ``slow_rate`` instead, which may be ``NEVER``.
+        network_bytes: Bytes of an answer that lie in the kernels and the network between: what
+            has left the server has given its memory back.
+    """
+
+    rate: float = 0.0
+    slow_share: float = 0.0
+    slow_rate: float = NEVER
+    network_bytes: int = 131_072
+
+    def seconds(self, answer_bytes: int, *, slow: bool = False) -> float:
+        """Return how long a client reads an answer."""
+        rate = self.slow_rate if slow else self.rate
+        if rate == NEVER:
+            return math.inf
+        return answer_bytes / rate if rate else 0.0
+
+    def held_seconds(self, answer_bytes: int, *, slow: bool = False) -> float:
+        """Return how long an answer holds direct memory: until its last byte has left."""
+        return self.seconds(max(0, answer_bytes - self.network_bytes), slow=slow)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A load.
+
+    Attributes:
+        namespaces: What is listed; client *i* asks for number *i* modulo their count.
+        families: Clients of each family.
+        operation_timeout_seconds: How long a client waits for an answer before it gives up.
+        spread_seconds: The time over which all start; 0: at once.
+        max_message_bytes: ``maxMessageSize``.
+        seed: Of all that is left to chance.
+    """
+
+    namespaces: tuple[NamespaceShape, ...]
+    families: Mapping[Family, int]
+    readers: Readers = Readers()
+    operation_timeout_seconds: float = 30.0
+    spread_seconds: float = 0.0
+    max_message_bytes: int = 5 * 1024 * 1024
+    seed: int = 1
+
+    @property
+    def clients(self) -> int:
+        """Clients in all."""
+        return sum(self.families.values())
+
+    @property
+    def slow_clients(self) -> int:
+        """Clients that read slowly."""
+        return sum(self.slow(count) for count in self.families.values())
+
+    def slow(self, clients: int) -> int:
+        """Return how many of a family's clients read slowly."""
+        return round(clients * self.readers.slow_share)
+
+    @property
+    def largest(self) -> NamespaceShape:
+        """The namespace with the largest answer: no limit may be below it."""
+        return max(self.namespaces, key=lambda each: (each.charged_bytes, each.name))
+
+    @property
+    def mean(self) -> NamespaceShape:
+        """A namespace of mean size."""
+        count = len(self.namespaces)
+        topics = sum(each.topics for each in self.namespaces)
+        name_bytes = sum(each.name_bytes for each in self.namespaces)
+        return NamespaceShape("mean", round(topics / count), round(name_bytes / count))
+
+    @property
+    def answers(self) -> int:
+        """Lists that clients are sent until all are back: a watch's answer is one."""
+        return sum(
+            count * (2 if family in WATCHING else 1) for family, count in self.families.items()
+        )

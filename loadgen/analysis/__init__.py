@@ -1,0 +1,1 @@
+"""What finished runs say: thresholds, histograms, limits of the generator, comparisons."""

@@ -1,0 +1,63 @@
+"""The cluster of a scenario: the servers that loadgen starts for a run, and their topics.
+
+The same value describes real processes and servers in virtual time.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class TopicsPlan(BaseModel):
+    """The topics of a cluster: namespaces of equal size, with made-up names.
+
+    Attributes:
+        per_namespace: Names that a listing of one namespace has.
+        mean_name_bytes: Mean length of a full name, ``persistent://`` included.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    namespaces: Annotated[int, Field(ge=1, le=100_000)] = 10
+    per_namespace: Annotated[int, Field(ge=1, le=2_000_000)] = 10_000
+    mean_name_bytes: Annotated[int, Field(ge=90, le=512)] = 100
+    seed: Annotated[int, Field(ge=0)] = 1
+
+    @property
+    def topics(self) -> int:
+        """Number of listed names in all."""
+        return self.namespaces * self.per_namespace
+
+
+class ServerEvent(BaseModel):
+    """A server is killed (SIGKILL) while clients are there, and started again at once.
+
+    Attributes:
+        at_seconds: Counted from the agreed start of the run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at_seconds: Annotated[float, Field(ge=0, le=86_400)]
+    restart: Literal["broker", "proxy"]
+
+
+class ClusterPlan(BaseModel):
+    """A broker, a proxy before it unless there is none, and topics.
+
+    Attributes:
+        profile: Of both servers.
+        broker: Configuration keys of the broker, as in broker.conf.
+        proxy: Configuration keys of the proxy; None for no proxy.
+        events: What happens to both while the run lasts.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    profile: Literal["pulsar", "floodgate"] = "floodgate"
+    broker: dict[str, str] = Field(default_factory=dict)
+    proxy: dict[str, str] | None = None
+    topics: TopicsPlan = TopicsPlan()
+    events: Annotated[tuple[ServerEvent, ...], Field(max_length=100)] = ()

@@ -1,0 +1,294 @@
+"""``loadgen advise``: which limits meet a goal, as fragments ready to paste."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from loadgen.advice.advice import Request
+from loadgen.advice.advisor import confirmed, searched
+from loadgen.advice.fragments import fragment
+from loadgen.advice.goal import Goal, parse_megabytes, parse_seconds, parse_share
+from loadgen.advice.limits import Limits, Setting, limits_of
+from loadgen.advice.report import verdict, write
+from loadgen.advice.shapes import chosen, shapes_of_cluster, shapes_of_corpus, shapes_of_file
+from loadgen.advice.workload import NEVER, Readers, Workload
+from loadgen.demo.own_cluster import read_own_server
+from loadgen.demo.step_display import StepDisplay
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.report.tables import summary_console
+from loadgen.scenarios.discovery.scenario import Family
+from loadgen.servers.loopback import require_own_cluster
+from loadgen.servers.processes import termination_interrupts
+from loadgen.units import parse_rate, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loadgen.advice.advice import Advice
+    from loadgen.advice.workload import NamespaceShape
+
+_MOST_CLIENTS = 1_000_000
+_FAMILIES: tuple[str, ...] = get_args(Family)
+_DEFAULT_MESSAGE_BYTES = 5 * 1024 * 1024
+_SEARCH_SHARE = 0.6
+"""Of the time, for the search in virtual time; the rest is for real storms."""
+
+
+def advise(  # noqa: PLR0913 - one parameter for each option
+    topics: Annotated[
+        Path | None,
+        typer.Option(help="Your topics: one full name a line, or Parquet.", show_default=False),
+    ] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="A corpus of loadgen topics.", show_default=False)
+    ] = None,
+    admin_url: Annotated[
+        str | None,
+        typer.Option(
+            help="http://host:port of a running cluster, whose topics are counted.",
+            show_default=False,
+        ),
+    ] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(help="Namespace that is listed; repeat for more.", show_default="all"),
+    ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COUNT",
+            help=f"Clients of a family ({', '.join(_FAMILIES)}); repeat for more.",
+            show_default="java-watch=1000",
+        ),
+    ] = None,
+    read_rate: Annotated[
+        str, typer.Option(help="How fast each client reads; 0: as fast as it comes.")
+    ] = "0",
+    slow_share: Annotated[str, typer.Option(help="Share of clients that read slowly.")] = "0%",
+    slow_rate: Annotated[
+        str, typer.Option(help="How fast those read; never: nothing at all.")
+    ] = "10kB/s",
+    network: Annotated[
+        str,
+        typer.Option(
+            help="What kernels and network take of an answer before its client reads: the "
+            "more, the less memory slow readers cost."
+        ),
+    ] = "128KiB",
+    spread: Annotated[
+        str, typer.Option(help="Time over which clients start; 0s: all at once.")
+    ] = "0s",
+    operation_timeout: Annotated[
+        str, typer.Option(help="How long a client waits for an answer.")
+    ] = "30s",
+    broker_conf: Annotated[
+        Path | None,
+        typer.Option(help="Your broker.conf; without it: as shipped.", show_default=False),
+    ] = None,
+    proxy_conf: Annotated[
+        Path | None,
+        typer.Option(help="Your proxy.conf; without it there is no proxy.", show_default=False),
+    ] = None,
+    back_within: Annotated[str, typer.Option(help="All clients are back by then.")] = "60s",
+    refused: Annotated[str, typer.Option(help="At most this share is refused.")] = "0.1%",
+    accounted: Annotated[
+        str, typer.Option(help="The most that each limiter may hold, heap and direct.")
+    ] = "512MB",
+    profile: Annotated[
+        str, typer.Option(help="pulsar: the limiter as shipped; floodgate: ours.")
+    ] = "pulsar",
+    confirm: Annotated[
+        bool, typer.Option(help="Run the advised limits in a real storm here.")
+    ] = True,
+    minutes: Annotated[
+        float, typer.Option(min=0.05, max=60, help="The longest that all of it may take.")
+    ] = 5.0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides all that is left to chance.")] = 1,
+    out: Annotated[Path, typer.Option(help="Directory of report, fragments and scenario.")] = Path(
+        "out/advice"
+    ),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the advice as JSON on standard output.")
+    ] = False,
+    yes_this_is_my_cluster: Annotated[
+        bool,
+        typer.Option("--yes-this-is-my-cluster", help="Allow an address beyond the loopback."),
+    ] = False,
+) -> None:
+    """Find the topic-list limits that meet a goal, and what one step less would do.
+
+    Searches in virtual time with the servers' own code, confirms by a real storm
+    here, and prints fragments of broker.conf and proxy.conf: the eight keys and
+    the switch of PIP-434 with its cooldown. advice.md is a report for a ticket,
+    advice.yaml the scenario that checks it (loadgen run out/advice/advice.yaml).
+
+    Exit code 0: there is a setting that meets the goal; 99: nothing helps, or a
+    real storm missed the goal.
+
+    Examples:
+      loadgen advise --topics topics.txt --family java-watch=600 --family cpp=400
+      --broker-conf broker.conf --back-within 60s --refused 0.1% --accounted 512MB
+
+      loadgen advise --admin-url http://127.0.0.1:8080 --read-rate 1MB/s --no-confirm
+    """
+    if profile not in ("pulsar", "floodgate"):
+        raise UsageError(f"--profile {profile[:40]} is neither pulsar nor floodgate")
+    if admin_url is not None:
+        require_own_cluster(admin_url, confirmed=yes_this_is_my_cluster)
+    broker = read_own_server("broker", broker_conf).keys
+    pause = profile == "floodgate"
+    today = Setting(
+        limits_of(broker, "--broker-conf", pause=pause),
+        _proxy_limits(proxy_conf, pause=pause),
+    )
+    workload = Workload(
+        namespaces=_shapes(topics, corpus, admin_url, namespace or []),
+        families=parse_families(family or ["java-watch=1000"]),
+        readers=Readers(
+            rate=parse_rate("--read-rate", read_rate),
+            slow_share=parse_share("--slow-share", slow_share),
+            slow_rate=_slow_rate(slow_rate),
+            network_bytes=int(parse_size("--network", network)),
+        ),
+        operation_timeout_seconds=parse_seconds("--operation-timeout", operation_timeout),
+        spread_seconds=0.0 if spread in ("0", "0s") else parse_seconds("--spread", spread),
+        max_message_bytes=_message_bytes(broker),
+        seed=seed,
+    )
+    goal = Goal(
+        parse_seconds("--back-within", back_within),
+        parse_share("--refused", refused),
+        parse_megabytes("--accounted", accounted),
+    )
+    seconds = 60 * minutes
+    request = Request(
+        workload,
+        goal,
+        "pulsar" if profile == "pulsar" else "floodgate",
+        today,
+        seconds=seconds * (_SEARCH_SHARE if confirm else 1.0),
+    )
+    console = summary_console()
+    with termination_interrupts(), StepDisplay(_errors(console, as_json=as_json)).shown() as steps:
+        advice = searched(request, steps)
+        if confirm and advice.setting is not None:
+            advice = confirmed(advice, steps, out, seconds - steps.elapsed_seconds)
+    paths = write(advice, out)
+    if as_json:
+        sys.stdout.write((out / "advice.json").read_text(encoding="utf-8"))
+    else:
+        show(console, advice, paths)
+    if not advice.met:
+        raise LoadgenError(_not_met(advice), ExitCode.THRESHOLDS)
+
+
+def show(console: Console, advice: Advice, paths: Sequence[Path]) -> None:
+    """Print the verdict, the fragments and where everything is."""
+
+    def say(text: str, style: str | None = None) -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(verdict(advice))
+    for each in (*advice.obstacles, *advice.warnings):
+        say(f"! {each}", "yellow")
+    if advice.setting is not None:
+        for server in advice.setting.servers:
+            say(f"\n--- {server}.conf\n{fragment(advice, server)}")
+        console.print(_table(advice))
+    say(f"The report is {paths[0]}; beside it are {', '.join(each.name for each in paths[1:])}.")
+
+
+def _table(advice: Advice) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("", "limit", "value", "one step below", "one step above"):
+        table.add_column(head)
+    for each in advice.findings:
+        if each.key.endswith("SizeMB"):
+            short = each.key.removeprefix("maxTopicListInFlight")
+            table.add_row(each.server, short, each.value, each.below, each.above)
+    return table
+
+
+def _errors(console: Console, *, as_json: bool) -> Console:
+    return Console(stderr=True) if as_json else console
+
+
+def _not_met(advice: Advice) -> str:
+    if advice.setting is None:
+        return "no setting meets the goal; the report says why, and what would help"
+    return "a real storm with the advised limits missed the goal; the report has its figures"
+
+
+def parse_families(texts: Sequence[str]) -> dict[Family, int]:
+    """Return the clients of each family of ``java-watch=600``.
+
+    Raises:
+        UsageError: A text is not of this form, or names no family, or one twice.
+    """
+    found: dict[Family, int] = {}
+    for text in texts:
+        name, _, count = text.partition("=")
+        family = next((each for each in get_args(Family) if each == name), None)
+        if family is None:
+            raise UsageError(
+                f"--family {text[:40]!r} names no family: there are {', '.join(_FAMILIES)}"
+            )
+        if not count.isdecimal() or not 1 <= int(count) <= _MOST_CLIENTS:
+            raise UsageError(
+                f"--family {text[:40]!r} has no number of clients from 1 to {_MOST_CLIENTS:,}: "
+                f"write {name}=600"
+            )
+        if family in found:
+            raise UsageError(f"--family {name} is there twice: give it once, with all its clients")
+        found[family] = int(count)
+    if sum(found.values()) > _MOST_CLIENTS:
+        raise UsageError(f"--family: {sum(found.values()):,} clients are too many for one advice")
+    return found
+
+
+def _shapes(
+    topics: Path | None, corpus: Path | None, admin_url: str | None, names: Sequence[str]
+) -> tuple[NamespaceShape, ...]:
+    given = [each for each in (topics, corpus, admin_url) if each is not None]
+    if len(given) != 1:
+        raise UsageError(
+            "the topics come from one of --topics FILE, --corpus DIRECTORY and --admin-url URL: "
+            f"give one of them, not {len(given)}"
+        )
+    if admin_url is not None:
+        return chosen(shapes_of_cluster(admin_url, names), names, admin_url)
+    if corpus is not None:
+        return chosen(shapes_of_corpus(corpus), names, corpus)
+    assert topics is not None
+    if not topics.exists():
+        raise UsageError(
+            f"--topics {topics} is not there; write your topics down with: pulsar-admin topics "
+            "list my-tenant/my-namespace > topics.txt"
+        )
+    return chosen(shapes_of_file(topics), names, topics)
+
+
+def _proxy_limits(proxy_conf: Path | None, *, pause: bool) -> Limits | None:
+    if proxy_conf is None:
+        return None
+    return limits_of(read_own_server("proxy", proxy_conf).keys, "--proxy-conf", pause=pause)
+
+
+def _slow_rate(text: str) -> float:
+    if text == "never":
+        return NEVER
+    rate = parse_rate("--slow-rate", text)
+    if not rate:
+        raise UsageError("--slow-rate 0 would be unlimited: give a speed, or never")
+    return rate
+
+
+def _message_bytes(broker: Mapping[str, str]) -> int:
+    text = broker.get("maxMessageSize", "").strip()
+    return int(text) if text.isdecimal() else _DEFAULT_MESSAGE_BYTES

@@ -1,0 +1,1 @@
+"""Scenarios as documents: YAML that names a kind, its cluster, its load and what is expected."""

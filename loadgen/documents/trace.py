@@ -1,0 +1,80 @@
+"""The moments of a recorded log, as the arrivals of a scenario take them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from loadgen.documents.tree import Branch, Row
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_KIND, _FILE, _MOMENTS = "trace", "file", "at_seconds"
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?(?=\s|[]|,;]|$)"
+)
+_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
+_MOST_MOMENTS = 1_000_000
+
+
+def with_traces(tree: Any) -> Any:  # noqa: ANN401
+    """Return a tree in which traces that name a file have its moments instead.
+
+    A file's name is relative to the document that names it.
+
+    Raises:
+        UsageError: A file cannot be read, or a line of it begins with no moment.
+    """
+    if isinstance(tree, Row):
+        return Row([with_traces(value) for value in tree], tree.places)
+    if not isinstance(tree, Branch):
+        return tree
+    if tree.get("kind") == _KIND and _FILE in tree and _MOMENTS not in tree:
+        place = tree.places[_FILE]
+        moments = read_trace(place.file.parent / str(tree[_FILE]))
+        values = {key: value for key, value in tree.items() if key != _FILE}
+        return Branch({**values, _MOMENTS: moments}, {**tree.places, _MOMENTS: place})
+    return Branch({key: with_traces(value) for key, value in tree.items()}, tree.places)
+
+
+def read_trace(file: Path) -> list[float]:
+    """Return the moments of a log, in seconds after the first of them, in ascending order.
+
+    Empty lines, and those that begin with ``#``, are none.
+
+    Raises:
+        UsageError: It cannot be read, has no moment or too many, or a line begins with none.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise UsageError(f"the trace {file} cannot be read: {error.strerror}") from None
+    moments = sorted(
+        _moment(line.strip(), f"{file}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    )
+    if not moments:
+        raise UsageError(f"the trace {file} has no moment")
+    if len(moments) > _MOST_MOMENTS:
+        raise UsageError(f"the trace {file} has more than {_MOST_MOMENTS:,} moments")
+    return [round(moment - moments[0], 6) for moment in moments]
+
+
+def _moment(line: str, where: str) -> float:
+    text = line.lstrip("[")
+    if found := _SECONDS.match(text):
+        return float(found[0])
+    try:
+        found = _ISO.match(text)
+        time = datetime.fromisoformat(found[0].replace(",", ".")) if found else None
+    except ValueError:  # the thirteenth month
+        time = None
+    if time is not None:
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    raise UsageError(
+        f"{where}: {line[:40]!r} begins with no moment: seconds, or a time as 2026-11-23T08:00:00Z"
+    )

@@ -1,0 +1,143 @@
+"""YAML as plain values that know where they were written, so that a fault can be shown there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+_LARGEST_BYTES = 4 << 20
+_MOST_NODES = 500_000
+"""Of one document; a few aliases of aliases would make any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The file and the line (from 1) at which something was written."""
+
+    file: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}"
+
+
+class Branch(dict[str, Any]):
+    """A mapping; ``places`` has a place for each of its keys."""
+
+    def __init__(self, values: dict[str, Any], places: dict[str, Place]) -> None:
+        super().__init__(values)
+        self.places = places
+
+
+class Row(list[Any]):
+    """A list; ``places`` has a place for each of its values."""
+
+    def __init__(self, values: Iterable[Any], places: Sequence[Place]) -> None:
+        super().__init__(values)
+        self.places = list(places)
+
+
+def place_of(tree: Any, path: Sequence[str | int]) -> Place | None:  # noqa: ANN401
+    """Return the place of the value at a path, or of the last part of the way that is there.
+
+    Parts of the path that are no keys, such as those by which pydantic names the branch of a
+    union, are passed over.
+    """
+    found = None
+    for part in path:
+        if isinstance(tree, Branch) and part in tree:
+            found, tree = tree.places.get(str(part), found), tree[str(part)]
+        elif isinstance(tree, Row) and isinstance(part, int) and part < len(tree):
+            found, tree = tree.places[part], tree[part]
+    return found
+
+
+def read_tree(file: Path) -> Branch:
+    """Read a document.
+
+    Raises:
+        UsageError: It cannot be read, or is no YAML mapping; says the line.
+    """
+    try:
+        if file.stat().st_size > _LARGEST_BYTES:
+            raise UsageError(f"{file} has more than {_LARGEST_BYTES:,} bytes: is it a scenario?")
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"there is no scenario document {file}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"{file} cannot be read as a scenario: {reason}") from None
+    return parse_tree(text, file)
+
+
+def parse_tree(text: str, file: Path) -> Branch:
+    """Turn the text of a document into a tree; ``file`` is what places name.
+
+    Raises:
+        UsageError: It is no YAML mapping, or names a key twice; says the line.
+    """
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        tree = _Reader(loader, file).value(node) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f", line {mark.line + 1}" if mark else ""
+        raise UsageError(f"{file}{where}: this is not YAML: {error.problem}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UsageError(f"{file}: this is not YAML: {str(error)[:200]}") from None
+    if not isinstance(tree, Branch):
+        raise UsageError(
+            f"{file} is not a scenario: one begins with its kind, as `kind: discovery`; "
+            "see: loadgen scenarios show restart-storm"
+        )
+    return tree
+
+
+class _Reader:
+    """Makes values of the nodes of one text.
+
+    Mutable state: the number of nodes so far.
+    """
+
+    def __init__(self, loader: yaml.SafeLoader, file: Path) -> None:
+        self._loader = loader
+        self._file = file
+        self._nodes = 0
+
+    def value(self, node: yaml.Node) -> Any:  # noqa: ANN401
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise UsageError(f"{self._file} has more than {_MOST_NODES:,} values")
+        if isinstance(node, yaml.MappingNode):
+            return self._branch(node)
+        if isinstance(node, yaml.SequenceNode):
+            items = [self.value(each) for each in node.value]
+            return Row(items, [self._place(each) for each in node.value])
+        return self._loader.construct_object(node)
+
+    def _branch(self, node: yaml.MappingNode) -> Branch:
+        written: set[str] = set()
+        for key, _ in node.value:
+            if key.value in written:
+                raise UsageError(f"{self._place(key)}: {str(key.value)[:60]} is there twice")
+            written.add(str(key.value))
+        self._loader.flatten_mapping(node)  # what a merge key (<<) brings stands before
+        values: dict[str, Any] = {}
+        places: dict[str, Place] = {}
+        for key, value in node.value:
+            name = str(key.value)
+            values[name] = self.value(value)
+            places[name] = self._place(key)
+        return Branch(values, places)
+
+    def _place(self, node: yaml.Node) -> Place:
+        return Place(self._file, node.start_mark.line + 1)

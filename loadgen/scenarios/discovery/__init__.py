@@ -1,0 +1,1 @@
+"""The scenario ``discovery``: groups of clients that find topics as the real ones do."""

@@ -1,0 +1,82 @@
+"""Watches a task itself: how late its event loop is, and what it needs of the machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from array import array
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from loadgen.results.latency import nearest_rank
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from limiter.clock import Clock, TimerHandle
+    from loadgen.clients.context import RunTime
+
+PROBE_SECONDS = 0.05
+_OPEN_FILES = "/proc/self/fd"
+
+
+class TaskWatch:
+    """A watch over one task. Mutable state: what it saw since T0.
+
+    Bound: twenty figures a second of the run.
+    """
+
+    def __init__(self, clock: Clock, run_time: RunTime) -> None:
+        self._clock = clock
+        self._time = run_time
+        self._loop_lags = array("d")
+        self._begun_cpu_seconds = 0.0
+        self._begun_seconds = 0.0
+        self._descriptors = 0
+        self._probing: TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Watch from T0 on, or from now if that is past."""
+        self._descriptors = _open_descriptors()
+        self._arm(max(0.0, self._time.seconds()))
+
+    def end(self, lags: Sequence[float]) -> dict[str, Any]:
+        """Return what a task tells of itself; ``lags`` are how late its moments came."""
+        if self._probing is not None:
+            self._probing.cancel()
+        measured = self._time.seconds() - self._begun_seconds if self._loop_lags else 0.0
+        cpu_seconds = time.process_time() - self._begun_cpu_seconds if self._loop_lags else 0.0
+        return {
+            "moments": len(lags),
+            "lag_p99_seconds": _p99(lags),
+            "loop_lag_p99_seconds": _p99(self._loop_lags),
+            "loop_lag_max_seconds": max(self._loop_lags, default=0.0),
+            "cpu_seconds": cpu_seconds,
+            "measured_seconds": measured,
+            "descriptors": max(self._descriptors, _open_descriptors()),
+        }
+
+    def _arm(self, at_seconds: float) -> None:
+        wait_seconds = max(0.0, at_seconds - self._time.seconds())
+        self._probing = self._clock.call_at(
+            self._clock.now() + wait_seconds, self._probe, at_seconds
+        )
+
+    def _probe(self, due_seconds: float) -> None:
+        now_seconds = self._time.seconds()
+        if not self._loop_lags:
+            self._begun_cpu_seconds = time.process_time()
+            self._begun_seconds = now_seconds
+        self._loop_lags.append(max(0.0, now_seconds - due_seconds))
+        self._arm(now_seconds + PROBE_SECONDS)
+
+
+def _p99(values: Sequence[float]) -> float:
+    return nearest_rank(sorted(values), 0.99) if values else 0.0
+
+
+def _open_descriptors() -> int:
+    """Return the number of this process's open files; 0 where the kernel does not say."""
+    with suppress(OSError):
+        return len(os.listdir(_OPEN_FILES))
+    return 0

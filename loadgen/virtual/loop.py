@@ -1,0 +1,173 @@
+"""An event loop of virtual time: when nothing is ready, time jumps to the next timer.
+
+Plain asyncio without a selector. Threads do not exist: what is handed to an executor is done at
+once. Connections that the servers open lead into a simulated network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Context
+
+EPOCH_MS = 1_767_225_600_000
+"""The wall clock's reading at the loop's beginning: the same in every run."""
+_FEWEST_PURGED = 1_000
+_HANDLE: Any = None
+
+
+class StandstillError(Exception):
+    """Nothing is ready and no timer is armed: nothing would ever happen again."""
+
+
+class Dials(Protocol):
+    """The part of a network that the loop needs."""
+
+    def dial(
+        self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
+    ) -> asyncio.Future[tuple[asyncio.Transport, asyncio.BaseProtocol]]:
+        """Connect from a server to another."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """A loop whose time passes only between callbacks.
+
+    Timers that are due at the same moment run in the order in which they were armed; what one of
+    them makes ready runs before the next.
+
+    Attributes:
+        network: Where connections lead that are opened by address.
+        events: Timers that have run.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network: Dials | None = None
+        self.events = 0
+        self._now = 0.0
+        self._timers: list[tuple[float, int, Any, Any]] = []
+        self._sequence = 0
+        self._cancelled = 0
+        self._failure: BaseException | None = None
+
+    def time(self) -> float:
+        """Return seconds since the loop was made."""
+        return self._now
+
+    def after(self, when: float, callback: Callable[..., object], *args: Any) -> None:
+        """Call back at a moment, without a handle: cheaper than ``call_at``."""
+        self._sequence += 1
+        heappush(self._timers, (when, self._sequence, callback, args))
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Arm a timer."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._sequence += 1
+        heappush(self._timers, (when, self._sequence, timer, _HANDLE))
+        return timer
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Arm a timer."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: object, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Do the work at once: there are no threads here."""
+        del executor
+        done = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - for whoever awaits it
+            done.set_exception(error)
+        return done
+
+    async def create_connection(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        **_: object,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Connect over the simulated network."""
+        if self.network is None:
+            raise OSError("there is no network")
+        return await self.network.dial(protocol_factory, host, port)
+
+    # What asyncio's own machinery asks for.
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        del handle
+        self._cancelled += 1
+        if self._cancelled > _FEWEST_PURGED and self._cancelled * 2 > len(self._timers):
+            self._timers = [one for one in self._timers if one[3] is not None or not _gone(one[2])]
+            heapify(self._timers)
+            self._cancelled = 0
+
+    def _run_once(self) -> None:
+        ready = self._ready  # type: ignore[attr-defined]
+        if not ready:
+            self._next_timer()
+        while ready:
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+            if self._stopping:  # type: ignore[attr-defined]
+                break
+
+    def _next_timer(self) -> None:
+        """Run the next timer; one that was cancelled does not move the time."""
+        timers = self._timers
+        while timers:
+            when, _, callback, args = heappop(timers)
+            if args is None and _gone(callback):
+                self._cancelled = max(0, self._cancelled - 1)
+                continue
+            if when > self._now:
+                self._now = when
+            self.events += 1
+            if args is None:
+                callback._run()
+            else:
+                callback(*args)
+            return
+        raise StandstillError(f"nothing is left to happen after {self._now:g} s of virtual time")
+
+    def _write_to_self(self) -> None:
+        """Do nothing: nobody sleeps who could be woken."""
+
+    def _process_events(self, event_list: object) -> None:
+        """Do nothing: there are no sockets."""
+
+
+def _gone(timer: asyncio.TimerHandle) -> bool:
+    return timer.cancelled()
+
+
+class VirtualClock:
+    """The clock of servers on a virtual loop."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self.now = loop.time
+        self.call_at = loop.call_at
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970, as if every run began at the same moment."""
+        return EPOCH_MS + int(self._loop.time() * 1000)

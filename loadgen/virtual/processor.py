@@ -1,0 +1,72 @@
+"""The processor of one simulated process: what comes in is served one after another.
+
+Virtual time stands still while Python runs. So each piece of work has a stated time: the code runs
+at the beginning of it, and what it sends leaves at its end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadgen.virtual.loop import VirtualLoop
+    from loadgen.virtual.service_times import ServiceTimes
+
+
+class Processor:
+    """One process's processor. Mutable state: until when it is busy, and who waits.
+
+    Bound: every connection waits here once at most for each of its directions.
+
+    Attributes:
+        times: What its work takes.
+        busy_until: When what was charged so far is done.
+        busy_seconds: All that was charged.
+    """
+
+    __slots__ = ("_armed", "_loop", "_waiting", "busy_seconds", "busy_until", "times")
+
+    def __init__(self, loop: VirtualLoop, times: ServiceTimes) -> None:
+        self.times = times
+        self.busy_until = 0.0
+        self.busy_seconds = 0.0
+        self._loop = loop
+        self._waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self._armed = False
+
+    def charge(self, seconds: float) -> None:
+        """Let work take its time; what is sent from now on leaves when it is done."""
+        now = self._loop._now
+        self.busy_until = (self.busy_until if self.busy_until > now else now) + seconds
+        self.busy_seconds += seconds
+
+    @property
+    def done_at(self) -> float:
+        """The moment at which what was charged so far is done."""
+        now = self._loop._now
+        return self.busy_until if self.busy_until > now else now
+
+    def serve(self, work: Callable[..., object], *args: Any) -> None:
+        """Do some work when what came before it is done."""
+        if self._armed or self.busy_until > self._loop._now:
+            self._waiting.append((work, args))
+            if not self._armed:
+                self._armed = True
+                self._loop.after(self.busy_until, self._next)
+        else:
+            work(*args)
+
+    def _next(self) -> None:
+        if self.busy_until > self._loop._now:  # a timer's work came in between
+            self._loop.after(self.busy_until, self._next)
+            return
+        work, args = self._waiting.popleft()
+        if self._waiting:
+            work(*args)
+            self._loop.after(self.busy_until, self._next)
+        else:
+            self._armed = False
+            work(*args)

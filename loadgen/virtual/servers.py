@@ -1,0 +1,125 @@
+"""The servers of a simulation: broker and proxy as they are, on a simulated network."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from broker.configuration.config import BrokerConfig
+from broker.service import BrokerService
+from broker.stores.changes import TopicChanges
+from loadgen.corpus.synthetic import namespace_rows
+from loadgen.corpus.topic_plan import TopicPlan, TopicShape, plan_namespaces
+from loadgen.scenario import NamespaceExpectation
+from loadgen.virtual.loop import VirtualClock
+from loadgen.virtual.network import HOST
+from loadgen.virtual.processor import Processor
+from proto.names import NamespaceName
+from proxy.config import ProxyConfig
+from proxy.service import ProxyService
+from server.imports import NO_IMPORTS
+
+if TYPE_CHECKING:
+    from loadgen.cluster import ClusterPlan, TopicsPlan
+    from loadgen.virtual.loop import VirtualLoop
+    from loadgen.virtual.network import Network
+    from loadgen.virtual.service_times import ServiceTimes
+
+BROKER_PORT, PROXY_PORT = 6650, 6651
+_LOCAL = {"webServicePort": "8080", "bindAddress": HOST, "advertisedAddress": HOST}
+
+
+class VirtualServers:
+    """A cluster's servers: ``async with``.
+
+    Attributes:
+        services: Broker, and proxy if there is one, by name.
+        processors: Theirs.
+        port: Where clients connect.
+    """
+
+    def __init__(
+        self, cluster: ClusterPlan, loop: VirtualLoop, network: Network, times: ServiceTimes
+    ) -> None:
+        self._cluster = cluster
+        self._loop = loop
+        self._network = network
+        self._exits = AsyncExitStack()
+        names = ("broker",) if cluster.proxy is None else ("broker", "proxy")
+        self.processors = {name: Processor(loop, times) for name in names}
+        self.services: dict[str, Any] = {}
+        self.port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
+        self.clock = VirtualClock(loop)
+
+    async def __aenter__(self) -> VirtualServers:
+        try:
+            await self._start()
+        except BaseException:
+            await self._exits.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._exits.aclose()
+
+    async def _start(self) -> None:
+        network, cluster = self._network, self._cluster
+        broker = BrokerService(
+            BrokerConfig.from_properties(_broker_keys(cluster)),
+            NO_IMPORTS,
+            self.clock,
+            network.listening(self.processors["broker"]),
+        )
+        self.services["broker"] = await self._exits.enter_async_context(broker)
+        await fill(broker, cluster.topics)
+        if cluster.proxy is not None:
+            network.dialing = self.processors["proxy"]
+            proxy = ProxyService(
+                ProxyConfig.from_properties(_proxy_keys(cluster)),
+                self.clock,
+                network.listening(self.processors["proxy"]),
+            )
+            self.services["proxy"] = await self._exits.enter_async_context(proxy)
+
+
+def _broker_keys(cluster: ClusterPlan) -> dict[str, str]:
+    return {
+        **cluster.broker,
+        **_LOCAL,
+        "floodgateProfile": cluster.profile,
+        "brokerServicePort": str(BROKER_PORT),
+        "metadataStoreUrl": "memory:local",
+    }
+
+
+def _proxy_keys(cluster: ClusterPlan) -> dict[str, str]:
+    return {
+        **(cluster.proxy or {}),
+        **_LOCAL,
+        "floodgateProfile": cluster.profile,
+        "servicePort": str(PROXY_PORT),
+        "brokerServiceURL": f"pulsar://{HOST}:{BROKER_PORT}",
+    }
+
+
+def topic_plan(topics: TopicsPlan) -> TopicPlan:
+    """Return the corpus that a cluster's topics are."""
+    shape = TopicShape(mean_name_bytes=topics.mean_name_bytes)
+    return TopicPlan(topics.topics, topics.namespaces, topics.seed, shape)
+
+
+def expectations(topics: TopicsPlan) -> tuple[NamespaceExpectation, ...]:
+    """Return a cluster's namespaces, and how many topics a listing of each has."""
+    return tuple(
+        NamespaceExpectation(name=each.name, topics=each.topics)
+        for each in plan_namespaces(topic_plan(topics))
+    )
+
+
+async def fill(broker: BrokerService, topics: TopicsPlan) -> None:
+    """Put a cluster's topics into its broker's store."""
+    plan = topic_plan(topics)
+    for namespace in plan_namespaces(plan):
+        names = namespace_rows(plan, namespace).column("topic").to_pylist()
+        added = [name.encode() for name in names]
+        await broker.store.apply(NamespaceName.parse(namespace.name), TopicChanges(added=added))

@@ -1,0 +1,101 @@
+"""Runs a scenario in virtual time: the executor that has neither sockets nor processes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadgen.scenarios.registry import kind_of
+from loadgen.stuck_peers.task import BesidePeersTask
+from loadgen.tasks.ground import Ground
+from loadgen.tasks.task import TaskPlan
+from loadgen.virtual.loop import VirtualLoop
+from loadgen.virtual.network import LOOPBACK, Network
+from loadgen.virtual.sampling import Sampler
+from loadgen.virtual.servers import VirtualServers
+from loadgen.virtual.service_times import FLOODGATE
+from loadgen.virtual.sockets import (
+    VirtualCloseWatch,
+    VirtualConnector,
+    VirtualRunTime,
+    agreed,
+)
+from loadgen.virtual.stopwatches import stopped_watches
+
+if TYPE_CHECKING:
+    from loadgen.clients.records import TaskReport
+    from loadgen.cluster import ClusterPlan
+    from loadgen.scenario import Scenario
+    from loadgen.virtual.network import Link
+    from loadgen.virtual.service_times import ServiceTimes
+
+
+@dataclass(frozen=True)
+class VirtualRun:
+    """A finished run in virtual time.
+
+    Attributes:
+        reports: As those of tasks; there is one.
+        sampler: What the servers said of themselves while it ran.
+        busy_seconds: Virtual time that each server's processor worked.
+        events: Timers of the loop that ran.
+        real_seconds: How long it took in real time, without making the topics.
+    """
+
+    reports: list[TaskReport]
+    sampler: Sampler
+    busy_seconds: dict[str, float]
+    events: int
+    real_seconds: float
+
+    @property
+    def requests_per_second(self) -> float:
+        """Requests simulated in a second of real time."""
+        return sum(report.rows.num_rows for report in self.reports) / self.real_seconds
+
+
+def run_in_virtual_time(
+    scenario: Scenario,
+    cluster: ClusterPlan,
+    *,
+    times: ServiceTimes = FLOODGATE,
+    link: Link = LOOPBACK,
+) -> VirtualRun:
+    """Run a scenario against a cluster, both in this process and without sockets.
+
+    Args:
+        scenario: Its service URL is not looked at.
+        cluster: The servers and their topics.
+        times: What the servers' work takes.
+        link: Between clients and servers.
+
+    Raises:
+        StartError: A server refuses its configuration.
+    """
+    with stopped_watches(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(_run(scenario, cluster, times, link))
+
+
+async def _run(
+    scenario: Scenario, cluster: ClusterPlan, times: ServiceTimes, link: Link
+) -> VirtualRun:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    network = Network(loop, link)
+    async with VirtualServers(cluster, loop, network, times) as servers:
+        begun = time.perf_counter()
+        sampler = Sampler(servers.services, servers.clock)
+        connector = VirtualConnector(network, servers.clock, servers.port)
+        ground = Ground(servers.clock, lambda: VirtualRunTime(loop.time), lambda: connector)
+        plan: TaskPlan[Any] = TaskPlan(scenario=scenario, task=0, tasks=1, loopback=False)
+        task = kind_of(scenario).new_task(plan, agreed, ground)
+        if isinstance(task, BesidePeersTask):
+            task.close_watch = VirtualCloseWatch(servers.clock)
+        sampler.start(task.time)
+        report = await task.run()
+        sampler.stop()
+        real_seconds = time.perf_counter() - begun
+    busy = {name: each.busy_seconds for name, each in servers.processors.items()}
+    return VirtualRun([report], sampler, busy, loop.events, real_seconds)

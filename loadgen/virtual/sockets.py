@@ -1,0 +1,237 @@
+"""Simulated sockets below loadgen's own clients: the code of a client is that of a real run.
+
+A client is handed whole frames instead of bytes, and its read budget decides in advance when it
+will have read them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import proto.PulsarApi_pb2 as pb
+from limiter.clock import deadline
+from loadgen.clients.answer_stream import Listing
+from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS, CONNECTING_AT_ONCE, connect_failure
+from loadgen.clients.connection import ConnectFailedError
+from loadgen.clients.context import RunTime
+from loadgen.stuck_peers.close_watch import CloseWatch
+from loadgen.virtual.loop import EPOCH_MS
+from loadgen.virtual.reading import NEVER, UNLIMITED, Paced
+from proto.frames import HEAD_BYTES
+from proto.parsing.parser import parse_command
+from proto.topics_response import read_topics_head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadgen.clients.connection import ClientConnection
+    from loadgen.clients.pacing import ReadBudget
+    from loadgen.scenario import Scenario
+    from loadgen.virtual.client_end import ClientEnd, ReceivedFrame
+    from loadgen.virtual.loop import VirtualClock
+    from loadgen.virtual.network import Network
+    from loadgen.virtual.reading import Reader
+
+LEAD_SECONDS = 0.5
+"""Seconds between the last connection and T0, as between real tasks."""
+_LENGTH_BYTES = 4
+_HEADER_BYTES = 8
+_MOST_PARSED = 10_000
+
+
+class VirtualRunTime(RunTime):
+    """Time relative to T0, which is agreed at once: there is but one task."""
+
+    def agree(self, t0_epoch_seconds: float) -> None:
+        """Begin soon."""
+        del t0_epoch_seconds
+        self.t0 = self.monotonic() + LEAD_SECONDS
+
+
+def agreed(_: float) -> float:
+    """Return T0 on the wall clock: the same in every run."""
+    return EPOCH_MS / 1000
+
+
+class VirtualConnector:
+    """Connects clients over a simulated network; see Connector.
+
+    Args:
+        port: The server's.
+    """
+
+    def __init__(self, network: Network, clock: VirtualClock, port: int) -> None:
+        self._network = network
+        self._clock = clock
+        self._port = port
+        self._parsed: dict[bytes, pb.BaseCommand] = {}
+        self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
+
+    def allow(self, connections: int) -> None:
+        """Do nothing: there are no open files."""
+
+    async def resolve(self, scenario: Scenario) -> None:
+        """Do nothing: the server is here, whatever its URL says."""
+
+    async def connect(
+        self,
+        client: ClientConnection,
+        receive_buffer_bytes: int,
+        other: tuple[str, int] | None = None,
+    ) -> str | None:
+        """Connect one client; return why that failed, or None. There is but one server."""
+        del other
+        try:
+            async with self._places:
+                await self._connect(client, receive_buffer_bytes)
+        except (OSError, ConnectFailedError) as error:
+            return connect_failure(error)
+        return None
+
+    async def _connect(self, client: ClientConnection, receive_buffer_bytes: int) -> None:
+        sock = VirtualSocket(client, self._parsed)
+        end = self._network.connect(sock, BudgetReader(client), self._port, receive_buffer_bytes)
+        if end is None:
+            raise ConnectionRefusedError(111, "Connection refused")
+        sock.end = end
+        try:
+            async with deadline(self._clock, CONNECT_TIMEOUT_SECONDS):
+                await client.handshake
+        except BaseException:
+            end.close()
+            raise
+
+
+class BudgetReader:
+    """Reads as a client's own budget says, which it makes anew with each request."""
+
+    __slots__ = ("_budget", "_client", "_paced")
+
+    def __init__(self, client: ClientConnection) -> None:
+        self._client = client
+        self._budget: ReadBudget | None = None
+        self._paced: Reader = UNLIMITED
+
+    def _now(self) -> Reader:
+        budget = self._client.budget
+        if budget is not self._budget:
+            self._budget = budget
+            if budget is None or not budget.rate:
+                self._paced = UNLIMITED
+            else:
+                self._paced = Paced(budget.rate, self._client.context.time.monotonic())
+        return self._paced
+
+    def read_by(self, now: float, read: int, visible: int) -> int:
+        """See Reader.read_by."""
+        return self._now().read_by(now, read, visible)
+
+    def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
+        """See Reader.moment_of."""
+        return self._now().moment_of(offset, now, read, visible)
+
+
+class VirtualSocket(asyncio.Transport):
+    """The transport that a client writes to, and what hands it frames."""
+
+    def __init__(self, client: ClientConnection, parsed: dict[bytes, pb.BaseCommand]) -> None:
+        super().__init__()
+        self.end: ClientEnd
+        self._client = client
+        self._parsed = parsed
+        self._closed = False
+
+    # -- the client's transport ---------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:  # type: ignore[override]
+        """Send."""
+        self.end.send(data)
+
+    def is_closing(self) -> bool:
+        """Tell whether nothing can be sent any more."""
+        return self._closed
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._closed = True
+        self.end.close()
+
+    def pause_reading(self) -> None:
+        """Read nothing any more."""
+        self.end.read_by(NEVER)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return itself as the socket, for who watches for its end."""
+        return self if name == "socket" else default
+
+    # -- what happens -------------------------------------------------------------------------
+
+    def connected(self) -> None:
+        """Let the client shake hands."""
+        self._client.connection_made(self)
+
+    def frame_begins(self, frame: ReceivedFrame) -> None:
+        """Let the client note its first byte."""
+        del frame
+        self._client.bytes_received(1)
+
+    def frame_received(self, frame: ReceivedFrame) -> None:
+        """Hand over a frame that was read whole."""
+        client = self._client
+        client.bytes_received(frame.size_bytes - 1)
+        found = listing_in(frame)
+        if found is None:
+            client.receive(parsed(frame, self._parsed))
+        else:
+            request_id, offset = found
+            body = client.new_body(request_id)
+            for piece in frame.pieces:
+                if offset < len(piece):
+                    body.feed(memoryview(piece)[offset:])
+                offset = max(0, offset - len(piece))
+            client.receive(Listing(request_id, body))
+        client.between_frames()
+
+    def disconnected(self, error: Exception | None) -> None:
+        """Tell the client that the server has ended the connection."""
+        self._closed = True
+        self._client.connection_lost(error)
+
+
+def listing_in(frame: ReceivedFrame) -> tuple[int, int] | None:
+    """Return a listing's request id and where its body begins in the frame; None if it is none."""
+    head = bytes(frame.pieces[0][: _LENGTH_BYTES + HEAD_BYTES])
+    if len(head) < _LENGTH_BYTES + HEAD_BYTES and len(frame.pieces) > 1:
+        head = b"".join(frame.pieces[:4])
+    found = read_topics_head(head[_LENGTH_BYTES:])
+    return None if found is None else (found[0], found[1] + _LENGTH_BYTES)
+
+
+def parsed(frame: ReceivedFrame, known: dict[bytes, pb.BaseCommand]) -> pb.BaseCommand:
+    """Return a frame's command; the same bytes are parsed once."""
+    data = b"".join(frame.pieces)
+    command = known.get(data)
+    if command is None:
+        if len(known) >= _MOST_PARSED:
+            known.clear()
+        command = known[data] = parse_command(data[_HEADER_BYTES:])
+    return command
+
+
+class VirtualCloseWatch(CloseWatch):
+    """Lets peers that read nothing know at once that the server has closed."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(clock, loopback=False)
+
+    def watch(  # type: ignore[override]
+        self, connection: VirtualSocket, on_closed: Callable[[], object]
+    ) -> int:
+        """See CloseWatch.watch; the connection itself tells."""
+        del on_closed
+        connection.end.sees_end = True
+        return -1
+
+    def forget(self, descriptor: int) -> None:
+        """Do nothing."""

@@ -1,0 +1,35 @@
+"""Stops the watches by which servers cut their own work into turns.
+
+How long Python took must not decide what happens in virtual time: there a turn ends by what was
+done, not by how long that took.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CUT_BY_TIME = (
+    "proto.transport.connection",
+    "server.tasks.cooperative",
+    "server.tasks.shared_turns",
+)
+"""Modules that ask for ``perf_counter`` to end a turn."""
+
+
+@contextmanager
+def stopped_watches() -> Iterator[None]:
+    """Let no turn end by the time it takes, while a block runs."""
+    with ExitStack() as stack:
+        for name in CUT_BY_TIME:
+            stack.enter_context(patch.object(import_module(name), "perf_counter", _never_passes))
+        yield
+
+
+def _never_passes() -> float:
+    return 0.0

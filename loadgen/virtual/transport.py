@@ -1,0 +1,228 @@
+"""A server's end of a simulated connection, as the asyncio transport that its protocol expects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from loadgen.virtual.loop import VirtualLoop
+    from loadgen.virtual.pipe import Pipe
+    from loadgen.virtual.processor import Processor
+
+    Buffer = bytes | memoryview
+
+READ_BYTES = 262_144
+"""Bytes that a loop reads at once."""
+JOINED_BYTES = 16_384
+"""Pieces that are smaller together are handed over in one."""
+HANGUP_SECONDS = 0.1
+"""The servers look for peers that left while they were not read five times a second."""
+
+
+class ServerTransport(asyncio.Transport):
+    """A process's end of a connection, and the sink of what is sent to it.
+
+    Args:
+        out: What it sends; set by whoever makes the connection, as ``incoming`` is.
+    """
+
+    def __init__(
+        self, loop: VirtualLoop, processor: Processor, names: tuple[tuple[str, int], ...]
+    ) -> None:
+        super().__init__()
+        self.processor = processor
+        self.out: Pipe
+        self.incoming: Pipe
+        self._loop = loop
+        self._peer, self._own = names
+        self._protocol: asyncio.Protocol | None = None
+        self._pieces: deque[Buffer] = deque()
+        self._paused = self._read_is_due = self._closing = self._lost = False
+        self._writing_is_paused = False
+        self._peer_ended = False
+
+    def begin(self, protocol: asyncio.BaseProtocol) -> None:
+        """Hand the connection to its protocol."""
+        self._protocol = cast("asyncio.Protocol", protocol)
+        protocol.connection_made(self)
+        self.arrived()
+
+    # -- asyncio's transport ------------------------------------------------------------------
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return the names of both ends, and how much lies in the kernel."""
+        if name == "peername":
+            return self._peer
+        if name == "sockname":
+            return self._own
+        if name == "unacknowledged_bytes":
+            return self._unacknowledged
+        return default
+
+    def _unacknowledged(self) -> int:
+        return self.out.unacknowledged
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Hand over to another protocol."""
+        self._protocol = cast("asyncio.Protocol", protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        """Return the protocol."""
+        return cast("asyncio.BaseProtocol", self._protocol)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Do nothing: the limits are 0, as the servers want them."""
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many bytes the kernel has not taken."""
+        return self.out.unsent
+
+    def is_closing(self) -> bool:
+        """Tell whether it was closed."""
+        return self._closing
+
+    def is_reading(self) -> bool:
+        """Tell whether it is read."""
+        return not (self._paused or self._closing)
+
+    def write(self, data: Buffer) -> None:  # type: ignore[override]
+        """Send bytes, by reference."""
+        self.writelines((data,))
+
+    def writelines(self, list_of_data: Iterable[Buffer]) -> None:  # type: ignore[override]
+        """Send several pieces, by reference."""
+        if self._closing:
+            return
+        buffers = cast("Sequence[Buffer]", list_of_data)
+        self.processor.charge(self.processor.times.write)
+        self.out.send(buffers, sum(map(len, buffers)))
+        if self.out.unsent and not self._writing_is_paused and self._protocol is not None:
+            self._writing_is_paused = True
+            self._protocol.pause_writing()
+
+    def pause_reading(self) -> None:
+        """Leave what comes in the kernel."""
+        self._paused = True
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        if self._paused and not self._closing:
+            self._paused = False
+            self.arrived()
+
+    def close(self) -> None:
+        """Close when the kernel has everything."""
+        if not self._closing:
+            self._closing = True
+            if not self.out.unsent:
+                self._end(None)
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._closing = True
+        self.out.forget_unsent()
+        self._end(None)
+
+    # -- sending ------------------------------------------------------------------------------
+
+    def writable(self) -> None:
+        """Go on with what is left, when the process comes to it."""
+        self.processor.serve(self._go_on)
+
+    def _go_on(self) -> None:
+        if self._lost:
+            return
+        self.processor.charge(self.processor.times.write)
+        self.out.go_on()
+        if self.out.unsent:
+            return
+        if self._closing:
+            self._end(None)
+        elif self._writing_is_paused and self._protocol is not None:
+            self._writing_is_paused = False
+            self._protocol.resume_writing()
+
+    # -- receiving: the sink of ``incoming`` --------------------------------------------------
+
+    def sent(self, buffers: Sequence[Buffer]) -> None:
+        """Keep what will be read."""
+        self._pieces.extend(buffers)
+
+    def arriving(self) -> None:
+        """Do nothing: what is visible is read when the process comes to it."""
+
+    def arrived(self) -> None:
+        """Read when the process comes to it."""
+        if self._read_is_due or self._paused or self._closing or self._protocol is None:
+            return
+        if self.incoming.visible > self.incoming.read:
+            self._read_is_due = True
+            self.processor.serve(self._read)
+
+    def _read(self) -> None:
+        self._read_is_due = False
+        if self._paused or self._closing or self._protocol is None:
+            return
+        pieces, size = self._take(min(self.incoming.visible - self.incoming.read, READ_BYTES))
+        times = self.processor.times
+        self.processor.charge(len(pieces) * times.read + size * times.read_byte)
+        self.incoming.was_read(self.incoming.read + size)
+        received = self._protocol.data_received
+        if len(pieces) > 1 and size <= JOINED_BYTES:
+            received(b"".join(pieces))
+        else:
+            for piece in pieces:
+                received(piece)  # type: ignore[arg-type]
+        self.arrived()
+
+    def _take(self, size: int) -> tuple[list[Buffer], int]:
+        pieces: list[Buffer] = []
+        left = size
+        while left:
+            piece = self._pieces.popleft()
+            if len(piece) > left:
+                view = memoryview(piece)
+                self._pieces.appendleft(view[left:])
+                piece = view[:left]
+            pieces.append(piece)
+            left -= len(piece)
+        return pieces, size
+
+    def ended(self, *, reset: bool) -> None:
+        """Learn that the peer has left; unseen for a moment while it is not read."""
+        if self._peer_ended or self._lost:
+            return
+        self._peer_ended = True
+        unseen = self._paused and not self.out.unsent
+        when = self._loop.time() + (HANGUP_SECONDS if unseen else 0.0)
+        self._loop.after(when, self.processor.serve, self._hung_up, reset)
+
+    def _hung_up(self, reset: bool) -> None:
+        if self._lost:
+            return
+        if reset:
+            self._closing = True
+            self.out.forget_unsent()
+            self._end(ConnectionResetError(104, "Connection reset by peer"))
+        elif self._protocol is None or not self._protocol.eof_received():
+            self.close()
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def _end(self, error: Exception | None) -> None:
+        if self._lost:
+            return
+        self._lost = True
+        if not self._peer_ended:
+            self.out.end(reset=self.incoming.visible > self.incoming.read)
+        self._pieces.clear()
+        self._loop.call_soon(self._tell, error)
+
+    def _tell(self, error: Exception | None) -> None:
+        protocol, self._protocol = self._protocol, None
+        if protocol is not None:
+            protocol.connection_lost(error)

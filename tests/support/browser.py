@@ -1,0 +1,215 @@
+"""Chromium without a window, over its DevTools protocol: what a page says, asks and looks like."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+import shutil
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--remote-debugging-port=0",
+)
+_LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@dataclass(frozen=True)
+class Look:
+    """A way to look at a page. Widths in CSS pixels."""
+
+    name: str
+    width: int
+    dark: bool = False
+    media: str = "screen"
+
+
+@dataclass
+class Seen:
+    """Everything that a page did while it was looked at.
+
+    Attributes:
+        errors: What it wrote to the console as an error or a warning, and exceptions.
+        requests: Addresses that it asked for, beside its own.
+        too_wide: By how many pixels its content is wider than the window.
+        overlaps: Pairs of labels that cover each other.
+        cut: Labels that stand out of their chart's figure.
+        picture: PNG of the whole page.
+    """
+
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    too_wide: int = 0
+    overlaps: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    picture: bytes = b""
+
+
+# Pairs of visible texts of one plot whose boxes cover each other by more than a pixel, and texts
+# that stand out of the window.
+_LABELS = """(() => {
+  const overlaps = [], cut = [];
+  const wide = document.documentElement.clientWidth;
+  for (const plot of document.querySelectorAll(".plot")) {
+    const boxes = [...plot.querySelectorAll("span")]
+      .filter((e) => e.textContent.trim() && getComputedStyle(e).display !== "none")
+      .map((e) => ({ text: e.textContent.trim(), place: e.parentElement.className,
+                     box: e.getBoundingClientRect() }));
+    const panel = plot.closest("[data-panel]");
+    const where = panel ? panel.dataset.panel : plot.textContent.slice(0, 20);
+    boxes.forEach((a, i) => {
+      if (a.box.left < -1 || a.box.right > wide + 1) cut.push(`${where}: ${a.text}`);
+      boxes.slice(i + 1).forEach((b) => {
+        const across = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
+        const down = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
+        if (a.place === b.place && across > 1 && down > 2)
+          overlaps.push(`${where}: ${a.text} | ${b.text}`);
+      });
+    });
+  }
+  return { overlaps, cut, too_wide: document.documentElement.scrollWidth - wide };
+})()"""
+
+
+def program() -> str | None:
+    """Return the path of a Chromium on this machine."""
+    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """A running Chromium. Mutable state: the numbers of its commands, and who waits for which."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._reading = asyncio.create_task(self._read())
+
+    async def look(self, address: str, look: Look) -> Seen:
+        """Open a page by its address, and tell what it did and looks like."""
+        created = await self._send("Target.createTarget", url="about:blank")
+        target = created["targetId"]
+        attached = await self._send("Target.attachToTarget", targetId=target, flatten=True)
+        session, seen = attached["sessionId"], Seen()
+        while not self._events.empty():
+            self._events.get_nowait()
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await self._send(f"{domain}.enable", session)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if look.dark else "light"}
+        await self._send("Emulation.setEmulatedMedia", session, media=look.media, features=[scheme])
+        size = {"width": look.width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        await self._send("Emulation.setDeviceMetricsOverride", session, **size)
+        await self._send("Page.navigate", session, url=address)
+        await self._until_loaded(seen, address)
+        found = await self._send(
+            "Runtime.evaluate", session, expression=_LABELS, returnByValue=True
+        )
+        told = found["result"]["value"]
+        seen.too_wide = int(told["too_wide"])
+        seen.overlaps, seen.cut = list(told["overlaps"]), list(told["cut"])
+        shot = await self._send("Page.captureScreenshot", session, captureBeyondViewport=True)
+        seen.picture = base64.b64decode(shot["data"])
+        while not self._events.empty():
+            _note(seen, self._events.get_nowait(), address)
+        await self._send("Target.closeTarget", targetId=target)
+        return seen
+
+    async def close(self) -> None:
+        """End Chromium."""
+        await self._send("Browser.close")
+        self._reading.cancel()
+
+    async def _until_loaded(self, seen: Seen, address: str) -> None:
+        while True:
+            event = await self._events.get()
+            _note(seen, event, address)
+            if event["method"] == "Page.loadEventFired":
+                return
+
+    async def _send(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
+        number = next(self._numbers)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        command: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        await self._socket.send_json(command | ({"sessionId": session} if session else {}))
+        return await answer
+
+    async def _read(self) -> None:
+        async for message in self._socket:
+            content = message.json()
+            if "id" not in content:
+                self._events.put_nowait(content)
+            elif "error" in content:
+                error = RuntimeError(content["error"]["message"])
+                self._waiting.pop(content["id"]).set_exception(error)
+            else:
+                self._waiting.pop(content["id"]).set_result(content["result"])
+
+
+def _note(seen: Seen, event: dict[str, Any], address: str) -> None:
+    """Write down what an event tells of a page."""
+    method, told = event["method"], event["params"]
+    if method == "Network.requestWillBeSent" and told["request"]["url"] != address:
+        seen.requests.append(told["request"]["url"])
+    elif method == "Runtime.exceptionThrown":
+        seen.errors.append(str(told["exceptionDetails"]))
+    elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning"):
+        seen.errors.append(str(told["args"]))
+    elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+        seen.errors.append(told["entry"]["text"])
+
+
+@asynccontextmanager
+async def running_browser(path: str) -> AsyncIterator[Browser]:
+    """Start a Chromium with a profile of its own, and end it with the block."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        process = await asyncio.create_subprocess_exec(
+            path,
+            *_FLAGS,
+            f"--user-data-dir={profile}",
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            assert process.stderr is not None
+            address = None
+            while address is None:
+                line = await process.stderr.readline()
+                if not line:
+                    raise RuntimeError("Chromium ended before it was ready")
+                address = _LISTENING.search(line)
+            drained = asyncio.create_task(_drain(process.stderr))
+            async with (
+                aiohttp.ClientSession() as http,
+                http.ws_connect(address[1].decode(), max_msg_size=0) as socket,
+            ):
+                browser = Browser(socket)
+                yield browser
+                await browser.close()
+            await process.wait()
+            await drained
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    while await stream.readline():
+        pass
