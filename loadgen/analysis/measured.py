@@ -185,16 +185,20 @@ def clients_of_requests(requests: pa.Table) -> pa.Table:
     )
     nothing = pa.array([None] * found.num_rows, pa.float64())
     empty = pa.array([""] * found.num_rows, pa.string())
+    none = pa.array([0] * found.num_rows, pa.int32())
     return pa.table(
         {
             **{name: found[name] for name in ("client", "task", "group", "family", "namespace")},
             "intended_start_seconds": found["intended_start_seconds_min"],
             "connected_seconds": nothing,
+            "listed_seconds": found["answered_seconds_min"],
             "back_seconds": found["answered_seconds_min"],
             "outcome": empty,
             "reason": empty,
             "listings": pc.cast(found["client_count"], pa.int32()),
-            "reconnects": pa.array([0] * found.num_rows, pa.int32()),
+            "reconnects": none,
+            "restarts": none,
+            "connections": none,
         },
         schema=CLIENT_ROWS,
     )

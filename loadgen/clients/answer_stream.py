@@ -54,10 +54,10 @@ class AnswerStream:
     """The incoming bytes of one connection.
 
     Args:
-        new_body: Provides the place for the next listing's bytes.
+        new_body: Provides the place for a listing's bytes, by the request that it answers.
     """
 
-    def __init__(self, new_body: Callable[[], AnswerBody]) -> None:
+    def __init__(self, new_body: Callable[[int], AnswerBody]) -> None:
         self._new_body = new_body
         self._head = bytearray()
         self._needed = _HEADER_BYTES
@@ -126,7 +126,7 @@ class AnswerStream:
             self._needed = self._command_bytes
             return
         request_id, offset = head
-        self._listing = Listing(request_id, self._new_body())
+        self._listing = Listing(request_id, self._new_body(request_id))
         self._listing.body.feed(memoryview(self._head)[offset:])
         self._remaining = self._command_bytes - len(self._head)
 
@@ -142,7 +142,7 @@ class AnswerStream:
 
     def _unusual_listing(self, response: pb.CommandGetTopicsOfNamespaceResponse) -> Listing:
         request_id = response.request_id
-        listing = Listing(request_id, self._new_body())
+        listing = Listing(request_id, self._new_body(request_id))
         response.request_id = 1  # one byte, so that the body begins at a known place
         listing.body.feed(memoryview(response.SerializeToString())[2:])
         return listing

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from loadgen.scenario import NamespaceExpectation
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024
+# changed, a hash of eight digits, filtered; with names there is more.
+_LONGEST_UNCHANGED_BYTES = 256
 # The body begins behind the request id; the message needs one to be complete.
 _ANY_REQUEST_ID = b"\x08\x01"
 
@@ -32,31 +34,48 @@ class AnswerVerdict:
     """The judgement of one answer.
 
     Attributes:
-        topics: Number of names in it.
+        topics: Number of names in it; None where it rightly says that nothing changed.
         hash: Pulsar's hash of those names, computed here.
         problem: Why the answer is wrong, as a sentence; None when it is right.
     """
 
-    topics: int
+    topics: int | None
     hash: str
     problem: str | None = None
 
 
 class SharedAnswer:
-    """The longest answer seen of one namespace, and which lengths of it were verified."""
+    """The longest answer seen to one question, and which lengths of it were verified.
+
+    Attributes:
+        first_names: The first names that were looked for, by length of the answer and question.
+        endings: Hash and change that answers told, by their length.
+        full: Of the same question without a hash, whose answer has all names.
+    """
 
     def __init__(self, expectation: NamespaceExpectation) -> None:
         self.expectation = expectation
+        self.first_names: dict[tuple[int, int, str], list[str]] = {}
+        self.endings: dict[int, tuple[str | None, bool]] = {}
+        self.full = self
         self.data = bytearray()
         self.verdicts: dict[int, AnswerVerdict] = {}  # by length of a right answer
         self.reference: AnswerVerdict | None = None
 
 
 class AnswerBody:
-    """The bytes of one answer behind its request id, shared as long as they are the same."""
+    """The bytes of one answer behind its request id, shared as long as they are the same.
 
-    def __init__(self, shared: SharedAnswer) -> None:
+    Args:
+        shared: Of the question.
+        asked_hash: Hash that the question had; the answer may say that it is still right.
+    """
+
+    __slots__ = ("_verdict", "asked_hash", "own", "shared", "size_bytes")
+
+    def __init__(self, shared: SharedAnswer, asked_hash: str | None = None) -> None:
         self.shared = shared
+        self.asked_hash = asked_hash
         self.size_bytes = 0
         self.own: bytearray | None = None
         self._verdict: AnswerVerdict | None = None
@@ -96,16 +115,24 @@ class AnswerChecker:
 
     def __init__(self, *, filtered: bool) -> None:
         self._filtered = filtered
-        self._shared: dict[str, SharedAnswer] = {}  # one for each namespace of the scenario
+        # One for each namespace of the scenario and kind of question.
+        self._shared: dict[tuple[str, str, bool], SharedAnswer] = {}
         self._pending_bytes = 0
 
-    def body(self, expectation: NamespaceExpectation) -> AnswerBody:
-        """Return the place for a new answer of a namespace."""
-        shared = self._shared.get(expectation.name)
+    def body(
+        self,
+        expectation: NamespaceExpectation,
+        pattern: str | None = None,
+        asked_hash: str | None = None,
+    ) -> AnswerBody:
+        """Return the place for a new answer of a namespace, to a question of that pattern."""
+        key = (expectation.name, pattern or "", asked_hash is not None)
+        shared = self._shared.get(key)
         if shared is None:
-            shared = SharedAnswer(self._verifiable(expectation))
-            self._shared[expectation.name] = shared
-        return AnswerBody(shared)
+            shared = self._shared[key] = SharedAnswer(self._verifiable(expectation))
+            # An answer without names has to fit what the same question brought without a hash.
+            shared.full = self._shared.get((*key[:2], False), shared)
+        return AnswerBody(shared, asked_hash)
 
     def submit(self, body: AnswerBody) -> AnswerBody:
         """Take a complete answer; verified later, unless too many that differ wait already."""
@@ -125,12 +152,33 @@ class AnswerChecker:
 
 def _verify(body: AnswerBody) -> AnswerVerdict:
     shared = body.shared
+    if body.asked_hash is not None and body.size_bytes <= _LONGEST_UNCHANGED_BYTES:
+        unchanged = _unchanged(body.data(), body.asked_hash, shared.full)
+        if unchanged is not None:
+            return unchanged
     if body.own is None and body.size_bytes in shared.verdicts:
         return shared.verdicts[body.size_bytes]
     verdict = _compared_with_reference(verify_answer(body.data(), shared.expectation), shared)
     if body.own is None:
         shared.verdicts[body.size_bytes] = verdict
     return verdict
+
+
+def _unchanged(data: bytes, asked_hash: str, full: SharedAnswer) -> AnswerVerdict | None:
+    """Judge an answer that says that nothing changed; None if it says something else."""
+    try:
+        response = parse_answer(data)
+    except DecodeError:
+        return None
+    if response.changed:
+        return None
+    known = full.reference.hash if full.reference is not None else full.expectation.hash
+    problem = None
+    if response.topics:
+        problem = f"says that nothing changed, and lists {len(response.topics)} topics"
+    elif known is not None and asked_hash != known:
+        problem = f"says that nothing changed behind hash {asked_hash}, its names have {known}"
+    return AnswerVerdict(None, "", problem)
 
 
 def _compared_with_reference(verdict: AnswerVerdict, shared: SharedAnswer) -> AnswerVerdict:

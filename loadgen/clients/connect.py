@@ -67,7 +67,12 @@ class Connects(Protocol):
     async def resolve(self, scenario: Scenario) -> None:
         """See Connector.resolve."""
 
-    async def connect(self, client: ClientConnection, receive_buffer_bytes: int) -> str | None:
+    async def connect(
+        self,
+        client: ClientConnection,
+        receive_buffer_bytes: int,
+        other: tuple[str, int] | None = None,
+    ) -> str | None:
         """See Connector.connect."""
 
 
@@ -79,6 +84,7 @@ class Connector:
 
     def __init__(self) -> None:
         self._address: ServerAddress | None = None
+        self._others: dict[tuple[str, int], ServerAddress] = {}  # brokers' own
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
 
     def allow(self, connections: int) -> None:
@@ -91,26 +97,38 @@ class Connector:
         Raises:
             LoadgenError: Its name is unknown.
         """
-        host, port = scenario.address
-        loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            self._address = await _resolved(*scenario.address)
         except OSError as error:
             raise LoadgenError(
                 f"the host of {scenario.service_url} is unknown: {error.strerror or error}"
             ) from None
-        family, _, _, _, address = found[0]
-        self._address = family, (str(address[0]), int(address[1]))
 
-    async def connect(self, client: ClientConnection, receive_buffer_bytes: int) -> str | None:
-        """Connect one client; return why that failed, or None."""
-        assert self._address is not None
+    async def connect(
+        self,
+        client: ClientConnection,
+        receive_buffer_bytes: int,
+        other: tuple[str, int] | None = None,
+    ) -> str | None:
+        """Connect one client, to another host and port if any; return why that failed, or None."""
+        address = self._address
         try:
             async with self._places:
-                await connect(client, self._address, receive_buffer_bytes)
+                if other is not None:
+                    address = self._others.get(other) or await _resolved(*other)
+                    self._others[other] = address
+                assert address is not None
+                await connect(client, address, receive_buffer_bytes)
         except (OSError, ConnectFailedError) as error:
             return connect_failure(error)
         return None
+
+
+async def _resolved(host: str, port: int) -> ServerAddress:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    family, _, _, _, address = found[0]
+    return family, (str(address[0]), int(address[1]))
 
 
 async def connect(

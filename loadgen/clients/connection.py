@@ -30,19 +30,23 @@ CLIENT_VERSION = "floodgate-loadgen"
 PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 
 
-@lru_cache(maxsize=1)
-def connect_frame() -> bytes:
-    """Return CONNECT without authentication."""
-    return encode_command(
-        pb.BaseCommand(
-            type=pb.BaseCommand.CONNECT,
-            connect=pb.CommandConnect(
-                client_version=CLIENT_VERSION,
-                protocol_version=PROTOCOL_VERSION,
-                auth_method_name="none",
-            ),
-        )
+@lru_cache(maxsize=16)
+def connect_frame(tunnel_to: str | None = None, *, watches: bool = False) -> bytes:
+    """Return CONNECT without authentication.
+
+    Args:
+        tunnel_to: ``host:port`` of a broker that a proxy is to pass everything on to.
+        watches: Whether the client knows topic list watches.
+    """
+    connect = pb.CommandConnect(
+        client_version=CLIENT_VERSION,
+        protocol_version=PROTOCOL_VERSION,
+        auth_method_name="none",
+        proxy_to_broker_url=tunnel_to,
     )
+    if watches:
+        connect.feature_flags.supports_topic_watchers = True
+    return encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
 
 
 @lru_cache(maxsize=1024)
@@ -78,6 +82,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._budget: ReadBudget | None = None
         self._resume: TimerHandle | None = None
         self._closed = False
+        self._connect_frame = connect_frame()
+        self.features = pb.FeatureFlags()  # the server's, once it has shaken hands
 
     def close(self) -> None:
         """Close the connection at once."""
@@ -126,7 +132,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send CONNECT."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.write(connect_frame())
+        self._transport.write(self._connect_frame)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return room for no more than may be read now."""
@@ -159,8 +165,9 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     # Frames that arrive.
 
-    def new_body(self) -> AnswerBody:
-        """Return the place for a listing's bytes."""
+    def new_body(self, request_id: int) -> AnswerBody:
+        """Return the place for a listing that has begun to arrive."""
+        del request_id
         return self.context.checker.body(self.plan.namespace)
 
     def receive(self, received: Listing | pb.BaseCommand) -> None:
@@ -183,6 +190,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._break_off(f"the server answered CONNECT with {name}")
             return
         self.context.counters.connected += 1
+        self.features = received.connected.feature_flags
         self.handshake.set_result(received.connected.server_version)
 
     def _refused(self, error: pb.CommandError) -> None:

@@ -7,6 +7,7 @@ so that Spark and the process executor carry the same thing.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -96,14 +97,20 @@ CLIENT_ROWS = pa.schema(
         pa.field("group", pa.string(), nullable=False),
         pa.field("family", pa.string(), nullable=False),
         pa.field("namespace", pa.string(), nullable=False),
-        pa.field("intended_start_seconds", pa.float64(), nullable=False),
+        # Null for a client whose turn did not come.
+        pa.field("intended_start_seconds", pa.float64()),
         pa.field("connected_seconds", pa.float64()),
+        pa.field("listed_seconds", pa.float64()),
         # Null for a client that was not back by the end of the run.
         pa.field("back_seconds", pa.float64()),
         pa.field("outcome", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
         pa.field("listings", pa.int32(), nullable=False),
         pa.field("reconnects", pa.int32(), nullable=False),
+        # How often its program began anew because a subscription had failed.
+        pa.field("restarts", pa.int32(), nullable=False),
+        # The most connections that it had at once.
+        pa.field("connections", pa.int32(), nullable=False),
     ]
 )
 
@@ -220,7 +227,12 @@ def _row(task: int, record: RequestRecord) -> dict[str, object]:
 
 @dataclass(slots=True)
 class RequestCounters:
-    """Totals of one task, or of a whole run. ``bytes`` are those read of answers."""
+    """Totals of one task, or of a whole run.
+
+    Attributes:
+        bytes: Those read of answers.
+        ended: Requests that ended, by operation and outcome: ``list.answered``.
+    """
 
     connected: int = 0
     started: int = 0
@@ -231,13 +243,21 @@ class RequestCounters:
     disconnected: int = 0
     unreachable: int = 0
     bytes: int = 0
+    ended: dict[str, int] = field(default_factory=dict)
 
-    def count(self, outcome: Outcome) -> None:
+    def count(self, outcome: Outcome, operation: str = "list") -> None:
         """Count a request that ended."""
         setattr(self, outcome.value, getattr(self, outcome.value) + 1)
+        name = f"{operation}.{outcome.value}"
+        self.ended[name] = self.ended.get(name, 0) + 1
 
     def plus(self, other: RequestCounters) -> RequestCounters:
         """Return the sum of both."""
-        return RequestCounters(
-            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
-        )
+        totals = {
+            each.name: getattr(self, each.name) + getattr(other, each.name)
+            for each in fields(self)
+            if each.name != "ended"
+        }
+        ended = Counter(self.ended)
+        ended.update(other.ended)
+        return RequestCounters(**totals, ended=dict(ended))

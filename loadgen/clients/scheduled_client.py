@@ -120,6 +120,11 @@ class ScheduledClient:
         for request_id in [number for number, each in self._open.items() if not each.started]:
             self._settle(request_id, Outcome.UNREACHABLE, reason)
 
+    def stop(self) -> None:
+        """Ask for nothing more; requests under way may end."""
+        self._next_due = None
+        self._finish_if_done()
+
     def close(self) -> None:
         """Close the connection."""
         connection, self._connection = self._connection, None
@@ -167,7 +172,8 @@ class ScheduledClient:
 
     def _ask(self) -> None:
         due = self._next_due
-        assert due is not None
+        if due is None:  # stopped meanwhile
+            return
         late_seconds = self.context.time.seconds() - due
         if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
             self._arm()
@@ -218,7 +224,7 @@ class ScheduledClient:
         self._timers.pop(request_id).cancel()
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = self.context.time.seconds()
-        self.context.counters.count(outcome)
+        self.context.counters.count(outcome, self._operation)
         self._finish_if_done()
 
     def _finish_if_done(self) -> None:

@@ -1,8 +1,7 @@
 """The wires of a client that discovers topics: what it may ask, and what it is told.
 
-The driver of a client (:mod:`loadgen.scenarios.discovery.family_client`) has no sockets. It asks
-through wires and is told through :class:`WireEvents`; real sockets and virtual time are two kinds
-of wires. What they tell may come before the call that asked returns.
+The driver of such a client (a ``FamilyClient``) has no sockets. It asks through wires and is told
+through :class:`WireEvents`. What they tell may come before the call that asked returns.
 """
 
 from __future__ import annotations

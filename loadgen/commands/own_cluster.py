@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
 
+_SOMEWHERE = "http://127.0.0.1"
 _OF_A_SERVER = ("broker_admin_url", "proxy_admin_url", "broker_pid", "proxy_pid")
 
 
@@ -55,6 +56,12 @@ def own_cluster_wanted(
         makes_topics=document.makes_topics,
         corpus=given["corpus"],
     )
+
+
+def will_watch(options: RunOptions, wanted: ClusterWanted) -> RunOptions:
+    """Return the options of a run as they will be, for checks before the servers are there."""
+    proxy = _SOMEWHERE if wanted.files.has_proxy(wanted.cluster) else None
+    return replace(options, broker_admin_url=_SOMEWHERE, proxy_admin_url=proxy)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.servers.series import ScrapeTarget
+from loadgen.servers.scrape import ScrapeTarget
+from loadgen.tasks.task import DRAIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
-    from loadgen.cluster import ClusterPlan
+    from loadgen.cluster import ClusterPlan, ServerEvent
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,10 @@ class RunOptions:
         scenario_document: The scenario as its author wrote it; empty if the command line said it.
         scenario_resolved: The document that says everything itself; empty: it is made of the
             scenario.
+        abort_early: Whether the run ends when one of them can no longer be met.
+        drain_seconds: How long requests under way may take when it ends early.
+        events: What happens to servers while clients are there.
+        restart: Kills a server of this run, by its role, and starts it again.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -53,6 +58,10 @@ class RunOptions:
     thresholds: tuple[Threshold, ...] = ()
     scenario_document: str = ""
     scenario_resolved: str = field(default="", repr=False)
+    abort_early: bool = False
+    drain_seconds: float = DRAIN_SECONDS
+    events: tuple[ServerEvent, ...] = ()
+    restart: Callable[[str], object] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 from loadgen.scenarios.client_memory.kind import CLIENT_MEMORY
+from loadgen.scenarios.discovery.kind import DISCOVERY
 from loadgen.scenarios.lookups.kind import LOOKUPS
 from loadgen.scenarios.produce_beside_silent.kind import PRODUCE_BESIDE_SILENT
 from loadgen.scenarios.produce_consume.kind import PRODUCE_CONSUME
@@ -24,6 +25,7 @@ _ROWS = (
     LOOKUPS,
     PRODUCE_BESIDE_SILENT,
     CLIENT_MEMORY,
+    DISCOVERY,
     WATCH_CHURN,
     PRODUCE_CONSUME,
 )

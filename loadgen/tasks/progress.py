@@ -1,18 +1,19 @@
-"""Shows progress while a run goes on.
+"""Shows progress while a run goes on, and tells the tasks when it is to end early.
 
 Workers send their counters once a second in a datagram to the driver on the loopback (Spark
 itself reports only when a task ends). A lost datagram costs one second of freshness: each holds
-totals, and the results do not depend on them.
+totals, and the results do not depend on them. The same sockets carry the word that ends a run.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 REPORT_SECONDS = 1.0
 _LARGEST_DATAGRAM_BYTES = 4096
 _POLL_SECONDS = 0.2
+_STOP = b"stop"
 
 
 class ProgressSender:
@@ -37,6 +39,7 @@ class ProgressSender:
     def __init__(self, task: int, address: tuple[str, int] | None) -> None:
         self._task = task
         self._address = address
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = None if address is None else socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         if self._socket is not None:
             self._socket.setblocking(False)
@@ -51,9 +54,31 @@ class ProgressSender:
         except OSError:
             return  # the driver has left or its buffer is full; the next second brings a new total
 
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """The address that totals come from; None before the first, or without a driver."""
+        return None if self._socket is None else self._socket.getsockname()
+
+    def on_stop(self, stop: Callable[[], None]) -> None:
+        """Call ``stop`` when the driver says so; call this on the task's event loop."""
+        if self._socket is not None:
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self._socket, self._told, stop)
+
+    def _told(self, stop: Callable[[], None]) -> None:
+        assert self._socket is not None
+        try:
+            message, sender = self._socket.recvfrom(_LARGEST_DATAGRAM_BYTES)
+        except OSError:
+            return  # nobody listens there any more, or nothing came after all
+        if message == _STOP and sender == self._address:
+            stop()
+
     def close(self) -> None:
         """Close the socket."""
         if self._socket is not None:
+            if self._loop is not None:
+                self._loop.remove_reader(self._socket)
             self._socket.close()
 
 
@@ -62,6 +87,8 @@ class ProgressReceiver:
 
     def __init__(self, observer: Callable[[RequestCounters], None]) -> None:
         self._observer = observer
+        self._senders: set[Any] = set()  # an address for each task
+        self._stopping = False
         self._tasks: dict[int, RequestCounters] = {}  # one for each task
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
@@ -75,6 +102,16 @@ class ProgressReceiver:
         host, port = self._socket.getsockname()
         return str(host), int(port)
 
+    def stop(self) -> None:
+        """Tell every task to end early; those not heard of yet are told when they are."""
+        self._stopping = True
+        for sender in tuple(self._senders):
+            self._say_stop(sender)
+
+    def _say_stop(self, sender: Any) -> None:  # noqa: ANN401 - an address, as the socket has it
+        with suppress(OSError):  # said again when it reports again
+            self._socket.sendto(_STOP, sender)
+
     def __enter__(self) -> ProgressReceiver:
         self._thread.start()
         return self
@@ -87,17 +124,20 @@ class ProgressReceiver:
     def _receive(self) -> None:
         while not self._stopped.is_set():
             try:
-                message = self._socket.recv(_LARGEST_DATAGRAM_BYTES)
+                message, sender = self._socket.recvfrom(_LARGEST_DATAGRAM_BYTES)
             except TimeoutError:
                 continue
-            self._take(message)
+            self._take(message, sender)
 
-    def _take(self, message: bytes) -> None:
+    def _take(self, message: bytes, sender: Any) -> None:  # noqa: ANN401
         try:
             content = json.loads(message)
             self._tasks[int(content["task"])] = RequestCounters(**content["counters"])
         except (ValueError, KeyError, TypeError):
             return  # not from our workers: any process of the machine can send here
+        self._senders.add(sender)
+        if self._stopping:
+            self._say_stop(sender)
         total = RequestCounters()
         for counters in self._tasks.values():
             total = total.plus(counters)

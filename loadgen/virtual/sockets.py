@@ -74,8 +74,14 @@ class VirtualConnector:
     async def resolve(self, scenario: Scenario) -> None:
         """Do nothing: the server is here, whatever its URL says."""
 
-    async def connect(self, client: ClientConnection, receive_buffer_bytes: int) -> str | None:
-        """Connect one client; return why that failed, or None."""
+    async def connect(
+        self,
+        client: ClientConnection,
+        receive_buffer_bytes: int,
+        other: tuple[str, int] | None = None,
+    ) -> str | None:
+        """Connect one client; return why that failed, or None. There is but one server."""
+        del other
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes)
@@ -179,7 +185,7 @@ class VirtualSocket(asyncio.Transport):
             client.receive(parsed(frame, self._parsed))
         else:
             request_id, offset = found
-            body = client.new_body()
+            body = client.new_body(request_id)
             for piece in frame.pieces:
                 if offset < len(piece):
                     body.feed(memoryview(piece)[offset:])

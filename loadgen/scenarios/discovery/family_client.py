@@ -127,9 +127,10 @@ class FamilyClient:
         self._arm_drop()
         self._start()
 
-    def stop(self) -> None:
-        """Ask for nothing any more; requests under way may end."""
+    def stop(self, on_idle: Callable[[], None] = lambda: None) -> None:
+        """Ask for nothing any more; ``on_idle`` is called when requests under way have ended."""
         self._stopped = True
+        self._links.when_idle(on_idle)
         for timer in self._timers.values():
             timer.cancel()
         self._close_parts()
@@ -145,7 +146,7 @@ class FamilyClient:
         self._links.close(None, "")
 
     def row(self, task: int) -> dict[str, Any]:
-        """Describe it: a row of clients.parquet."""
+        """Describe it, as in CLIENT_ROWS."""
         connected = self._links.connected_at
         return {
             "client": self.plan.client,
@@ -262,7 +263,12 @@ class FamilyClient:
         elif isinstance(action, OpenWatch):
             self._open_watch(action)
         elif isinstance(action, LookUpPattern):
-            self._look_up(action.pattern, lambda _: None, lambda failure, reason: None)
+            # Nobody needs the broker's connection, but Java makes it.
+            self._look_up(
+                action.pattern,
+                lambda broker: self._links.to(broker).connect(),
+                lambda failure, reason: None,
+            )
         elif isinstance(action, GiveUp):
             self._gave_up(action.failure, self.reason)
         else:

@@ -34,24 +34,21 @@ class Request:
 
     Args:
         record: Its row.
-        operation: As rows name it.
         send: Sends it on a wire, with its number.
         answered: Told what was answered.
         failed: Told why there was no answer: the code, and words.
     """
 
-    __slots__ = ("answered", "failed", "operation", "record", "send", "timer")
+    __slots__ = ("answered", "failed", "record", "send", "timer")
 
     def __init__(
         self,
         record: RequestRecord,
-        operation: str,
         send: Callable[[Wire, int], None],
         answered: Callable[[Any], None],
         failed: Callable[[Failure, str], None],
     ) -> None:
         self.record = record
-        self.operation = operation
         self.send = send
         self.answered = answered
         self.failed = failed
@@ -106,9 +103,10 @@ class Link:
 
     def _send(self, wire: Wire, request_id: int, request: Request) -> None:
         links = self._links
-        if request.operation == WATCH and not self.watches:
+        if request.record.operation == WATCH and not self.watches:
             del self._open[request_id]
             links.records.remove(request.record)
+            links.ended()
             request.failed(pb.NotAllowedError, "the server offers no watches")
             return
         request.record.started_seconds = links.context.time.seconds()
@@ -235,7 +233,7 @@ class Link:
 
     def _taken(self, request_id: int, operation: str) -> Request | None:
         request = self._open.get(request_id)
-        if request is None or request.operation != operation:
+        if request is None or request.record.operation != operation:
             return None  # its time was up, or nobody asked
         return self._open.pop(request_id)
 
@@ -267,6 +265,7 @@ class Link:
         if record.first_byte_seconds is None and outcome in (Outcome.ANSWERED, Outcome.REFUSED):
             record.first_byte_seconds = record.finished_seconds
         self._links.context.counters.count(outcome)
+        self._links.ended()
 
 
 class Links:
@@ -285,6 +284,7 @@ class Links:
         records: A row for each request.
         reconnects: Connections that were made again behind a loss.
         most_connections: Connections at once, at most.
+        pending: Requests that have not ended.
         connected_at: When the first was made, on the run's monotonic clock.
     """
 
@@ -311,6 +311,8 @@ class Links:
         self.reconnects = self.open_connections = self.most_connections = 0
         self.connected_at: float | None = None
         self._asked = 0
+        self._on_idle: Callable[[], None] | None = None
+        self.pending = 0
         self.service = Link(self, None)
 
     def to(self, broker: BrokerAddress) -> Link:
@@ -333,10 +335,19 @@ class Links:
         """Ask; one of ``answered`` and ``failed`` is called, unless all is closed before."""
         if intended_seconds is None:
             intended_seconds = self.context.time.seconds()
-        record = RequestRecord(self._plan.client, self._plan.namespace.name, intended_seconds)
+        plan = self._plan
+        record = RequestRecord(
+            plan.client,
+            plan.namespace.name,
+            intended_seconds,
+            operation=operation,
+            group=plan.group.name,
+            family=plan.group.family,
+        )
         self.records.append(record)
         self._asked += 1
-        link.ask(self._asked, Request(record, operation, send, answered, failed))
+        self.pending += 1
+        link.ask(self._asked, Request(record, send, answered, failed))
 
     def count_connection(self, *, again: bool) -> None:
         """Count a connection that was made."""
@@ -345,6 +356,21 @@ class Links:
         self.most_connections = max(self.most_connections, self.open_connections)
         if self.connected_at is None:
             self.connected_at = self.context.time.monotonic()
+
+    def ended(self) -> None:
+        """Count a request that ended."""
+        self.pending -= 1
+        self._tell_if_idle()
+
+    def when_idle(self, on_idle: Callable[[], None]) -> None:
+        """Have it told when all requests have ended, once."""
+        self._on_idle = on_idle
+        self._tell_if_idle()
+
+    def _tell_if_idle(self) -> None:
+        if self._on_idle is not None and self.pending == 0:
+            on_idle, self._on_idle = self._on_idle, None
+            on_idle()
 
     def drop(self, reason: str) -> None:
         """Lose all connections of the client's own accord."""

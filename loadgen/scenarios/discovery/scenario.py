@@ -21,6 +21,10 @@ Family = Literal["once", "polite", "java-watch", "java-poll", "cpp", "go"]
 """``once`` asks a single time and never again; the others are the client library's schedules."""
 
 
+_TUNNELLING = ("polite", "java-watch", "java-poll")
+"""Families that connect to the broker of their pattern, whether they attach to topics or not."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -93,6 +97,11 @@ class Group(_Part):
     reader: Reader = Reader()
     disconnects: Disconnects | None = None
 
+    @property
+    def connections_each(self) -> int:
+        """Connections of a client through a proxy: one to ask, one to the broker by a tunnel."""
+        return 2 if self.attach or self.family in _TUNNELLING else 1
+
 
 class Phases(_Part):
     """The phases of a run behind connecting, which all finish before the agreed start.
@@ -154,6 +163,11 @@ class DiscoveryScenario(Scenario):
                     f"group {group.name}: pipelined and repeat_seconds are for family once"
                 )
         return self
+
+    @property
+    def connections(self) -> int:
+        """Connections of all clients at once, if the server is a proxy: it takes the most."""
+        return sum(group.clients * group.connections_each for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ class _Reader:
         self._socket = peer.socket
         self._found = found
         self._checker = AnswerChecker(filtered=False)
-        self._stream = AnswerStream(lambda: self._checker.body(expected))
+        self._stream = AnswerStream(lambda _: self._checker.body(expected))
 
     def read_until(self, give_up: float) -> None:
         """Read until as many answers came as were asked for."""

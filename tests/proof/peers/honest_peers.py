@@ -59,7 +59,7 @@ class HonestPeer:
         self._socket.setblocking(False)
         self._namespace = peer.namespace
         self._checker = checker
-        self._stream = AnswerStream(lambda: checker.body(expected))
+        self._stream = AnswerStream(lambda _: checker.body(expected))
         self._rate = rate
         self._again = again
         self._allowed_bytes = 0.0

@@ -23,7 +23,7 @@ ERROR = encode_command(
 
 def stream() -> AnswerStream:
     checker = AnswerChecker(filtered=False)
-    return AnswerStream(lambda: checker.body(EXPECTATION))
+    return AnswerStream(lambda _: checker.body(EXPECTATION))
 
 
 def feed(target: AnswerStream, data: bytes, step: int) -> list[Listing | pb.BaseCommand]:

@@ -17,6 +17,7 @@ from loadgen.commands.scenario_options import (
     scenario_parameters,
 )
 from loadgen.corpus.manifest import expected_namespaces
+from loadgen.documents.kinds import is_in_documents_only
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult, execute
@@ -190,7 +191,9 @@ def test_every_field_of_a_scenario_is_an_option_with_help_and_a_default(kind: Sc
     # When
     options = {each.name: each.annotation.__metadata__[0] for each in scenario_parameters()}
     # Then
-    for field in set(kind.model.model_fields) - {"kind"}:
+    for field, info in kind.model.model_fields.items():
+        if field == "kind" or is_in_documents_only(field, info):
+            continue
         assert options[field].help, field
         own = field not in Scenario.model_fields
         panel = options[field].rich_help_panel
@@ -310,6 +313,8 @@ def test_an_unreachable_server_is_one_sentence(tmp_path) -> None:
         ({"generator_limited": True, "interrupted": True}, ExitCode.INTERRUPTED),
         ({"wrong": 1, "interrupted": True}, ExitCode.CORRECTNESS),
         ({"answered": 0, "refused": {}, "unreachable": 4}, ExitCode.INTERNAL),
+        ({"held": ["7 MB of heap memory in the broker"]}, ExitCode.CORRECTNESS),
+        ({"aborted": "list.wrong.count == 0", "interrupted": True}, ExitCode.THRESHOLDS),
     ],
 )
 def test_runs_that_say_nothing_about_the_server_fail(changes, code: ExitCode) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import queue
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.clients.records import Outcome, RequestCounters
 from loadgen.tasks.progress import ProgressReceiver, ProgressSender, progress_display, progress_line
+from tests.support.clocks.settle import settle
 
 if TYPE_CHECKING:
     import pytest
@@ -31,6 +33,46 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
     # Then
     assert [each.answered for each in seen] == [1, 2, 6]
     assert seen[-1].connected == 20
+
+
+async def test_tasks_are_told_to_end_early_now_or_when_they_are_heard_of() -> None:
+    # Given a task that the driver has heard of, and one that it has not
+    heard: queue.Queue[RequestCounters] = queue.Queue()
+    told = [asyncio.Event() for _ in range(2)]
+    with ProgressReceiver(heard.put) as receiver:
+        senders = [ProgressSender(task, receiver.address) for task in range(2)]
+        for sender, event in zip(senders, told, strict=True):
+            sender.on_stop(event.set)
+        senders[0].send(RequestCounters())
+        await asyncio.to_thread(heard.get, timeout=10)
+        # When
+        receiver.stop()
+        senders[1].send(RequestCounters())
+        # Then
+        for event in told:
+            await event.wait()
+        for sender in senders:
+            sender.close()
+
+
+async def test_a_stranger_cannot_end_a_task() -> None:
+    # Given
+    told = asyncio.Event()
+    with ProgressReceiver(lambda _: None) as receiver:
+        sender = ProgressSender(0, receiver.address)
+        sender.on_stop(told.set)
+        sender.send(RequestCounters())
+        # When
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(b"stop", sender.address)
+            await settle()
+        strange = told.is_set()
+        receiver.stop()
+        sender.send(RequestCounters())
+        # Then the driver can
+        await told.wait()
+        sender.close()
+    assert not strange
 
 
 def test_a_sender_without_an_address_is_silent() -> None:

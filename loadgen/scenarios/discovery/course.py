@@ -1,0 +1,131 @@
+"""The course of a run: which client starts when, and when all of it ends.
+
+Without sockets, like the clients: real runs and those in virtual time have the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from limiter.clock import TimerHandle
+    from loadgen.clients.context import ClientContext
+    from loadgen.scenarios.discovery.family_client import FamilyClient
+    from loadgen.scenarios.discovery.scenario import DiscoveryScenario
+
+
+class Course:
+    """Starts the clients of one task, and ends them.
+
+    It ends when all are back or have given up and the hold is over, at the latest when the time
+    to measure is over and the hold; then requests under way may end.
+
+    Args:
+        scenario: Its phases.
+        context: The task's.
+        on_over: Called once, when nothing is to be expected any more.
+
+    Attributes:
+        start_error_seconds: How late a moment's first client was started, at worst.
+    """
+
+    def __init__(
+        self,
+        scenario: DiscoveryScenario,
+        context: ClientContext[Any],
+        on_over: Callable[[], None],
+    ) -> None:
+        self._phases = scenario.phases
+        self._context = context
+        self._on_over = on_over
+        self._clients: Sequence[FamilyClient] = ()
+        self._turns: defaultdict[str, deque[FamilyClient]] = defaultdict(deque)
+        self._unsettled = self._busy = 0
+        self._end: TimerHandle | None = None
+        self._over = False
+        self.start_error_seconds = 0.0
+
+    def start(self, clients: Sequence[FamilyClient]) -> None:
+        """Begin with all clients, each at its moment; T0 may be in the future."""
+        self._clients = clients
+        self._unsettled = len(clients)
+        for client in clients:
+            if client.plan.start_seconds is None:
+                self._turns[client.plan.group.name].append(client)
+        timed = [each for each in clients if each.plan.start_seconds is not None]
+        timed.sort(key=_moment, reverse=True)
+        phases = self._phases
+        self._end_at(phases.warm_up_seconds + phases.measure_seconds + phases.hold_seconds)
+        if clients:
+            self._start_due(timed)
+        else:
+            self._stop()
+
+    def settled(self, client: FamilyClient) -> None:
+        """Take note that a client is back, or has given up."""
+        if client.plan.group.arrivals.kind == "concurrency":
+            client.end()  # it makes room
+            turn = self._turns[client.plan.group.name]
+            if turn:
+                # Not from within the one that has just ended: thousands may follow each other.
+                clock = self._context.clock
+                clock.call_at(clock.now(), self._begin_next, turn)
+        self._unsettled -= 1
+        if self._unsettled == 0:
+            now = max(self._context.time.seconds(), self._phases.warm_up_seconds)
+            self._end_at(now + self._phases.hold_seconds)
+
+    def _begin_next(self, turn: deque[FamilyClient]) -> None:
+        if turn and not self._over:
+            turn.popleft().begin()
+
+    def _start_due(self, waiting: list[FamilyClient]) -> None:
+        """Start those whose moment has come; ``waiting`` ends with the next one."""
+        clock, time = self._context.clock, self._context.time
+        while waiting and not self._over:
+            moment = _moment(waiting[-1])
+            late_seconds = time.seconds() - moment
+            if late_seconds < 0:
+                clock.call_at(clock.now() - late_seconds, self._start_due, waiting)
+                return
+            self.start_error_seconds = max(self.start_error_seconds, late_seconds)
+            self._context.lags.append(late_seconds)
+            while waiting and _moment(waiting[-1]) == moment:
+                waiting.pop().begin()
+
+    def _end_at(self, moment: float) -> None:
+        if self._end is not None:
+            self._end.cancel()
+        clock = self._context.clock
+        wait_seconds = max(0.0, moment - self._context.time.seconds())
+        self._end = clock.call_at(clock.now() + wait_seconds, self._stop)
+
+    def _stop(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        clock = self._context.clock
+        self._end = clock.call_at(clock.now() + self._phases.drain_seconds, self._drained)
+        self._busy = len(self._clients)
+        for client in self._clients:
+            client.stop(self._idle)
+        if not self._clients:
+            self._drained()
+
+    def _idle(self) -> None:
+        self._busy -= 1
+        if self._busy == 0:
+            self._drained()
+
+    def _drained(self) -> None:
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+            self._on_over()
+
+
+def _moment(client: FamilyClient) -> float:
+    return client.plan.start_seconds or 0.0
