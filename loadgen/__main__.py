@@ -33,7 +33,8 @@ class Subcommand:
 
 
 SUBCOMMANDS = {
-    "topics": Subcommand("loadgen.commands.topics", "topics", "Make synthetic topics as Parquet."),
+    "topics": Subcommand("loadgen.commands.topics", "topics", "Make topics as Parquet."),
+    "snapshot": Subcommand("loadgen.commands.snapshot", "snapshot", "Read a cluster's topics."),
     "load": Subcommand("loadgen.commands.load", "load", "Load topics into a running server."),
     "run": Subcommand("loadgen.commands.run", "run", "Drive clients against a server."),
     "scenarios": Subcommand(

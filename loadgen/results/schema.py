@@ -107,6 +107,7 @@ class Summary(_Part):
     start_error_seconds_max: Seconds
     client_start_error_seconds_max: Seconds
     generator_limited: bool
+    generator_limits: list[str] = Field(default=[], description="Why it was the limit.")
     interrupted: bool
     processes: dict[str, Process]
     server_version: str | None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
     from loadgen.cluster import ClusterPlan, ServerEvent
+    from loadgen.servers.scrape import ServerWatch
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class RunOptions:
         events: What happens to servers while clients are there.
         restart: Kills a server of this run, by its role, and starts it again.
         on_progress: Called about once a second with totals, from another thread.
+        on_watch: Called once with the watch over the servers.
     """
 
     name: str
@@ -63,6 +65,14 @@ class RunOptions:
     events: tuple[ServerEvent, ...] = ()
     restart: Callable[[str], object] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
+    on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None, repr=False)
+
+    @property
+    def watched_processes(self) -> list[str]:
+        """The names of servers whose figures are known."""
+        if self.cluster is not None:
+            return list(self.cluster.processes)
+        return [each.process for each in self.watched_servers]
 
     @property
     def watched_servers(self) -> list[ScrapeTarget]:

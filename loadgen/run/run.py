@@ -101,6 +101,7 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     directory = options.out / options.name
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
+        options.on_watch(watch)
         produced_by = _servers(server_version, targets)
         with ServerEvents(options.events, options.restart or _nobodys) as events:
             observer = _Observer(scenario, options, events.agreed)
@@ -185,7 +186,7 @@ def check_options(scenario: Scenario, options: RunOptions) -> None:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
-    require_watched(options.thresholds, [each.process for each in options.watched_servers])
+    require_watched(options.thresholds, options.watched_processes)
 
 
 def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:
