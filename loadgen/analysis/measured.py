@@ -143,7 +143,8 @@ def _of_clients(clients: pa.Table, name: str, percentile: float | None) -> float
     if what != "back":
         if not clients.num_rows:
             raise NotMeasuredError("no client was meant")
-        return float(pc.max(clients[what]).as_py())
+        least = how == "min"
+        return float((pc.min if least else pc.max)(clients[what]).as_py())
     back = clients.num_rows - clients["back_seconds"].null_count
     if how in ("rate", "count"):
         return _count_or_share(back, clients.num_rows, how)

@@ -84,6 +84,7 @@ OF_CLIENTS = (
     Measure("back.max", Unit.SECONDS, "the last of them"),
     Measure("listings.max", Unit.COUNT, "most listings that a client asked for"),
     Measure("reconnects.max", Unit.COUNT, "most connections that a client made again"),
+    Measure("reconnects.min", Unit.COUNT, "fewest connections that a client made again"),
 )
 OF_SERVERS = (
     *_limiter("heap"),

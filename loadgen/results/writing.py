@@ -163,14 +163,13 @@ def _over(base: float | None, peak: float | None) -> int | None:
 
 
 def _cpu_seconds(watch: ProcessWatch) -> float | None:
-    metric = "process_cpu_seconds_total"
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else round(last - first, 3)
+    risen = watch.rise("process_cpu_seconds_total")
+    return None if risen is None else round(risen, 3)
 
 
 def _rise(watch: ProcessWatch, metric: str) -> int | None:
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else int(last - first)
+    risen = watch.rise(metric)
+    return None if risen is None else int(risen)
 
 
 def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:

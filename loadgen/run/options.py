@@ -35,7 +35,7 @@ class RunOptions:
         scenario_resolved: The document that says everything itself; empty: it is made of the
             scenario.
         events: What happens to servers while clients are there.
-        restart: Kills a server of this run, by its role, and starts it again.
+        restart: Kills a server of this run, by its role, starts it again, and returns its id.
         on_progress: Called about once a second with totals, from another thread.
     """
 
@@ -54,7 +54,7 @@ class RunOptions:
     scenario_document: str = ""
     scenario_resolved: str = field(default="", repr=False)
     events: tuple[ServerEvent, ...] = ()
-    restart: Callable[[str], object] | None = field(default=None, repr=False)
+    restart: Callable[[str], int] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,8 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     targets = options.watched_servers
     with replaceable_run_directory(directory), ServerWatch(targets) as watch:
         produced_by = _servers(server_version, targets)
-        with ServerEvents(options.events, options.restart or _nobodys) as events:
+
+        with ServerEvents(options.events, partial(_restart, options, watch)) as events:
             reports = agreed_reports(_run(scenario, options, events.agreed))
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
@@ -148,8 +150,10 @@ def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, 
     }
 
 
-def _nobodys(role: str) -> None:
-    raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
+def _restart(options: RunOptions, watch: ServerWatch, role: str) -> None:
+    if options.restart is None:
+        raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
+    watch.processes[role].restarted(options.restart(role))
 
 
 def _run(

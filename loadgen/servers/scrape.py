@@ -17,6 +17,7 @@ from array import array
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
@@ -136,7 +137,13 @@ class ProcessWatch:
         if self._books is not None:
             # A server that died in the storm took its own books along: the scrapes remain.
             with suppress(UsageError):
-                self.resident_peak_bytes = self._books.peak_bytes()
+                seen = self.peak("process_resident_memory_bytes") or 0
+                self.resident_peak_bytes = max(self._books.peak_bytes(), int(seen))
+
+    def restarted(self, pid: int) -> None:
+        """Go on with another process in the place of the one that was watched."""
+        if self._books is not None:
+            self._books = KernelBooks(self.target.process, pid)
 
     def peak(self, metric: str) -> float | None:
         """Return the largest value seen of a metric."""
@@ -152,6 +159,13 @@ class ProcessWatch:
         """Return the first value seen of a metric."""
         series = self.series.get(metric)
         return None if series is None else series.values[0]
+
+    def rise(self, metric: str) -> float | None:
+        """Return by how much a counter rose; one that fell began again from 0."""
+        series = self.series.get(metric)
+        if series is None:
+            return None
+        return sum(b - a if b >= a else b for a, b in pairwise(series.values))
 
     def figures(self) -> dict[str, float]:
         """Return the latest value of each figure, by its name of the vocabulary."""
