@@ -103,6 +103,7 @@ _FIELDS = {
     "resident.rise": ("resident_over_idle_bytes", "resident_over_first_scrape_bytes"),
     "unread.max": ("outbound_pending_peak_bytes",),
     "cpu.seconds": ("cpu_seconds",),
+    "again.seconds": ("again_seconds",),
 }
 """Where the summary has a server's figure: the first that is known counts."""
 

@@ -92,6 +92,7 @@ OF_SERVERS = (
     Measure("resident.max", Unit.BYTES, "most memory of the process"),
     Measure("resident.rise", Unit.BYTES, "the same, over what it had before the run"),
     Measure("unread.max", Unit.BYTES, "most bytes that peers had not read"),
+    Measure("again.seconds", Unit.SECONDS, "from its restart until all clients had an answer"),
     Measure("cpu.seconds", Unit.SECONDS, "processor time of the process"),
 )
 

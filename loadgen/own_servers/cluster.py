@@ -12,6 +12,7 @@ from loadgen.corpus.corpus import write_corpus
 from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.document import topic_plan
+from loadgen.errors import UsageError
 from loadgen.own_servers.configuration import ServerFiles, broker_launch, proxy_launch
 from loadgen.servers.restarts import restartable_server
 from loadgen.units import plural
@@ -80,6 +81,21 @@ class ClusterWanted:
     files: ServerFiles
     makes_topics: bool = True
     corpus: Path | None = None
+
+
+def simulated(wanted: ClusterWanted) -> ClusterPlan:
+    """Return the cluster in virtual time: with the keys of its files, and topics of its own.
+
+    Raises:
+        UsageError: It is to have topics that are in files.
+    """
+    if wanted.corpus is not None:
+        raise UsageError("--corpus: virtual time makes the topics of its cluster; leave it out")
+    files, cluster = wanted.files, wanted.cluster
+    broker = {**files.broker.keys, **files.broker.over(cluster.broker, {})}
+    proxy = {**files.proxy.keys, **files.proxy.over(cluster.proxy or {}, {})}
+    has_proxy = files.has_proxy(cluster)
+    return cluster.model_copy(update={"broker": broker, "proxy": proxy if has_proxy else None})
 
 
 @contextmanager

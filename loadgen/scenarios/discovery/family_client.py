@@ -123,6 +123,7 @@ class FamilyClient:
             return
         if self.intended_start_seconds is None:
             self.intended_start_seconds = self.context.time.seconds()
+        self.context.counters.family(self.plan.group.family).arrived += 1
         self._wires.begin()
         self._arm_drop()
         self._start()
@@ -220,6 +221,7 @@ class FamilyClient:
         if self.back_seconds is None and self._subscribed and self._schedule.complete:
             self.back_seconds = self.context.time.seconds()
             self.outcome, self.reason = ClientOutcome.BACK, ""
+            self.context.counters.family(self.plan.group.family).back += 1
             self._settle()
 
     def _gave_up(self, failure: Failure, reason: str) -> None:
