@@ -48,6 +48,7 @@ SUBCOMMANDS = {
     "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
     "sweep": Subcommand("loadgen.commands.sweep", "sweep", "Run many values in virtual time."),
     "find-limit": Subcommand("loadgen.commands.sweep", "find_limit", "Bisect what still passes."),
+    "spark": Subcommand("loadgen.commands.spark", "spark", "Pack loadgen for a cluster."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
     "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
 }
