@@ -10,7 +10,19 @@ from loadgen.clients.records import Outcome
 ALL_REQUESTS = "requests"
 CLIENTS = "clients"
 SERVERS = ("broker", "proxy")
-OPERATIONS = ("list", "watch", "lookup", "subscribe", "publish", "receive", "connect")
+OPERATIONS = (
+    "list",
+    "watch",
+    "update",
+    "create",
+    "delete",
+    "lookup",
+    "subscribe",
+    "publish",
+    "deliver",
+    "receive",
+    "connect",
+)
 """What requests ask for, as their rows call it."""
 SELECTORS = ("family", "group", "tenant", "namespace")
 """The columns by which requests and clients can be chosen."""

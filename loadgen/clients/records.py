@@ -7,6 +7,7 @@ so that Spark and the process executor carry the same thing.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from operator import add
@@ -239,10 +240,12 @@ class FamilyCounters:
 
 @dataclass(slots=True)
 class RequestCounters:
-    """Totals of one task, or of a whole run. ``bytes`` are those read of answers.
+    """Totals of one task, or of a whole run.
 
     Attributes:
+        bytes: Those read of answers.
         phase: The phase that the task is in, in a word; empty if it has no names for them.
+        ended: Requests that ended, by operation and outcome: ``list.answered``.
         families: Clients by family, where they have one.
         latencies: Answers by the bucket of how long they took since they were meant to start.
     """
@@ -257,12 +260,22 @@ class RequestCounters:
     unreachable: int = 0
     bytes: int = 0
     phase: str = ""
+    ended: dict[str, int] = field(default_factory=dict)
     families: dict[str, FamilyCounters] = field(default_factory=dict)
     latencies: list[int] = field(default_factory=lambda: [0] * BUCKETS)
 
-    def count(self, outcome: Outcome, seconds: float | None = None, family: str = "") -> None:
+    def count(
+        self,
+        outcome: Outcome,
+        operation: str = "list",
+        *,
+        seconds: float | None = None,
+        family: str = "",
+    ) -> None:
         """Count a request that ended, how long it took if it was answered, and for its family."""
         setattr(self, outcome.value, getattr(self, outcome.value) + 1)
+        name = f"{operation}.{outcome.value}"
+        self.ended[name] = self.ended.get(name, 0) + 1
         if outcome is Outcome.ANSWERED:
             if seconds is not None:
                 self.latencies[bucket_of(seconds)] += 1
@@ -286,6 +299,7 @@ class RequestCounters:
         for name in _TOTALS:
             setattr(total, name, getattr(self, name) + getattr(other, name))
         total.latencies = list(map(add, self.latencies, other.latencies))
+        total.ended = dict(Counter(self.ended) + Counter(other.ended))
         for part in (self, other):
             for name, counted in part.families.items():
                 into = total.family(name)
@@ -308,9 +322,10 @@ class RequestCounters:
         numbers = [getattr(found, name) for name in _TOTALS]
         for each in families.values():
             numbers += [each.arrived, each.back, each.refused, each.lost]
+        numbers += [*found.ended.values(), *found.latencies]
         if len(found.latencies) != BUCKETS or not isinstance(found.phase, str):
             raise ValueError("these are no counters")
-        if any(not isinstance(number, int) for number in [*numbers, *found.latencies]):
+        if any(not isinstance(number, int) for number in numbers):
             raise TypeError("these are no counters")
         return found
 

@@ -265,7 +265,9 @@ class Link:
         if record.first_byte_seconds is None and outcome in (Outcome.ANSWERED, Outcome.REFUSED):
             record.first_byte_seconds = record.finished_seconds
         took_seconds = record.finished_seconds - record.intended_start_seconds
-        self._links.context.counters.count(outcome, took_seconds, record.family)
+        self._links.context.counters.count(
+            outcome, record.operation, seconds=took_seconds, family=record.family
+        )
         self._links.ended()
 
 

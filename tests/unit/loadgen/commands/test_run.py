@@ -313,6 +313,8 @@ def test_an_unreachable_server_is_one_sentence(tmp_path) -> None:
         ({"generator_limited": True, "interrupted": True}, ExitCode.INTERRUPTED),
         ({"wrong": 1, "interrupted": True}, ExitCode.CORRECTNESS),
         ({"answered": 0, "refused": {}, "unreachable": 4}, ExitCode.INTERNAL),
+        ({"held": ["7 MB of heap memory in the broker"]}, ExitCode.CORRECTNESS),
+        ({"aborted": "list.wrong.count == 0", "interrupted": True}, ExitCode.THRESHOLDS),
     ],
 )
 def test_runs_that_say_nothing_about_the_server_fail(changes, code: ExitCode) -> None:

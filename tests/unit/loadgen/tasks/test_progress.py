@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import queue
 import socket
 
 from loadgen.clients.records import Outcome, RequestCounters
 from loadgen.tasks.progress import ProgressReceiver, ProgressSender
+from tests.support.clocks.settle import settle
 
 
 def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
@@ -27,6 +29,58 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
     # Then
     assert [each.answered for each in seen] == [1, 2, 6]
     assert seen[-1].connected == 20
+
+
+async def test_tasks_are_told_to_end_early_now_or_when_they_are_heard_of() -> None:
+    # Given a task that the driver has heard of, and one that it has not
+    heard: queue.Queue[RequestCounters] = queue.Queue()
+    told = [asyncio.Event() for _ in range(2)]
+    with ProgressReceiver(heard.put) as receiver:
+        senders = [ProgressSender(task, receiver.address) for task in range(2)]
+        for sender, event in zip(senders, told, strict=True):
+            sender.on_stop(event.set)
+        senders[0].send(RequestCounters())
+        await asyncio.to_thread(heard.get, timeout=10)
+        # When
+        receiver.stop()
+        senders[1].send(RequestCounters())
+        # Then
+        for event in told:
+            await event.wait()
+        for sender in senders:
+            sender.close()
+
+
+async def test_a_stranger_cannot_end_a_task() -> None:
+    # Given
+    told = asyncio.Event()
+    with ProgressReceiver(lambda _: None) as receiver:
+        sender = ProgressSender(0, receiver.address)
+        sender.on_stop(told.set)
+        sender.send(RequestCounters())
+        # When
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(b"stop", sender.address)
+            await settle()
+        strange = told.is_set()
+        receiver.stop()
+        sender.send(RequestCounters())
+        # Then the driver can
+        await told.wait()
+        sender.close()
+    assert not strange
+
+
+def test_the_agreed_start_is_told_once_it_is_known() -> None:
+    seen: queue.Queue[float | RequestCounters] = queue.Queue()
+    with ProgressReceiver(seen.put, seen.put) as receiver:
+        sender = ProgressSender(0, receiver.address)
+        sender.send(RequestCounters(connected=1))
+        sender.t0_epoch_seconds = 1234.5
+        sender.send(RequestCounters(connected=2))
+        told = [seen.get(timeout=10) for _ in range(3)]
+        sender.close()
+    assert told == [RequestCounters(connected=1), 1234.5, RequestCounters(connected=2)]
 
 
 def test_a_sender_without_an_address_is_silent() -> None:
