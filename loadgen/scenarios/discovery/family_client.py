@@ -113,6 +113,7 @@ class FamilyClient:
         self._begun = True
         if self.intended_start_seconds is None:
             self.intended_start_seconds = self.context.time.seconds()
+        self.context.counters.family(self.plan.group.family).arrived += 1
         self._wires.begin()
         self._arm_drop()
         self._subscription = self._subscription or self._new_subscription()
@@ -185,6 +186,7 @@ class FamilyClient:
         if self.back_seconds is None and subscription.complete:
             self.back_seconds = self.context.time.seconds()
             self.outcome, self.reason = ClientOutcome.BACK, ""
+            self.context.counters.family(self.plan.group.family).back += 1
             self._settle()
 
     def _gave_up(self, failure: Failure, reason: str) -> None:

@@ -111,7 +111,10 @@ class Ledger:
         record.finished_seconds = self.context.time.seconds()
         if record.first_byte_seconds is None and outcome in (Outcome.ANSWERED, Outcome.REFUSED):
             record.first_byte_seconds = record.finished_seconds
-        self.context.counters.count(outcome)
+        took_seconds = record.finished_seconds - record.intended_start_seconds
+        self.context.counters.count(
+            outcome, record.operation, seconds=took_seconds, family=record.family
+        )
         self._ended()
 
     def when_idle(self, on_idle: Callable[[], None]) -> None:
