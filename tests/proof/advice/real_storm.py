@@ -14,11 +14,12 @@ import urllib.request
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from loadgen.corpus.loader import TopicLoader
+
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.advice.confirm import accounted
 from loadgen.advice.outcome import outcome_of
 from loadgen.advice.scenario import document_of
-from loadgen.corpus.loader import TopicLoader
 from loadgen.corpus.source import TopicToCreate
 from loadgen.documents.reading import parse_document
 from loadgen.results.reading import load_client_rows, load_request_rows

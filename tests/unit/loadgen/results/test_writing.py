@@ -19,7 +19,8 @@ from loadgen.results.writing import (
     write_requests,
     write_server_metrics,
 )
-from loadgen.servers.scrape import ProcessWatch, ScrapedSeries, ScrapeTarget, ServerWatch
+from loadgen.servers.scrape import ProcessWatch
+from loadgen.servers.series import ScrapedSeries, ScrapeTarget, ServerWatch
 
 MB = 1024 * 1024
 
