@@ -19,8 +19,8 @@ from loadgen.results.writing import (
     write_requests,
     write_server_metrics,
 )
-from loadgen.servers.scrape import ProcessWatch
-from loadgen.servers.series import ScrapedSeries, ScrapeTarget, ServerWatch
+from loadgen.servers.scrape import ProcessWatch, ServerWatch
+from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 MB = 1024 * 1024
 
