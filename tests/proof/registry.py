@@ -78,6 +78,10 @@ PROOFS = {
         "As shipped, one client that does not read starves all others",
         "tests.proof.overload.recorded_overload",
     ),
+    "family_storms": Proof(
+        "10,000 sockets of each family come back through the proxy",
+        "tests.proof.overload.family_storms",
+    ),
     "stuck_clients": Proof(
         "Clients that do not read hurt nobody else", "tests.proof.overload.stuck_clients"
     ),
