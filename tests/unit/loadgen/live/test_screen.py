@@ -8,7 +8,8 @@ from loadgen.clients.records import RequestCounters
 from loadgen.live.pulse import Pulse
 from loadgen.live.screen import COLUMNS, ROWS, screen
 from loadgen.live.servers import ServerRows
-from loadgen.servers.scrape import ScrapedSeries, ScrapeTarget, ServerWatch
+from loadgen.servers.scrape import ServerWatch
+from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 FAMILIES = ("once", "polite", "java-watch", "java-poll", "cpp", "go", "a-seventh")
 
