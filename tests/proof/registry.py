@@ -141,6 +141,10 @@ PROOFS = {
         "Ten thousand regex consumers of this client start at once and lose their broker",
         "tests.proof.consumers.client_storm",
     ),
+    "shipped_scenarios": Proof(
+        "Every shipped scenario runs by its name and meets what it expects",
+        "tests.proof.shipped_scenarios",
+    ),
     "report_pages": Proof(
         "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
     ),
