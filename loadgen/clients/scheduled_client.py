@@ -226,7 +226,8 @@ class ScheduledClient:
         self._timers.pop(request_id).cancel()
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = self.context.time.seconds()
-        self.context.counters.count(outcome, self._operation)
+        took_seconds = record.finished_seconds - record.intended_start_seconds
+        self.context.counters.count(outcome, self._operation, seconds=took_seconds)
         self._finish_if_done()
 
     def _finish_if_done(self) -> None:

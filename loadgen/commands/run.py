@@ -18,13 +18,13 @@ from loadgen.commands.preflight import require_room
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
-from loadgen.executors.processes import ExecutorKind
+from loadgen.executors.processes import RunExecutor
+from loadgen.live.display import live_display
 from loadgen.run.options import RunOptions
 from loadgen.run.run import check_options, execute
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.servers.loopback import require_own_cluster
 from loadgen.servers.processes import termination_interrupts
-from loadgen.tasks.progress import progress_display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 def run_options(  # noqa: PLR0913 (each parameter but the first is an option of the command)
     document: Document,
     executor: Annotated[
-        ExecutorKind,
+        RunExecutor,
         typer.Option(
-            metavar="TEXT", help="spark, or process: the same schedule without Spark and Java."
+            metavar="TEXT",
+            help="spark; process: the same schedule without Spark and Java; virtual: in virtual "
+            "time, with the servers in this process and no sockets.",
         ),
-    ] = ExecutorKind.SPARK,
+    ] = RunExecutor.SPARK,
     tasks: Annotated[
         int | None,
         typer.Option(help="Tasks (processes) that share the clients.", show_default="2"),
@@ -172,15 +174,17 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     require_room(document, options, own, dry=dry_run, as_json=as_json)
     if dry_run:
         return
-    with_spark = options.executor == ExecutorKind.SPARK
+    with_spark = options.executor == RunExecutor.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
-    connections = document.scenario.connections
     with (
         termination_interrupts(),
         cluster_for(document, options, own, as_json=as_json) as (scenario, watched),
-        progress_display(connections, sys.stderr, first=first, as_json=as_json) as on_progress,
+        live_display(
+            options.name, document.scenario.clients, sys.stderr, first=first, as_json=as_json
+        ) as observer,
     ):
-        result = execute(scenario, replace(watched, on_progress=on_progress))
+        shown = replace(watched, on_progress=observer.on_counters, on_watch=observer.on_watch)
+        result = execute(scenario, shown)
     show(result, as_json=as_json)
     fail_if_invalid(result, document.scenario, allow_empty=allow_empty)
 

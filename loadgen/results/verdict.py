@@ -88,9 +88,14 @@ def _punctual(summary: Mapping[str, Any]) -> CheckResult:
         for name in ("start", "client_start")
     )
     limited = bool(summary["generator_limited"])
+    why = f"tasks at most {late} late, single clients {last}"
+    busy = (summary.get("generator") or {}).get("cpu_share_max")
+    if limited:
+        why = "; ".join(summary.get("generator_limits") or [why])
+    elif busy is not None:
+        why += f", at most {busy:.0%} of a core busy"
     verdict = "was the limit, not the server" if limited else "kept its schedule"
-    sentence = f"The generator {verdict}: tasks at most {late} late, single clients {last}."
-    return CheckResult("generator", not limited, sentence)
+    return CheckResult("generator", not limited, f"The generator {verdict}: {why}.")
 
 
 def _thresholds(summary: Mapping[str, Any]) -> Iterator[CheckResult]:

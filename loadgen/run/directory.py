@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from loadgen.analysis.splits import Split
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 CLIENTS_NAME = "clients.parquet"
 _DOCUMENTS = ("run.json", "summary.json", "server-settings.json")
-_SCENARIOS = ("scenario.yaml", "scenario-resolved.yaml")
+SCENARIO_NAME, RESOLVED_NAME = "scenario.yaml", "scenario-resolved.yaml"
 _TABLES = ("requests.parquet", "server-metrics.parquet")
 # Files that not every run writes: an older one would pass for a part of the new run. The last one
 # is the name that the page had.
@@ -36,7 +36,8 @@ _EXTRAS = (CLIENTS_NAME, *(name for kind in SCENARIOS.values() for name in kind.
 _OLD_PAGE = "report.html"
 _OF_A_RUN = {
     *_DOCUMENTS,
-    *_SCENARIOS,
+    SCENARIO_NAME,
+    RESOLVED_NAME,
     *_TABLES,
     *_EXTRAS,
     *DERIVED_NAMES,
@@ -92,7 +93,7 @@ def write_run(
     directory: Path,
     scenario: Scenario,
     reports: Sequence[TaskReport],
-    watch: ServerWatch,
+    watch: WatchedServers,
     documents: RunDocuments,
     splits: Sequence[Split],
 ) -> None:
@@ -110,7 +111,6 @@ def write_run(
         LoadgenError: A file cannot be written.
         ValidationError: The summary has not the form that its schema states; all is written.
     """
-    resolved = documents.resolved or _as_yaml(_document(scenario, defaults=True))
     try:
         forget_extras(directory)
         kind_of(scenario).write(directory, reports)
@@ -123,9 +123,10 @@ def write_run(
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
         for name, document in documents.contents.items():
             write_json(directory / name, dict(document))
-        written = documents.as_written or _as_yaml(_document(scenario, defaults=False))
-        (directory / "scenario.yaml").write_text(written, encoding="utf-8")
-        (directory / "scenario-resolved.yaml").write_text(resolved, encoding="utf-8")
+        texts = {SCENARIO_NAME: documents.as_written, RESOLVED_NAME: documents.resolved}
+        for name, text in texts.items():
+            said = text or _as_yaml(_document(scenario, defaults=name == RESOLVED_NAME))
+            (directory / name).write_text(said, encoding="utf-8")
     except OSError as error:
         raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
     write_derived(directory)

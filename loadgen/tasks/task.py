@@ -200,6 +200,8 @@ class ScenarioTask(Generic[ScenarioT]):
         gc.freeze()
         t0_epoch_seconds = await asyncio.to_thread(self._agree, time.time())
         self.time.agree(t0_epoch_seconds)
+        self._progress.t0_epoch_seconds = t0_epoch_seconds
+        self._progress.send(self.context.counters)
         return t0_epoch_seconds
 
     def _report_progress(self) -> None:

@@ -101,7 +101,8 @@ class StormClient(ClientConnection):
     ) -> None:
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = finished_seconds
-        self.context.counters.count(outcome)
+        took_seconds = finished_seconds - record.intended_start_seconds
+        self.context.counters.count(outcome, seconds=took_seconds)
 
     def _finish(self) -> None:
         """Give a row to each request that can no longer be sent."""

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from loadgen.corpus.corpus import Corpus, write_corpus
+from loadgen.corpus.data_source import register
 from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.corpus.lists.listed import write_listed_corpus
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
@@ -25,7 +26,6 @@ from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import SparkError, SparkSettings, spark_session
-from loadgen.spark.topics_source import register
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 

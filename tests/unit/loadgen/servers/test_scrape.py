@@ -8,12 +8,8 @@ import pytest
 
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
-from loadgen.servers.scrape import (
-    ScrapedSeries,
-    ScrapeTarget,
-    ServerWatch,
-    kept_samples,
-)
+from loadgen.servers.scrape import ServerWatch, kept_samples
+from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
 # TYPE pulsar_broker_topic_list_heap_memory_used_bytes gauge
@@ -37,7 +33,7 @@ def test_kept_samples_lose_the_cluster_and_keep_other_labels() -> None:
 
 def test_a_series_stays_bounded_and_keeps_its_peak(monkeypatch) -> None:
     # Given
-    monkeypatch.setattr(scrape, "_MOST_POINTS", 100)
+    monkeypatch.setattr("loadgen.servers.series._MOST_POINTS", 100)
     series = ScrapedSeries()
     # When
     for at in range(1000):
