@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loadgen.analysis.thresholds import parse_thresholds
+from loadgen.commands.comparing.repeats import numbered, run_all
 from loadgen.commands.document_options import EXAMPLES, wanted_document
 from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted, will_watch
 from loadgen.commands.preflight import require_room
-from loadgen.commands.repeats import numbered, run_all
 from loadgen.commands.run_outcome import fail_if_invalid
 from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)

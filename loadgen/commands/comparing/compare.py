@@ -12,7 +12,7 @@ import typer
 from loadgen.analysis.agreement import page_of
 from loadgen.analysis.compare import FinishedRun, compare
 from loadgen.analysis.comparison_text import document_of, markdown_of, sentences, table_of
-from loadgen.commands.beside import PAGE_NAME, Sides, run_both
+from loadgen.commands.comparing.beside import PAGE_NAME, Sides, run_both
 from loadgen.errors import UsageError
 from loadgen.report.tables import summary_console
 from loadgen.results.reading import load_description, load_document

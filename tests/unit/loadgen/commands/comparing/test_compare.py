@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.__main__ import main
-from loadgen.commands.beside import Sides, run_both, shared_arguments
-from loadgen.commands.repeats import numbered, run_all
+from loadgen.commands.comparing.beside import Sides, run_both, shared_arguments
+from loadgen.commands.comparing.repeats import numbered, run_all
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import RunResult
@@ -99,7 +99,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, code: int, said: str) -> list[list[st
         commands.append(command)
         return subprocess.CompletedProcess(command, code, "", said)
 
-    monkeypatch.setattr("loadgen.commands.beside.subprocess.run", run)
+    monkeypatch.setattr("loadgen.commands.comparing.beside.subprocess.run", run)
     return commands
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.analysis.compare import compare
 from loadgen.analysis.comparison_text import document_of, table_of
-from loadgen.commands.compare import load_runs
+from loadgen.commands.comparing.compare import load_runs
 from loadgen.commands.run_outcome import show
 from loadgen.errors import ExitCode, UsageError
 from loadgen.report.tables import summary_console
