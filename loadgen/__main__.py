@@ -43,7 +43,9 @@ SUBCOMMANDS = {
     "cluster": Subcommand(
         "loadgen.commands.cluster", "cluster", "Start the servers of a scenario, to try it."
     ),
-    "compare": Subcommand("loadgen.commands.compare", "compare_runs", "Compare finished runs."),
+    "compare": Subcommand(
+        "loadgen.commands.comparing.compare", "compare_runs", "Compare finished runs."
+    ),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
     "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
     "sweep": Subcommand("loadgen.commands.sweep", "sweep", "Run many values in virtual time."),
