@@ -129,10 +129,10 @@ def _storm(
         raise KeyboardInterrupt
     requests = load_request_rows(result.directory)
     clients = load_client_rows(result.directory)
-    return outcome_of(request.goal, requests, clients, _accounted(result.summary["processes"]))
+    return outcome_of(request.goal, requests, clients, accounted(result.summary["processes"]))
 
 
-def _accounted(processes: dict[str, dict[str, Any]]) -> dict[str, int]:
+def accounted(processes: dict[str, dict[str, Any]]) -> dict[str, int]:
     """Return the most that each server's limiter held, by its own high-water marks."""
     return {
         name: sum(

@@ -116,6 +116,7 @@ def process_document(watch: ProcessSeries) -> dict[str, Any]:
         "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
         "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
         "cpu_seconds": _cpu_seconds(watch),
+        "again_seconds": watch.again_seconds,
         "descriptors_peak": _largest(watch.peak("process_open_fds")),
         "descriptors_limit": _largest(watch.last("process_max_fds")),
     }
@@ -163,14 +164,13 @@ def _over(base: float | None, peak: float | None) -> int | None:
 
 
 def _cpu_seconds(watch: ProcessSeries) -> float | None:
-    metric = "process_cpu_seconds_total"
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else round(last - first, 3)
+    risen = watch.rise("process_cpu_seconds_total")
+    return None if risen is None else round(risen, 3)
 
 
 def _rise(watch: ProcessSeries, metric: str) -> int | None:
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else int(last - first)
+    risen = watch.rise(metric)
+    return None if risen is None else int(risen)
 
 
 def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:

@@ -99,7 +99,13 @@ class ProcessWatch(ProcessSeries):
         if self._books is not None:
             # A server that died in the storm took its own books along: the scrapes remain.
             with suppress(UsageError):
-                self.resident_peak_bytes = self._books.peak_bytes()
+                seen = self.peak("process_resident_memory_bytes") or 0
+                self.resident_peak_bytes = max(self._books.peak_bytes(), int(seen))
+
+    def restarted(self, pid: int) -> None:
+        """Go on with another process in the place of the one that was watched."""
+        if self._books is not None:
+            self._books = KernelBooks(self.target.process, pid)
 
     def _read_books(self) -> None:
         assert self._books is not None

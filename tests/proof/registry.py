@@ -70,6 +70,10 @@ PROOFS = {
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",
         "tests.proof.soaks.two_brokers",
     ),
+    "advice_holds": Proof(
+        "Advised limits meet their goal on a real broker, one step less does not",
+        "tests.proof.advice.advice_holds",
+    ),
     "recorded_overload": Proof(
         "As shipped, one client that does not read starves all others",
         "tests.proof.overload.recorded_overload",
