@@ -45,6 +45,7 @@ SUBCOMMANDS = {
     ),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
     "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
+    "sql": Subcommand("loadgen.commands.sql", "sql", "Ask finished runs in Spark SQL."),
     "spark": Subcommand("loadgen.commands.spark", "spark", "Pack loadgen for a cluster."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
     "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
