@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.commands.sql import ask
+from loadgen.commands.spark.sql import ask
 from loadgen.corpus.corpus import Corpus, write_corpus
 from loadgen.corpus.data_source import register
 from loadgen.corpus.executors import in_spark, in_this_process

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.commands.sql import sql
+from loadgen.commands.spark.sql import sql
 from loadgen.errors import UsageError
 from loadgen.sql.tables import run_names, run_row
 
