@@ -51,6 +51,10 @@ PROOFS = {
     "topics_100m": Proof(
         "A hundred million topics are made in under five minutes", "tests.proof.sizes.made_topics"
     ),
+    "spark_standalone": Proof(
+        "A cluster of Spark makes the same topics and the same storm as this machine alone",
+        "tests.proof.spark.standalone",
+    ),
     "limiter_soak": Proof(
         "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
     ),
