@@ -165,7 +165,9 @@ def find_limit(
     def passes(value: Value) -> bool:
         found = run(with_values(document, {wanted.path: value}))
         told = f"missed {'; '.join(found.missed)}" if found.missed else "passed"
-        figures = ", ".join(f"{name} {in_words(name, found.figures[name])}" for name in SHOWN[:3])
+        figures = ", ".join(
+            f"{name} {in_words(name, found.figures[name])}" for name in list(SHOWN)[:3]
+        )
         sys.stderr.write(f"{wanted.path}={value}: {told} ({figures})\n")
         sys.stderr.flush()
         return found.passed

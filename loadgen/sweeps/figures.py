@@ -115,8 +115,9 @@ def _process(run: VirtualRun, server: str) -> dict[str, Any]:
     prefix = _PREFIX.format(server)
     for kind in ("heap", "direct"):
         used = series[f"{prefix}{kind}_memory_used_bytes"].values
+        mark = series.get(f'floodgate_topic_list_memory_high_water_bytes{{type="{kind}"}}')
         found[kind] = {
-            "high_water_bytes": None,
+            "high_water_bytes": None if mark is None else max(mark.values),
             "highest_scrape_bytes": max(used),
             "final_bytes": used[-1],
             "limit_bytes": series[f"{prefix}{kind}_memory_limit_bytes"].values[-1],
