@@ -33,13 +33,22 @@ class Subcommand:
 
 
 SUBCOMMANDS = {
-    "topics": Subcommand("loadgen.commands.topics", "topics", "Make synthetic topics as Parquet."),
+    "topics": Subcommand("loadgen.commands.topics", "topics", "Make topics as Parquet."),
+    "snapshot": Subcommand("loadgen.commands.snapshot", "snapshot", "Read a cluster's topics."),
     "load": Subcommand("loadgen.commands.load", "load", "Load topics into a running server."),
     "run": Subcommand("loadgen.commands.run", "run", "Drive clients against a server."),
+    "scenarios": Subcommand(
+        "loadgen.commands.scenarios", "scenarios", "List, show and check scenarios."
+    ),
+    "cluster": Subcommand(
+        "loadgen.commands.cluster", "cluster", "Start the servers of a scenario, to try it."
+    ),
+    "compare": Subcommand("loadgen.commands.compare", "compare_runs", "Compare finished runs."),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
     "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
     "sweep": Subcommand("loadgen.commands.sweep", "sweep", "Run many values in virtual time."),
     "find-limit": Subcommand("loadgen.commands.sweep", "find_limit", "Bisect what still passes."),
+    "spark": Subcommand("loadgen.commands.spark", "spark", "Pack loadgen for a cluster."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
     "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
 }
@@ -57,7 +66,10 @@ class LazyGroup(TyperGroup):
 def imported_command(name: str) -> Any:  # noqa: ANN401
     """Import the module of a sub-command and return the command that Typer makes of it."""
     entry = SUBCOMMANDS[name]
-    function: Callable[..., object] = getattr(importlib.import_module(entry.module), entry.function)
+    found = getattr(importlib.import_module(entry.module), entry.function)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    function: Callable[..., object] = found
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(name)(function)
     return typer.main.get_command(single)

@@ -5,9 +5,9 @@ The same value describes real processes and servers in virtual time.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class TopicsPlan(BaseModel):
@@ -31,6 +31,19 @@ class TopicsPlan(BaseModel):
         return self.namespaces * self.per_namespace
 
 
+class ServerEvent(BaseModel):
+    """A server is killed (SIGKILL) while clients are there, and started again at once.
+
+    Attributes:
+        at_seconds: Counted from the agreed start of the run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at_seconds: Annotated[float, Field(ge=0, le=86_400)]
+    restart: Literal["broker", "proxy"]
+
+
 class ClusterPlan(BaseModel):
     """A broker, a proxy before it unless there is none, and topics.
 
@@ -38,6 +51,7 @@ class ClusterPlan(BaseModel):
         profile: Of both servers.
         broker: Configuration keys of the broker, as in broker.conf.
         proxy: Configuration keys of the proxy; None for no proxy.
+        events: What happens to both while the run lasts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,3 +60,15 @@ class ClusterPlan(BaseModel):
     broker: dict[str, str] = Field(default_factory=dict)
     proxy: dict[str, str] | None = None
     topics: TopicsPlan = TopicsPlan()
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """The names of its servers."""
+        return ("broker",) if self.proxy is None else ("broker", "proxy")
+    events: Annotated[tuple[ServerEvent, ...], Field(max_length=100)] = ()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.proxy is None and any(each.restart == "proxy" for each in self.events):
+            raise ValueError("an event restarts the proxy, and there is none: add proxy: {}")
+        return self

@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
     INTERNAL = 1
     USAGE = 2
     CORRECTNESS = 97
-    """An answer was wrong: a topic count or a topics hash differs."""
+    """An answer was wrong, or a server did not give back what it accounted for."""
     GENERATOR_LIMITED = 98
     """The generator, not the server, was the limit: the figures are not valid."""
     THRESHOLDS = 99

@@ -41,7 +41,7 @@ def engine_for(request: Request) -> Callable[[Setting], Outcome]:
 def _accounted(run: VirtualRun) -> dict[str, int]:
     """Return the most that each server's limiter was seen to hold."""
     held: dict[str, dict[float, float]] = {}
-    for at, server, metric, value in run.sampler.points():
+    for at, server, metric, value in run.watch.points(lambda at: at):
         if metric.endswith(_USED):
             of_server = held.setdefault(server, {})
             of_server[at] = of_server.get(at, 0.0) + value

@@ -7,11 +7,15 @@ so that Spark and the process executor carry the same thing.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from loadgen.clients.latency_buckets import BUCKETS, bucket_of
 
 if TYPE_CHECKING:
     from loadgen.clients.answers import AnswerBody
@@ -225,8 +229,26 @@ def _row(task: int, record: RequestRecord) -> dict[str, object]:
 
 
 @dataclass(slots=True)
+class FamilyCounters:
+    """Totals of one family: clients that arrived and were back; requests refused and lost."""
+
+    arrived: int = 0
+    back: int = 0
+    refused: int = 0
+    lost: int = 0
+
+
+@dataclass(slots=True)
 class RequestCounters:
-    """Totals of one task, or of a whole run. ``bytes`` are those read of answers."""
+    """Totals of one task, or of a whole run.
+
+    Attributes:
+        bytes: Those read of answers.
+        phase: The phase that the task is in, in a word; empty if it has no names for them.
+        ended: Requests that ended, by operation and outcome: ``list.answered``.
+        families: Clients by family, where they have one.
+        latencies: Answers by the bucket of how long they took since they were meant to start.
+    """
 
     connected: int = 0
     started: int = 0
@@ -237,13 +259,85 @@ class RequestCounters:
     disconnected: int = 0
     unreachable: int = 0
     bytes: int = 0
+    phase: str = ""
+    ended: dict[str, int] = field(default_factory=dict)
+    families: dict[str, FamilyCounters] = field(default_factory=dict)
+    latencies: list[int] = field(default_factory=lambda: [0] * BUCKETS)
 
-    def count(self, outcome: Outcome) -> None:
-        """Count a request that ended."""
+    def count(
+        self,
+        outcome: Outcome,
+        operation: str = "list",
+        *,
+        seconds: float | None = None,
+        family: str = "",
+    ) -> None:
+        """Count a request that ended, how long it took if it was answered, and for its family."""
         setattr(self, outcome.value, getattr(self, outcome.value) + 1)
+        name = f"{operation}.{outcome.value}"
+        self.ended[name] = self.ended.get(name, 0) + 1
+        if outcome is Outcome.ANSWERED:
+            if seconds is not None:
+                self.latencies[bucket_of(seconds)] += 1
+        elif family and outcome is Outcome.REFUSED:
+            self.family(family).refused += 1
+        elif family:
+            self.family(family).lost += 1
+
+    def family(self, name: str) -> FamilyCounters:
+        """Return the totals of a family, to count on."""
+        return self.families.setdefault(name, FamilyCounters())
+
+    @property
+    def lost(self) -> int:
+        """Requests that ended with neither a right answer nor a refusal."""
+        return self.wrong + self.timeout + self.disconnected + self.unreachable
 
     def plus(self, other: RequestCounters) -> RequestCounters:
-        """Return the sum of both."""
-        return RequestCounters(
-            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
-        )
+        """Return the sum of both; the phase is that of the other, which is the later one."""
+        total = RequestCounters(phase=other.phase or self.phase)
+        for name in _TOTALS:
+            setattr(total, name, getattr(self, name) + getattr(other, name))
+        total.latencies = list(map(add, self.latencies, other.latencies))
+        total.ended = dict(Counter(self.ended) + Counter(other.ended))
+        for part in (self, other):
+            for name, counted in part.families.items():
+                into = total.family(name)
+                for each in fields(FamilyCounters):
+                    value = getattr(into, each.name) + getattr(counted, each.name)
+                    setattr(into, each.name, value)
+        return total
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> RequestCounters:
+        """Read what ``asdict`` made of counters.
+
+        Raises:
+            TypeError, ValueError: It is something else.
+        """
+        families = {
+            str(name): FamilyCounters(**each) for name, each in document.pop("families").items()
+        }
+        found = cls(**document, families=families)
+        numbers = [getattr(found, name) for name in _TOTALS]
+        for each in families.values():
+            numbers += [each.arrived, each.back, each.refused, each.lost]
+        numbers += [*found.ended.values(), *found.latencies]
+        if len(found.latencies) != BUCKETS or not isinstance(found.phase, str):
+            raise ValueError("these are no counters")
+        if any(not isinstance(number, int) for number in numbers):
+            raise TypeError("these are no counters")
+        return found
+
+
+_TOTALS = (
+    "connected",
+    "started",
+    "answered",
+    "refused",
+    "wrong",
+    "timeout",
+    "disconnected",
+    "unreachable",
+    "bytes",
+)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.clients.connection import ClientConnection
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
+from loadgen.clients.schedule import ON_TIME_SECONDS
 from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
@@ -120,6 +121,11 @@ class ScheduledClient:
         for request_id in [number for number, each in self._open.items() if not each.started]:
             self._settle(request_id, Outcome.UNREACHABLE, reason)
 
+    def stop(self) -> None:
+        """Ask for nothing more; requests under way may end."""
+        self._next_due = None
+        self._finish_if_done()
+
     def close(self) -> None:
         """Close the connection."""
         connection, self._connection = self._connection, None
@@ -167,12 +173,14 @@ class ScheduledClient:
 
     def _ask(self) -> None:
         due = self._next_due
-        assert due is not None
+        if due is None:  # stopped meanwhile
+            return
         late_seconds = self.context.time.seconds() - due
-        if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
+        # The loop's clock has steps of a millisecond, the run's has not.
+        if late_seconds < -ON_TIME_SECONDS:
             self._arm()
             return
-        self.context.lags.append(late_seconds)
+        self.context.lags.append(max(0.0, late_seconds))
         self._next_due = next(self._due, None)
         self._request(due, late_seconds)
         self._arm()
@@ -218,7 +226,8 @@ class ScheduledClient:
         self._timers.pop(request_id).cancel()
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = self.context.time.seconds()
-        self.context.counters.count(outcome)
+        took_seconds = record.finished_seconds - record.intended_start_seconds
+        self.context.counters.count(outcome, self._operation, seconds=took_seconds)
         self._finish_if_done()
 
     def _finish_if_done(self) -> None:

@@ -17,6 +17,7 @@ from loadgen.demo.topics import OwnTopics, parse_topics, read_own_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.report.client_memory.pictures import draw_client_memory_pictures
+from loadgen.report.clients.pictures import draw_coming_back
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
 from loadgen.report.sentences import late_start_sentence
 from loadgen.report.stuck.pictures import draw_stuck_pictures
@@ -143,8 +144,9 @@ def picture(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN_DIR...]",
-            help="Runs of produce-beside-silent, or one of client-memory: beside-silent.png, or "
-            "client-memory.png, is drawn of these, and no demo.",
+            help="Runs whose clients have families, or of produce-beside-silent, or one of "
+            "client-memory: restart-storm.png, beside-silent.png or client-memory.png is drawn of "
+            "these, and no demo.",
             show_default=False,
         ),
     ] = None,
@@ -161,11 +163,15 @@ def picture(
       loadgen picture out/runs/beside-pulsar out/runs/beside-floodgate
 
       loadgen picture out/runs/client-memory
+
+      loadgen picture out/runs/restart-storm
     """
     console = summary_console()
     named = [load_run(each) for each in runs or ()]
     if len(named) == 1 and named[0].summary.client_memory is not None:
         paths = draw_client_memory_pictures(named[0], out)
+    elif any(run.clients.num_rows for run in named):
+        paths = draw_coming_back(named, out)
     elif named:
         paths = draw_silent_pictures(named, out)
     else:

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
     from loadgen.scenario import Scenario
 
+EXAMPLES = """\
+  loadgen run restart-storm --executor process
+
+  loadgen run restart-storm --clients 500 --family go --executor process
+
+  loadgen run mine.yaml --service-url pulsar://127.0.0.1:6650 --corpus out/topics"""
 _OF_GROUPS = ("clients", "family", "pattern", "read_rate_bytes_per_second", "receive_buffer_bytes")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.demo.own_cluster import read_own_server
 from loadgen.errors import UsageError
-from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster
+from loadgen.executors.processes import RunExecutor
+from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster, simulated
 from loadgen.own_servers.configuration import ServerFiles
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
 
+_SOMEWHERE = "http://127.0.0.1"
 _OF_A_SERVER = ("broker_admin_url", "proxy_admin_url", "broker_pid", "proxy_pid")
 
 
@@ -35,6 +38,11 @@ def own_cluster_wanted(
         UsageError: A configuration file cannot be used, or an option goes with a named server.
     """
     if given["service_url"]:
+        if document.cluster.events:
+            raise UsageError(
+                f"{document.name} restarts its own servers while it runs: leave out --service-url, "
+                "or cluster.events"
+            )
         for role, file in zip(("broker", "proxy"), files, strict=True):
             if file is not None:
                 raise UsageError(
@@ -55,6 +63,12 @@ def own_cluster_wanted(
     )
 
 
+def will_watch(options: RunOptions, wanted: ClusterWanted) -> RunOptions:
+    """Return the options of a run as they will be, for checks before the servers are there."""
+    proxy = _SOMEWHERE if wanted.files.has_proxy(wanted.cluster) else None
+    return replace(options, broker_admin_url=_SOMEWHERE, proxy_admin_url=proxy)
+
+
 @contextmanager
 def cluster_for(
     document: Document, options: RunOptions, wanted: ClusterWanted | None, *, as_json: bool
@@ -66,6 +80,9 @@ def cluster_for(
     """
     if wanted is None:
         yield document.scenario, options
+        return
+    if options.executor == RunExecutor.VIRTUAL:
+        yield document.scenario, replace(options, cluster=simulated(wanted))
         return
     with running_cluster(wanted, said(as_json=as_json)) as cluster:
         yield reached(document, cluster), cluster.watched(options)

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loadgen.analysis.thresholds import parse_thresholds
-from loadgen.commands.document_options import wanted_document
-from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted
+from loadgen.commands.document_options import EXAMPLES, wanted_document
+from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted, will_watch
+from loadgen.commands.preflight import require_room
 from loadgen.commands.run_outcome import fail_if_invalid, show
 from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
-from loadgen.executors.processes import ExecutorKind
+from loadgen.executors.processes import RunExecutor
+from loadgen.live.display import live_display
 from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
+from loadgen.run.run import check_options, execute
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.servers.loopback import require_own_cluster
 from loadgen.servers.processes import termination_interrupts
-from loadgen.tasks.progress import progress_display
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
 def run_options(  # noqa: PLR0913 (each parameter but the first is an option of the command)
     document: Document,
     executor: Annotated[
-        ExecutorKind,
+        RunExecutor,
         typer.Option(
-            metavar="TEXT", help="spark, or process: the same schedule without Spark and Java."
+            metavar="TEXT",
+            help="spark; process: the same schedule without Spark and Java; virtual: in virtual "
+            "time, with the servers in this process and no sockets.",
         ),
-    ] = ExecutorKind.SPARK,
+    ] = RunExecutor.SPARK,
     tasks: Annotated[
         int | None,
         typer.Option(help="Tasks (processes) that share the clients.", show_default="2"),
@@ -74,6 +77,10 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
             show_default=False,
         ),
     ] = None,
+    abort_early: Annotated[
+        bool,
+        typer.Option("--abort-early", help="End when a threshold can no longer be met."),
+    ] = False,
 ) -> RunOptions:
     """Return the options of a document's run."""
     return RunOptions(
@@ -88,16 +95,17 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
         broker_pid=broker_pid,
         proxy_pid=proxy_pid,
         thresholds=parse_thresholds((*document.head.thresholds, *(threshold or ()))),
+        abort_early=abort_early,
         scenario_document=document.written,
         scenario_resolved=document.resolved_text(),
     )
 
 
 _EXIT_CODES = """\
-Exit code 0: measured, whether answered or refused; 97: an answer was wrong;
-98: this machine started the clients too late; 99: a threshold was missed, a
-broker that pauses clients who do not read let silent ones go on, or a client's
-memory limit did not hold; 130: interrupted.
+Exit code 0: measured, whether answered or refused; 97: an answer was wrong, or
+a server did not give back what it held; 98: this machine was the limit; 99: a
+threshold was missed, a broker that pauses clients who do not read let silent
+ones go on, or a client's memory limit did not hold; 130: interrupted.
 """
 
 
@@ -136,6 +144,14 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
             show_default=False,
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print schedule, connections, descriptors, ports, bytes, memory and disk, check "
+            "them against this machine, and start nothing.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON on standard output.")
     ] = False,
@@ -154,15 +170,21 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     own = own_cluster_wanted(document, options, given, (broker_conf, proxy_conf))
     if own is None:
         require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
-    with_spark = options.executor == ExecutorKind.SPARK
+    check_options(document.scenario, options if own is None else will_watch(options, own))
+    require_room(document, options, own, dry=dry_run, as_json=as_json)
+    if dry_run:
+        return
+    with_spark = options.executor == RunExecutor.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
-    connections = document.scenario.connections
     with (
         termination_interrupts(),
         cluster_for(document, options, own, as_json=as_json) as (scenario, watched),
-        progress_display(connections, sys.stderr, first=first, as_json=as_json) as on_progress,
+        live_display(
+            options.name, document.scenario.clients, sys.stderr, first=first, as_json=as_json
+        ) as observer,
     ):
-        result = execute(scenario, replace(watched, on_progress=on_progress))
+        shown = replace(watched, on_progress=observer.on_counters, on_watch=observer.on_watch)
+        result = execute(scenario, shown)
     show(result, as_json=as_json)
     fail_if_invalid(result, document.scenario, allow_empty=allow_empty)
 
@@ -180,11 +202,5 @@ _target, *_of_command = _parameters(run)
 _signed.__signature__ = inspect.Signature(
     [_target, *scenario_parameters(), *_RUN_PARAMETERS, *_of_command]
 )
-_OF_DOCUMENTS = """\
-  loadgen run restart-storm --executor process
-
-  loadgen run restart-storm --clients 500 --family go --executor process
-
-  loadgen run mine.yaml --service-url pulsar://127.0.0.1:6650 --corpus out/topics"""
-_examples = "\n\n".join([_OF_DOCUMENTS, *(kind.example for kind in SCENARIOS.values())])
+_examples = "\n\n".join([EXAMPLES, *(kind.example for kind in SCENARIOS.values())])
 run.__doc__ = f"{run.__doc__}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"

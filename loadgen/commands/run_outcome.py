@@ -67,11 +67,7 @@ def fail_if_invalid(result: RunResult, scenario: Scenario, *, allow_empty: bool 
             f"{summary['disconnected']} disconnected; {result.directory / 'requests.parquet'} "
             "says why"
         )
-    if result.exit_code is ExitCode.CORRECTNESS:
-        raise LoadgenError(
-            f"{summary['wrong']} answers are wrong; {'; '.join(result.problems)}",
-            ExitCode.CORRECTNESS,
-        )
+    _fail_if_wrong(result)
     if result.empty_namespaces and not allow_empty:
         raise LoadgenError(_nothing_listed(result.empty_namespaces))
     if result.exit_code is ExitCode.GENERATOR_LIMITED:
@@ -80,9 +76,28 @@ def fail_if_invalid(result: RunResult, scenario: Scenario, *, allow_empty: bool 
             f"{sentence} Use fewer clients per task, more cores, or {scenario.more_time}.",
             ExitCode.GENERATOR_LIMITED,
         )
+    if result.aborted:
+        raise LoadgenError(
+            f"ended early: {result.aborted} could no longer be met", ExitCode.THRESHOLDS
+        )
     kind_of(scenario).check(summary, result.directory)
     if result.missed_thresholds:
         raise LoadgenError(_missed(result.missed_thresholds), ExitCode.THRESHOLDS)
+
+
+def _fail_if_wrong(result: RunResult) -> None:
+    summary = result.summary
+    if summary["wrong"]:
+        raise LoadgenError(
+            f"{summary['wrong']} answers are wrong; {'; '.join(result.problems)}",
+            ExitCode.CORRECTNESS,
+        )
+    if summary.get("held"):
+        raise LoadgenError(
+            f"all clients have left, and still accounted for are {' and '.join(summary['held'])}: "
+            "memory was not given back, or somebody else uses the server",
+            ExitCode.CORRECTNESS,
+        )
 
 
 def _missed(verdicts: Sequence[Mapping[str, Any]]) -> str:

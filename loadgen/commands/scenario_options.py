@@ -112,6 +112,8 @@ def _default_text(field: str, info: FieldInfo) -> str:
         return rate_text(info.default)
     if field.endswith(_SIZE):
         return size_text(info.default)
+    if isinstance(info.default, str):
+        return info.default
     return f"{info.default:g}" if isinstance(info.default, int | float) else ""
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from loadgen.commands.corpus_summary import corpus_summary, summary_table
 from loadgen.commands.progress_bar import counting
 from loadgen.corpus.corpus import Corpus, write_corpus
 from loadgen.corpus.distributions import EVEN, FEW, LENGTHS, ONE_TOPIC, PARTITIONS
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _ROWS_PER_FILE = 100_000
 # Fewer files than these are written before a second process has started.
 _FILES_WORTH_PROCESSES = 8
+_PROCESSES_WORTH_BYTES = 16_000_000
 _PLAIN_SHARE = 0.15
 _SHAPE = "Shape"
 
@@ -133,7 +134,7 @@ def topics(  # noqa: PLR0913 - one parameter for each option
     if as_json:
         sys.stdout.write(f"{json.dumps(summary)}\n")
     else:
-        Console().print(_summary_table(summary))
+        Console().print(summary_table(summary))
 
 
 def make_topics(plan: TopicPlan, out: Path, executor: ExecutorKind, master: str | None) -> Corpus:
@@ -180,9 +181,6 @@ def topics_from(
     return made.corpus
 
 
-_PROCESSES_WORTH_BYTES = 16_000_000
-
-
 @contextmanager
 def _executors(
     kind: ExecutorKind, master: str | None, files: int
@@ -199,31 +197,3 @@ def _executors(
 
 def _of_session(session: SparkSession) -> Callable[[Callable[[int], None]], Executor]:
     return lambda on_part_done: in_spark(session, on_part_done)
-
-
-def corpus_summary(corpus: Corpus, seconds: float) -> dict[str, object]:
-    """Return what ``--json`` prints about a corpus that was made in ``seconds``."""
-    manifest = corpus.manifest
-    return {
-        "schema_version": 1,
-        "directory": str(corpus.directory),
-        "topics": manifest.topics,
-        "namespaces": len(manifest.namespaces),
-        "largest_namespace": max(entry.topics for entry in manifest.namespaces.values()),
-        "tenants": len(manifest.tenants),
-        "seed": manifest.seed,
-        "mean_name_bytes": round(manifest.name_bytes / manifest.topics, 1),
-        "files": len(corpus.files),
-        "file_bytes": corpus.file_bytes,
-        "seconds": round(seconds, 2),
-    }
-
-
-def _summary_table(summary: dict[str, object]) -> Table:
-    """Return the summary for people."""
-    table = Table(title=f"Topics in {summary['directory']}", show_header=False)
-    for name, value in summary.items():
-        if name not in ("schema_version", "directory") and value is not None:
-            text = f"{value:,}" if isinstance(value, int) and name != "seed" else str(value)
-            table.add_row(name.replace("_", " "), text)
-    return table

@@ -20,7 +20,7 @@ MODELS: dict[str, type[Scenario]] = {
     "discovery": DiscoveryScenario,
     **{name: kind.model for name, kind in SCENARIOS.items()},
 }
-_ELSEWHERE = ("kind", "service_url")
+_ELSEWHERE = ("kind", "service_url", "admin_url")
 """Fields of a scenario that are not of its load: the head's, and those of the command line."""
 
 

@@ -18,7 +18,7 @@ def merged_documents(base: Branch, over: Branch) -> Branch:
     """
     dropped = {*_OWN}
     if _differs(base, over):
-        dropped.add(_LOAD)
+        dropped |= {_KIND, _LOAD}
     kept = {key: value for key, value in base.items() if key not in dropped}
     return merged(Branch(kept, base.places), over)
 

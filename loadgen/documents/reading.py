@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from loadgen.analysis.thresholds import parse_threshold
 from loadgen.documents.document import Document, Head, scenario_of_load
 from loadgen.documents.faults import Fault, document_error, fault_of, meant, shown
 from loadgen.documents.kinds import MODELS, keys_below, load_fields
@@ -21,7 +22,7 @@ from loadgen.documents.values import plain, texts
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -30,7 +31,7 @@ _SUFFIXES = (".yaml", ".yml")
 def shipped() -> dict[str, Path]:
     """Return the files of the shipped scenarios by their names."""
     folder = Path(str(resources.files("loadgen.documents").joinpath("shipped")))
-    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    return dict(sorted((file.stem, file) for file in folder.glob("*.yaml")))
 
 
 def is_file_name(target: str) -> bool:
@@ -89,7 +90,7 @@ def resolved_document(tree: Branch, file: Path) -> Document:
     _texts_of_servers(values)
     head = _head(values, faults)
     if head is not None:
-        faults += server_key_faults(head.cluster)
+        faults += [*server_key_faults(head.cluster), *_threshold_faults(head)]
     if head is None or faults:
         raise document_error(whole, faults, str(file))
     scenario, makes_topics = _scenario(head, whole, file)
@@ -136,6 +137,14 @@ def _head(values: dict[str, Any], faults: list[Fault]) -> Head | None:
     except ValidationError as error:
         faults += _faults(error, Head, ())
         return None
+
+
+def _threshold_faults(head: Head) -> Iterator[Fault]:
+    for number, threshold in enumerate(head.thresholds):
+        try:
+            parse_threshold(threshold)
+        except UsageError as error:
+            yield Fault(("thresholds", number), f"is not possible: {error}")
 
 
 def _scenario(head: Head, whole: Branch, file: Path) -> tuple[Any, bool]:

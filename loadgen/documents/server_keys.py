@@ -21,7 +21,7 @@ FOLDER = "{folder}"
 def server_key_faults(cluster: ClusterPlan) -> Iterator[Fault]:
     """Yield the faults of both servers' keys: unknown ones and values that cannot be read."""
     for role, keys in (("broker", cluster.broker), ("proxy", cluster.proxy or {})):
-        known = _known(role)
+        known = known_keys(role)
         for key, value in keys.items():
             path = ("cluster", role, key)
             if refusal := known.refusal(key):
@@ -31,6 +31,7 @@ def server_key_faults(cluster: ClusterPlan) -> Iterator[Fault]:
 
 
 @cache
-def _known(role: str) -> KnownKeys:
+def known_keys(role: str) -> KnownKeys:
+    """Return the keys of ``broker`` or ``proxy``."""
     keys = resources.files(role).joinpath(f"{role}_keys.json")
     return KnownKeys.from_json(keys.read_text(encoding="utf-8"))

@@ -125,14 +125,16 @@ class _Reader:
         return self._loader.construct_object(node)
 
     def _branch(self, node: yaml.MappingNode) -> Branch:
-        written = [str(key.value) for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        written: set[str] = set()
+        for key, _ in node.value:
+            if key.value in written:
+                raise UsageError(f"{self._place(key)}: {str(key.value)[:60]} is there twice")
+            written.add(str(key.value))
         self._loader.flatten_mapping(node)  # what a merge key (<<) brings stands before
         values: dict[str, Any] = {}
         places: dict[str, Place] = {}
         for key, value in node.value:
             name = str(key.value)
-            if written.count(name) > 1:
-                raise UsageError(f"{self._place(key)}: {name[:60]} is there twice")
             values[name] = self.value(value)
             places[name] = self._place(key)
         return Branch(values, places)

@@ -26,7 +26,7 @@ from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import error_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -36,8 +36,12 @@ if TYPE_CHECKING:
 LEAD_SECONDS = 2.0
 
 
-def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
+def run_in_spark(
+    session: SparkSession, plans: Sequence[TaskPlan[Any]], end_early: Callable[[], None]
+) -> list[TaskReport]:
     """Run each plan as one task of a barrier stage.
+
+    The first Ctrl-C calls ``end_early``, which asks the tasks for their reports.
 
     Raises:
         LoadgenError: The session has too few slots, or the stage failed.
@@ -57,7 +61,7 @@ def run_in_spark(session: SparkSession, plans: Sequence[TaskPlan[Any]]) -> list[
         return reported
 
     try:
-        reports = collect_with_progress(session, rows, lambda tasks_done: None)
+        reports = collect_with_progress(session, rows, lambda tasks_done: None, end_early)
     except (PySparkException, Py4JError) as error:
         raise LoadgenError(f"the run failed in Spark: {error_reason(str(error))}") from error
     return [TaskReport.from_bytes(report) for report in reports]

@@ -36,6 +36,13 @@ class ServerFiles:
         """Tell whether clients reach the broker through a proxy."""
         return cluster.proxy is not None or self.proxy.file is not None
 
+    def over(self, cluster: ClusterPlan) -> ClusterPlan:
+        """Return a cluster with the keys of the files instead of its own."""
+        keys: dict[str, dict[str, str]] = {"broker": {**cluster.broker, **self.broker.keys}}
+        if self.has_proxy(cluster):
+            keys["proxy"] = {**(cluster.proxy or {}), **self.proxy.keys}
+        return cluster.model_copy(update=keys)
+
 
 def broker_launch(
     cluster: ClusterPlan, files: ServerFiles, folder: Path, log: Path, arguments: Sequence[str] = ()

@@ -151,6 +151,8 @@ def _outcome_row(runs: Sequence[Run], axis: Axis) -> Row:
     what = "Clients" if each_once else "Requests"
     panels = []
     for outcome in ("answered", "refused"):
+        if outcome == "refused" and not any(outcome in run.requests.outcomes for run in runs):
+            continue
         curves = []
         for index, run in enumerate(runs):
             times = run.requests.finish_times(outcome)

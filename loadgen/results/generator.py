@@ -86,8 +86,9 @@ def _started_share(rows: pa.Table, planned: int | None) -> float:
     wanted = max(planned or 0, rows.num_rows)
     if not wanted:
         return 1.0
-    own = int(pc.sum(pc.is_in(rows["reason"], pa.array(_OWN_FAILURES))).as_py() or 0)
-    return round((rows.num_rows - own) / wanted, 4)
+    own: int = pc.sum(pc.is_in(rows["reason"], pa.array(_OWN_FAILURES))).as_py() or 0
+    share: float = round((rows.num_rows - own) / wanted, 4)
+    return share
 
 
 def _limits(document: dict[str, Any]) -> Iterator[str]:

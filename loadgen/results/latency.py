@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FiguresT = TypeVar("FiguresT", bound="DataclassInstance")
 
-_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
+_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}
 
 
 def percentiles(values: Iterable[float]) -> dict[str, float] | None:

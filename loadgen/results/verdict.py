@@ -47,9 +47,10 @@ class Verdict:
 
 def verdict_of(summary: Mapping[str, Any]) -> Verdict:
     """Judge a run by its ``summary.json``; a wrong answer counts before anything else."""
-    checks = [_answers(summary), _whole(summary), _punctual(summary)]
-    thresholds = [*_thresholds(summary), *_of_its_kind(summary)]
-    codes = (ExitCode.CORRECTNESS, ExitCode.INTERRUPTED, ExitCode.GENERATOR_LIMITED)
+    checks = [_answers(summary), _books(summary), _whole(summary), _punctual(summary)]
+    thresholds = [*_aborted(summary), *_thresholds(summary), *_of_its_kind(summary)]
+    wrong = ExitCode.CORRECTNESS
+    codes = (wrong, wrong, ExitCode.INTERRUPTED, ExitCode.GENERATOR_LIMITED)
     failed = [code for code, check in zip(codes, checks, strict=True) if not check.passed]
     if not all(each.passed for each in thresholds):
         failed.append(ExitCode.THRESHOLDS)
@@ -62,8 +63,21 @@ def _answers(summary: Mapping[str, Any]) -> CheckResult:
     return CheckResult("answers", not wrong, f"{wrong:,} answers were wrong." if wrong else right)
 
 
+def _books(summary: Mapping[str, Any]) -> CheckResult:
+    held = summary.get("held") or ()
+    sentence = f"All clients have left, and still accounted for are {' and '.join(held)}."
+    right = "The servers hold nothing for clients that have left."
+    return CheckResult("books", not held, sentence if held else right)
+
+
+def _aborted(summary: Mapping[str, Any]) -> Iterator[CheckResult]:
+    missed = summary.get("aborted")
+    if missed:
+        yield CheckResult("early end", False, f"{missed} could no longer be met.")
+
+
 def _whole(summary: Mapping[str, Any]) -> CheckResult:
-    interrupted = bool(summary.get("interrupted"))
+    interrupted = bool(summary.get("interrupted")) and not summary.get("aborted")
     sentence = "The run was interrupted: its figures are those of what had ended."
     return CheckResult("end", not interrupted, sentence if interrupted else "It ran to its end.")
 
@@ -74,9 +88,14 @@ def _punctual(summary: Mapping[str, Any]) -> CheckResult:
         for name in ("start", "client_start")
     )
     limited = bool(summary["generator_limited"])
+    why = f"tasks at most {late} late, single clients {last}"
+    busy = (summary.get("generator") or {}).get("cpu_share_max")
+    if limited:
+        why = "; ".join(summary.get("generator_limits") or [why])
+    elif busy is not None:
+        why += f", at most {busy:.0%} of a core busy"
     verdict = "was the limit, not the server" if limited else "kept its schedule"
-    sentence = f"The generator {verdict}: tasks at most {late} late, single clients {last}."
-    return CheckResult("generator", not limited, sentence)
+    return CheckResult("generator", not limited, f"The generator {verdict}: {why}.")
 
 
 def _thresholds(summary: Mapping[str, Any]) -> Iterator[CheckResult]:

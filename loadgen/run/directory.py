@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import yaml
 
+from loadgen.analysis.histograms import HDR_DIRECTORY, forget_histograms, write_histograms
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.files.derived import DERIVED_NAMES, write_derived
 from loadgen.results.schema import Summary
@@ -18,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from loadgen.analysis.splits import Split
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 CLIENTS_NAME = "clients.parquet"
-HISTOGRAMS = "hdr"
 _DOCUMENTS = ("run.json", "summary.json", "server-settings.json")
-_SCENARIOS = ("scenario.yaml", "scenario-resolved.yaml")
+SCENARIO_NAME, RESOLVED_NAME = "scenario.yaml", "scenario-resolved.yaml"
 _TABLES = ("requests.parquet", "server-metrics.parquet")
 # Files that not every run writes: an older one would pass for a part of the new run. The last one
 # is the name that the page had.
@@ -33,13 +36,30 @@ _EXTRAS = (CLIENTS_NAME, *(name for kind in SCENARIOS.values() for name in kind.
 _OLD_PAGE = "report.html"
 _OF_A_RUN = {
     *_DOCUMENTS,
-    *_SCENARIOS,
+    SCENARIO_NAME,
+    RESOLVED_NAME,
     *_TABLES,
     *_EXTRAS,
     *DERIVED_NAMES,
     _OLD_PAGE,
-    HISTOGRAMS,
+    HDR_DIRECTORY,
 }
+
+
+@dataclass(frozen=True)
+class RunDocuments:
+    """The documents of a run.
+
+    Attributes:
+        contents: Of the JSON files, by name.
+        as_written: The scenario's document as its author wrote it; empty if the command line said
+            it all.
+        resolved: The document that says everything itself; empty: it is made of the scenario.
+    """
+
+    contents: Mapping[str, Mapping[str, Any]]
+    as_written: str = ""
+    resolved: str = ""
 
 
 @contextmanager
@@ -73,10 +93,9 @@ def write_run(
     directory: Path,
     scenario: Scenario,
     reports: Sequence[TaskReport],
-    watch: ServerWatch,
-    documents: Mapping[str, Mapping[str, Any]],
-    as_written: str = "",
-    resolved: str = "",
+    watch: WatchedServers,
+    documents: RunDocuments,
+    splits: Sequence[Split],
 ) -> None:
     """Write a run: its data, and then everything that is made of them.
 
@@ -85,32 +104,33 @@ def write_run(
         scenario: What was run.
         reports: What the tasks report.
         watch: What the servers told.
-        documents: Contents of the JSON files, by name.
-        as_written: The scenario's document as its author wrote it; empty if the command line said
-            it all.
-        resolved: The document that says everything itself; empty: it is made of the scenario.
+        documents: Written as they are.
+        splits: The requests by their parts.
 
     Raises:
         LoadgenError: A file cannot be written.
         ValidationError: The summary has not the form that its schema states; all is written.
     """
-    resolved = resolved or _as_yaml(_document(scenario, defaults=True))
     try:
         forget_extras(directory)
         kind_of(scenario).write(directory, reports)
         write_requests(directory / "requests.parquet", reports)
         write_clients(directory / CLIENTS_NAME, reports)
+        requests = pa.concat_tables([report.rows for report in reports])
+        seconds = documents.contents["summary.json"]["duration_seconds"]
+        write_histograms(directory / HDR_DIRECTORY, requests, splits, seconds)
         offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
-        for name, document in documents.items():
+        for name, document in documents.contents.items():
             write_json(directory / name, dict(document))
-        written = as_written or _as_yaml(_document(scenario, defaults=False))
-        (directory / "scenario.yaml").write_text(written, encoding="utf-8")
-        (directory / "scenario-resolved.yaml").write_text(resolved, encoding="utf-8")
+        texts = {SCENARIO_NAME: documents.as_written, RESOLVED_NAME: documents.resolved}
+        for name, text in texts.items():
+            said = text or _as_yaml(_document(scenario, defaults=name == RESOLVED_NAME))
+            (directory / name).write_text(said, encoding="utf-8")
     except OSError as error:
         raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
     write_derived(directory)
-    Summary.model_validate(documents["summary.json"])
+    Summary.model_validate(documents.contents["summary.json"])
 
 
 def forget_extras(directory: Path) -> None:
@@ -121,6 +141,7 @@ def forget_extras(directory: Path) -> None:
     """
     for name in (*_EXTRAS, *DERIVED_NAMES, _OLD_PAGE):
         (directory / name).unlink(missing_ok=True)
+    forget_histograms(directory / HDR_DIRECTORY)
 
 
 def _is_of_a_run(name: str) -> bool:

@@ -21,14 +21,17 @@ from loadgen.results.writing import (
     summarized,
 )
 from loadgen.scenarios.registry import kind_of
+from loadgen.servers.scrape import MEMORY_KINDS
+from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from loadgen.analysis.splits import Split
     from loadgen.clients.records import TaskReport
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 
@@ -58,7 +61,11 @@ def config_hash(scenario: Scenario) -> str:
 
 
 def summary_document(
-    scenario: Scenario, options: RunOptions, reports: Sequence[TaskReport], watch: ServerWatch
+    scenario: Scenario,
+    options: RunOptions,
+    reports: Sequence[TaskReport],
+    watch: WatchedServers,
+    splits: Sequence[Split],
 ) -> dict[str, Any]:
     """Return the content of summary.json."""
     processes = {name: process_document(process) for name, process in watch.processes.items()}
@@ -71,7 +78,18 @@ def summary_document(
         "processes": processes,
         **kind_of(scenario).summarize(scenario, reports),
         "thresholds": [each.document() for each in verdicts],
+        "held": list(_held(watch)),
+        "splits": [each.document() for each in splits],
     }
+
+
+def _held(watch: WatchedServers) -> Iterator[str]:
+    """Say what servers account for though all clients have left: their books do not balance."""
+    for name, process in watch.processes.items():
+        for kind in MEMORY_KINDS:
+            held = process.held_bytes(kind)
+            if held:
+                yield f"{format_bytes(held)} of {kind} memory in the {name}"
 
 
 def first_problems(reports: Sequence[TaskReport]) -> tuple[str, ...]:

@@ -1,42 +1,33 @@
-"""Runs a scenario: checks, watches the servers, drives the clients, writes the results."""
+"""Runs a scenario: checks, measures, writes the results."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from loadgen.analysis.judging import require_watched
-from loadgen.clients.connect import check_reachable, raise_open_file_limit
+from loadgen.analysis.splits import splits_of
 from loadgen.errors import UsageError
-from loadgen.executors.processes import ExecutorKind, run_in_processes
+from loadgen.executors.processes import RunExecutor
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
-from loadgen.run.directory import replaceable_run_directory, write_run
+from loadgen.run.directory import RunDocuments, replaceable_run_directory, write_run
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
     run_document,
     summary_document,
 )
-from loadgen.servers.facts import read_server_facts
-from loadgen.servers.loopback import is_loopback
-from loadgen.servers.scrape import ServerWatch
-from loadgen.tasks.progress import ProgressReceiver
-from loadgen.tasks.task import TaskPlan
+from loadgen.run.measuring import measure_in_virtual_time, measure_over_sockets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from loadgen.clients.records import TaskReport
     from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ScrapeTarget
 
 
 @dataclass(frozen=True)
@@ -55,13 +46,18 @@ class RunResult:
 
     @property
     def interrupted(self) -> bool:
-        """True if it ended early by Ctrl-C, with figures of what had ended by then."""
+        """True if it ended early, with figures of what had ended by then."""
         return bool(self.summary["interrupted"])
 
     @property
     def exit_code(self) -> ExitCode:
         """The exit code for a pipeline: a wrong answer counts before anything else."""
         return verdict_of(self.summary).exit_code
+
+    @property
+    def aborted(self) -> str | None:
+        """The threshold that could no longer be met, if that ended the run."""
+        return self.summary.get("aborted")
 
     @property
     def missed_thresholds(self) -> list[dict[str, Any]]:
@@ -79,40 +75,42 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     """
     if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
         scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
-    server_version = _check(scenario, options)
+    check_options(scenario, options)
+    virtual = options.executor == RunExecutor.VIRTUAL
+    measure = measure_in_virtual_time if virtual else measure_over_sockets
     started_at = datetime.now(UTC)
     directory = options.out / options.name
-    targets = options.watched_servers
-    with replaceable_run_directory(directory), ServerWatch(targets) as watch:
-        produced_by = _servers(server_version, targets)
-        reports = agreed_reports(_run(scenario, options))
+    with replaceable_run_directory(directory):
+        measured = measure(scenario, options)
+        reports = agreed_reports(measured.reports)
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
+    produced_by = {"server_version": measured.server_version, "servers": measured.servers}
     description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
-    summary = summary_document(scenario, options, reports, watch) | produced_by
-    documents = {
+    description["events"] = measured.events
+    splits = splits_of(pa.concat_tables([report.rows for report in reports]))
+    summary = summary_document(scenario, options, reports, measured.watch, splits) | produced_by
+    summary["aborted"] = measured.missed
+    contents = {
         "run.json": description,
         "summary.json": summary,
         "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
     }
-    write_run(
-        directory,
-        scenario,
-        reports,
-        watch,
-        documents,
-        options.scenario_document,
-        options.scenario_resolved,
-    )
+    documents = RunDocuments(contents, options.scenario_document, options.scenario_resolved)
+    write_run(directory, scenario, reports, measured.watch, documents, splits)
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
 
 
-def _check(scenario: Scenario, options: RunOptions) -> str:
-    """Refuse options that do not fit; return the version that the server says it has."""
-    if options.executor not in set(ExecutorKind):
-        raise UsageError(f"--executor {options.executor!r} is neither spark nor process")
+def check_options(scenario: Scenario, options: RunOptions) -> None:
+    """Refuse options that do not fit each other, before anything is touched.
+
+    Raises:
+        UsageError: They do not.
+    """
+    if options.executor not in set(RunExecutor):
+        raise UsageError(f"--executor {options.executor!r} is none of {', '.join(RunExecutor)}")
     if not 1 <= options.tasks <= scenario.clients:
         raise UsageError(
             f"--tasks {options.tasks} does not fit {scenario.clients} clients: use 1 to "
@@ -123,52 +121,4 @@ def _check(scenario: Scenario, options: RunOptions) -> str:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
-    require_watched(options.thresholds, [each.process for each in options.watched_servers])
-    if options.master is None or options.executor == "process":
-        raise_open_file_limit(-(-scenario.connections // options.tasks))
-    return check_reachable(scenario)
-
-
-def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:
-    """Describe the servers that will produce the figures."""
-    facts = {each.process: read_server_facts(each.process, each.admin_url) for each in targets}
-    return {
-        "server_version": server_version,
-        "servers": {process: asdict(found) for process, found in facts.items()},
-    }
-
-
-def _run(scenario: Scenario, options: RunOptions) -> list[TaskReport]:
-    with ExitStack() as stack:
-        address = None
-        if options.on_progress is not None:
-            address = stack.enter_context(ProgressReceiver(options.on_progress)).address
-        loopback = is_loopback(scenario.service_url)
-        plans = [
-            TaskPlan(
-                scenario=scenario,
-                task=task,
-                tasks=options.tasks,
-                loopback=loopback,
-                progress_address=address,
-            )
-            for task in range(options.tasks)
-        ]
-        if options.executor == "process":
-            return run_in_processes(plans)
-        # Spark is imported only where it is asked for: it takes a second.
-        from loadgen.executors.spark import run_in_spark
-
-        return run_in_spark(stack.enter_context(_session(options)), plans)
-
-
-@contextmanager
-def _session(options: RunOptions) -> Iterator[SparkSession]:
-    if options.spark is not None:
-        yield options.spark
-        return
-    from loadgen.spark.session import SparkSettings, spark_session
-
-    settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
-    with spark_session(settings) as session:
-        yield session
+    require_watched(options.thresholds, options.watched_processes)

@@ -87,9 +87,9 @@ def running_server(
     """
     launch.log.parent.mkdir(parents=True, exist_ok=True)
     with launch.log.open("wb") as log:
-        process = _start(launch, log.fileno())
+        process = start(launch, log.fileno())
     try:
-        yield _await_ready(process, launch, ready_seconds)
+        yield await_ready(process, launch, ready_seconds)
     finally:
         stop(process)
 
@@ -129,7 +129,12 @@ def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
+def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
+    """Start a server whose standard error is a file descriptor; the caller stops it.
+
+    Raises:
+        ServerStartError: It cannot be started.
+    """
     try:
         return subprocess.Popen(
             [*ends_with_this_process(), *launch.command()],
@@ -156,9 +161,14 @@ def python_path() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}
 
 
-def _await_ready(
+def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
+    """Wait until a server says that it is ready.
+
+    Raises:
+        ServerStartError: It ended, or said nothing, instead of becoming ready.
+    """
     line = _first_line(process, seconds)
     found = _READY_LINE.match(line)
     if found is None or found[1] != launch.module:

@@ -22,7 +22,10 @@ _CANCEL_SECONDS = 0.5
 
 
 def collect_with_progress(
-    session: SparkSession, rows: Callable[[], list[Any]], on_tasks_done: Callable[[int], None]
+    session: SparkSession,
+    rows: Callable[[], list[Any]],
+    on_tasks_done: Callable[[int], None],
+    on_interrupt: Callable[[], None] | None = None,
 ) -> list[Any]:
     """Run a Spark action in a thread and report how many of its tasks are done meanwhile.
 
@@ -30,10 +33,11 @@ def collect_with_progress(
         session: The session that the action uses.
         rows: The action, for example ``frame.collect``; what prepares it belongs in it too.
         on_tasks_done: Called from this thread with the number of finished tasks.
+        on_interrupt: Called at the first Ctrl-C, which then cancels nothing: the action ends early.
 
     Raises:
         PySparkException: The action failed.
-        KeyboardInterrupt: There was a Ctrl-C; the action is cancelled.
+        KeyboardInterrupt: There was a Ctrl-C that ends the action; it is cancelled.
     """
     outcome: list[Any] = []
     errors: list[BaseException] = []
@@ -51,6 +55,8 @@ def collect_with_progress(
     try:
         with uninterrupted():
             thread.start()
+        if on_interrupt is not None:
+            _wait_for_ctrl_c(thread, on_interrupt)
         while thread.is_alive():
             thread.join(_PROGRESS_POLL_SECONDS)
             with uninterrupted():
@@ -62,6 +68,15 @@ def collect_with_progress(
     if errors:
         raise errors[0]
     return outcome
+
+
+def _wait_for_ctrl_c(thread: threading.Thread, on_interrupt: Callable[[], None]) -> None:
+    """Wait for a thread's end or for a Ctrl-C, which is then done with."""
+    with interrupts_deferred() as interrupts:
+        while thread.is_alive() and not interrupts:
+            thread.join(_PROGRESS_POLL_SECONDS)
+    if interrupts:
+        on_interrupt()
 
 
 def _cancel(session: SparkSession, group: str, thread: threading.Thread) -> None:

@@ -14,7 +14,7 @@ from loadgen.tasks.ground import SOCKETS
 from loadgen.tasks.task import ScenarioTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from loadgen.scenario import ClientPlan
     from loadgen.stuck_peers.peer import StuckPeer
@@ -49,6 +49,7 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
             self._connector, self.scenario.receive_buffer_bytes, self.connection
         )
         self._peers: list[StuckPeer] = []
+        self._over = False
 
     @abstractmethod
     def new_peer(self, plan: ClientPlan) -> StuckPeer:
@@ -63,7 +64,8 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
         scenario, plan = self.scenario, self.plan
         share = (scenario, plan.task, plan.tasks)
         plans = scheduled_plans(*share, loopback=plan.loopback)
-        self.clients = clients = [self._client(each) for each in plans]
+        clients = [self._client(each) for each in plans]
+        self.clients: Sequence[ScheduledClient] = clients
         self._peers = [self.new_peer(each) for each in peer_plans(*share, loopback=plan.loopback)]
         self._connector.allow(len(clients) + len(self._peers))
         self.unfinished = len(clients) + 1  # the duration
@@ -97,12 +99,23 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
     def start(self) -> None:
         """Begin with the schedule and arm the peers' actions."""
         super().start()
-        self.at(self.scenario.duration_seconds, self.client_finished)
+        self.at(self.scenario.duration_seconds, self._duration_over)
         wanted = self.scenario.peers
         if self._peers:
             self.at(wanted.at_seconds, self._let_peers_begin)
             if wanted.until_seconds is not None:
                 self.at(wanted.until_seconds, self._let_peers_leave)
+
+    def stop_asking(self) -> None:
+        """Let healthy clients ask for nothing more, and wait no longer for the duration."""
+        for client in self.clients:
+            client.stop()
+        self._duration_over()
+
+    def _duration_over(self) -> None:
+        if not self._over:
+            self._over = True
+            self.client_finished()
 
     def _let_peers_begin(self) -> None:
         for peer in self._peers:

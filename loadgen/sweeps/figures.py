@@ -68,7 +68,7 @@ class RunFigures:
 def virtual_figures(document: Document) -> RunFigures:
     """Run a document in virtual time."""
     run = run_in_virtual_time(document.scenario, document.cluster)
-    processes = {name: _process(run, name) for name in run.sampler.series}
+    processes = {name: _process(run, name) for name in run.watch.processes}
     return _figures(document, Measured.of_reports(run.reports, processes))
 
 
@@ -111,7 +111,7 @@ def _value(measured: Measured, name: str) -> float | None:
 def _process(run: VirtualRun, server: str) -> dict[str, Any]:
     """Return what the summary of a run says of a server, of its limiter alone."""
     found: dict[str, Any] = {}
-    series = run.sampler.series[server]
+    series = run.watch.processes[server].series
     prefix = _PREFIX.format(server)
     for kind in ("heap", "direct"):
         used = series[f"{prefix}{kind}_memory_used_bytes"].values

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from loadgen.clients.records import RequestRecord
 
 
+DRAIN_SECONDS = 5.0
+
 ScenarioT = TypeVar("ScenarioT", bound=Scenario)
 
 
@@ -37,6 +39,7 @@ class TaskPlan(BaseModel, Generic[ScenarioT]):
         task: Its number, from 0.
         loopback: Whether the server is on the loopback.
         progress_address: Where totals are sent once a second, or None.
+        drain_seconds: How long requests under way may take when the run is to end early.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,6 +49,7 @@ class TaskPlan(BaseModel, Generic[ScenarioT]):
     tasks: int
     loopback: bool = True
     progress_address: tuple[str, int] | None = None
+    drain_seconds: float = DRAIN_SECONDS
 
 
 class TaskClient(Protocol):
@@ -92,6 +96,7 @@ class ScenarioTask(Generic[ScenarioT]):
         self.start_error_seconds = 0.0  # how late the task itself began
         self.unfinished = 0
         self.interrupted = False
+        self._begun = False
         self.all_finished = asyncio.Event()
         self._agree = agree
         self._watch = TaskWatch(self.context.clock, self.time)
@@ -105,11 +110,13 @@ class ScenarioTask(Generic[ScenarioT]):
             LoadgenError: The server's name is unknown, or this process may not open enough files.
         """
         self._report_progress()
+        self._progress.on_stop(self.end_early)
         try:
             await self.connect_all()
             t0_epoch_seconds = await self._agree_on_t0()
             if not self.interrupted:
                 self._watch.begin()
+                self._begun = True
                 self.start()
             if self.unfinished:
                 await self.all_finished.wait()
@@ -169,10 +176,23 @@ class ScenarioTask(Generic[ScenarioT]):
         if self.unfinished == 0:
             self.all_finished.set()
 
+    def stop_asking(self) -> None:
+        """Ask for nothing more; what is under way may end. Called once, after the start."""
+
     def end_early(self) -> None:
-        """End now; requests under way are left out of the report."""
+        """Ask for nothing more and end when nothing is under way, or when draining takes too long.
+
+        Requests that are under way even then are left out of the report.
+        """
+        if self.interrupted:
+            return
         self.interrupted = True
-        self.all_finished.set()
+        if self._begun and self.plan.drain_seconds:
+            clock = self.context.clock
+            clock.call_at(clock.now() + self.plan.drain_seconds, self.all_finished.set)
+            self.stop_asking()
+        else:
+            self.all_finished.set()
 
     async def _agree_on_t0(self) -> float:
         # Collecting the objects that exist by now would stop the loop at the wrong moment.
@@ -180,6 +200,8 @@ class ScenarioTask(Generic[ScenarioT]):
         gc.freeze()
         t0_epoch_seconds = await asyncio.to_thread(self._agree, time.time())
         self.time.agree(t0_epoch_seconds)
+        self._progress.t0_epoch_seconds = t0_epoch_seconds
+        self._progress.send(self.context.counters)
         return t0_epoch_seconds
 
     def _report_progress(self) -> None:

@@ -7,17 +7,16 @@ will have read them.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
 from limiter.clock import deadline
 from loadgen.clients.answer_stream import Listing
-from loadgen.clients.connect import CONNECTING_AT_ONCE, CONNECT_TIMEOUT_SECONDS, connect_failure
+from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS, CONNECTING_AT_ONCE, connect_failure
 from loadgen.clients.connection import ConnectFailedError
 from loadgen.clients.context import RunTime
 from loadgen.stuck_peers.close_watch import CloseWatch
+from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
 from loadgen.virtual.loop import EPOCH_MS
-from loadgen.virtual.reading import NEVER, UNLIMITED, Paced
 from proto.frames import HEAD_BYTES
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
@@ -25,13 +24,14 @@ from proto.topics_response import read_topics_head
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import proto.PulsarApi_pb2 as pb
     from loadgen.clients.connection import ClientConnection
     from loadgen.clients.pacing import ReadBudget
     from loadgen.scenario import Scenario
-    from loadgen.virtual.client_end import ClientEnd, ReceivedFrame
+    from loadgen.virtual.links.client_end import ClientEnd, ReceivedFrame
+    from loadgen.virtual.links.network import Network
+    from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualClock
-    from loadgen.virtual.network import Network
-    from loadgen.virtual.reading import Reader
 
 LEAD_SECONDS = 0.5
 """Seconds between the last connection and T0, as between real tasks."""
@@ -161,7 +161,7 @@ class VirtualSocket(asyncio.Transport):
         """Read nothing any more."""
         self.end.read_by(NEVER)
 
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
+    def get_extra_info(self, name: str, default: object = None) -> object:
         """Return itself as the socket, for who watches for its end."""
         return self if name == "socket" else default
 

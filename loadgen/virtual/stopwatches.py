@@ -14,7 +14,11 @@ from unittest.mock import patch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CUT_BY_TIME = ("proto.transport.connection", "server.tasks.cooperative", "server.tasks.shared_turns")
+CUT_BY_TIME = (
+    "proto.transport.connection",
+    "server.tasks.cooperative",
+    "server.tasks.shared_turns",
+)
 """Modules that ask for ``perf_counter`` to end a turn."""
 
 

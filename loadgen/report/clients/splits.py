@@ -28,6 +28,8 @@ SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 HEADS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
 _MOST_TENANTS = 8
 _SIZES = 4
+_LEAST = 5
+"""Requests of the largest part."""
 _ROUNDING = 1e-9
 TOO_FEW = "–"  # noqa: RUF001 - what the page shows for no figure
 
@@ -70,11 +72,13 @@ def splits_of(run: Run) -> list[Split]:
         ("Tenant, answered", answered, _tenants(answered)),
     ):
         parts = list(_by(group, table, values))
-        # One part says nothing new, nor do groups that are the families.
-        if len(parts) > 1 and _figures(parts) != _figures(last):
+        # One part says nothing new, nor do groups that are the families, nor parts of a few.
+        told = len(parts) > 1 and parts[0].requests >= _LEAST
+        if told and _figures(parts) != _figures(last):
             found = [*found, *parts]
         last = parts
-    return [*found, *_by_size(answered)]
+    sizes = list(_by_size(answered))
+    return [*found, *(sizes if len({each.name for each in sizes}) == len(sizes) else ())]
 
 
 def _by(group: str, table: pa.Table, values: pa.ChunkedArray) -> Iterator[Split]:

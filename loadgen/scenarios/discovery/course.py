@@ -57,7 +57,11 @@ class Course:
                 self._turns[client.plan.group.name].append(client)
         timed = [each for each in clients if each.plan.start_seconds is not None]
         timed.sort(key=_moment, reverse=True)
-        phases = self._phases
+        phases, clock = self._phases, self._context.clock
+        self._enter("warm-up" if phases.warm_up_seconds else "measure")
+        if phases.warm_up_seconds:
+            left = phases.warm_up_seconds - self._context.time.seconds()
+            clock.call_at(clock.now() + max(0.0, left), self._enter, "measure")
         self._end_at(phases.warm_up_seconds + phases.measure_seconds + phases.hold_seconds)
         if clients:
             self._start_due(timed)
@@ -75,8 +79,14 @@ class Course:
                 clock.call_at(clock.now(), self._begin_next, turn)
         self._unsettled -= 1
         if self._unsettled == 0:
+            self._enter("hold")
             now = max(self._context.time.seconds(), self._phases.warm_up_seconds)
             self._end_at(now + self._phases.hold_seconds)
+
+    def _enter(self, phase: str) -> None:
+        """Tell whoever watches the run which phase it is in."""
+        if not self._over:
+            self._context.counters.phase = phase
 
     def _begin_next(self, turn: deque[FamilyClient]) -> None:
         if turn and not self._over:
@@ -106,6 +116,7 @@ class Course:
     def _stop(self) -> None:
         if self._over:
             return
+        self._enter("drain")
         self._over = True
         clock = self._context.clock
         self._end = clock.call_at(clock.now() + self._phases.drain_seconds, self._drained)

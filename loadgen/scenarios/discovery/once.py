@@ -28,7 +28,7 @@ class OnceSchedule(DiscoverySchedule):
         pattern: Sent along; None asks for the whole namespace.
 
     Attributes:
-        due: The beat's moment on the clock; the timer may be late.
+        beats: How many came behind the first.
     """
 
     family = "once"
@@ -51,7 +51,8 @@ class OnceSchedule(DiscoverySchedule):
         self._left = listings_each  # of the first beat
         self._failure: Failure | None = None
         self._timer: TimerHandle | None = None
-        self.due = due
+        self._due = due
+        self.beats = 0
 
     @property
     def complete(self) -> bool:
@@ -66,13 +67,14 @@ class OnceSchedule(DiscoverySchedule):
         if self._closed:
             return
         if self._repeat_seconds:
-            self._timer = self._clock.call_at(self.due + self._repeat_seconds, self._again)
+            self._timer = self._clock.call_at(self._due + self._repeat_seconds, self._again)
         self.listings += self._listings_each
         for _ in range(self._listings_each):
             self._perform(ListTopics(self._pattern, None, self._options.properties))
 
     def _again(self) -> None:
-        self.due += self._repeat_seconds
+        self._due += self._repeat_seconds
+        self.beats += 1
         self._beat()
 
     def listed(self, topics_hash: str) -> None:

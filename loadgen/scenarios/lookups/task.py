@@ -39,11 +39,16 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
         askers = {each.namespace.name: each for each in plans}
         topics = {name: await self._topics(asker) for name, asker in askers.items()}
         clients = [self._client(each, topics[each.namespace.name]) for each in plans]
-        self.clients = clients
+        self.clients: Sequence[ScheduledClient] = clients
         self.unfinished = len(plans)
         async with asyncio.TaskGroup() as group:
             for client in clients:
                 group.create_task(self._reconnector.connect(client))
+
+    def stop_asking(self) -> None:
+        """Let clients ask for nothing more."""
+        for client in self.clients:
+            client.stop()
 
     async def _topics(self, plan: ClientPlan) -> list[str]:
         listing = TopicListing(plan, self.context)

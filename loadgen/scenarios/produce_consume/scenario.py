@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from loadgen.clients.schedule import MOST_REQUESTS
+from loadgen.clients.schedule import MOST_REQUESTS, scheduled_requests
 from loadgen.scenario import BufferSize, Duration, ReadRate, Scenario
 from loadgen.scenarios.produce_consume.frames import HEADER_BYTES
 
@@ -77,6 +77,11 @@ class ProduceConsumeScenario(Scenario):
     def duration_seconds(self) -> float:
         """Messages are due from 0 until then."""
         return self.produce_seconds
+
+    @property
+    def planned_requests(self) -> int:
+        """Number of messages that the schedule holds."""
+        return scheduled_requests(self)
 
     @property
     def connections(self) -> int:

@@ -32,6 +32,7 @@ class StormClient(ClientConnection):
         self._waiting = False
         self._timeout: TimerHandle | None = None
         self._end = ""  # why the connection ended
+        self._stopped = False
 
     # Called by the task.
 
@@ -44,6 +45,10 @@ class StormClient(ClientConnection):
     def begin(self) -> None:
         """Send the first request; a client that lost its connection gets rows all the same."""
         self._send(self.plan.intended_start_seconds)
+
+    def stop(self) -> None:
+        """Ask for nothing more; a request under way may end."""
+        self._stopped = True
 
     def unreachable(self, reason: str, at_seconds: float) -> None:
         """Record that this client got no connection; ``at_seconds`` is relative to T0."""
@@ -86,7 +91,7 @@ class StormClient(ClientConnection):
             self._timeout.cancel()
         self._budget = None
         self._waiting = False
-        if len(self.records) < self.context.scenario.requests_per_client:
+        if not self._stopped and len(self.records) < self.context.scenario.requests_per_client:
             self._send(finished_seconds)
         else:
             self.context.on_finished()
@@ -96,7 +101,8 @@ class StormClient(ClientConnection):
     ) -> None:
         record.outcome, record.reason = outcome, reason
         record.finished_seconds = finished_seconds
-        self.context.counters.count(outcome)
+        took_seconds = finished_seconds - record.intended_start_seconds
+        self.context.counters.count(outcome, seconds=took_seconds)
 
     def _finish(self) -> None:
         """Give a row to each request that can no longer be sent."""

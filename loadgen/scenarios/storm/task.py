@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from loadgen.clients.schedule import ON_TIME_SECONDS
 from loadgen.scenarios.storm.client import StormClient
 from loadgen.scenarios.storm.scenario import StormScenario, client_plans
 from loadgen.tasks.ground import SOCKETS
@@ -30,6 +31,7 @@ class StormTask(ScenarioTask[StormScenario]):
         super().__init__(plan, agree, ground)
         self._connected: list[StormClient] = []
         self._unreachable: list[tuple[StormClient, str, float]] = []
+        self._waiting: list[StormClient] = []  # for their moments; it ends with the next one
 
     async def connect_all(self) -> None:
         """Connect every client."""
@@ -57,18 +59,27 @@ class StormTask(ScenarioTask[StormScenario]):
             client.unreachable(reason, failed_at - self.time.t0)
         by_client = sorted(self._connected, key=lambda client: client.plan.client)
         by_client.sort(key=lambda client: client.plan.intended_start_seconds, reverse=True)
-        self._start_due(by_client)
+        self._waiting = by_client
+        self._start_due()
 
-    def _start_due(self, waiting: list[StormClient]) -> None:
-        """Start those whose moment has come; ``waiting`` ends with the next one."""
-        clock = self.context.clock
+    def stop_asking(self) -> None:
+        """Start no more clients; those under way may end."""
+        for client in self._connected:
+            client.stop()
+        for _ in self._waiting:
+            self.client_finished()
+        self._waiting.clear()
+
+    def _start_due(self) -> None:
+        """Start those whose moment has come."""
+        clock, waiting = self.context.clock, self._waiting
         while waiting:
             late_seconds = self.time.seconds() - waiting[-1].plan.intended_start_seconds
-            if late_seconds < 0:
-                clock.call_at(clock.now() - late_seconds, self._start_due, waiting)
+            if late_seconds < -ON_TIME_SECONDS:
+                clock.call_at(clock.now() - late_seconds, self._start_due)
                 return
             self.start_error_seconds = max(self.start_error_seconds, late_seconds)
-            self.context.lags.append(late_seconds)
+            self.context.lags.append(max(0.0, late_seconds))
             moment = waiting[-1].plan.intended_start_seconds
             while waiting and waiting[-1].plan.intended_start_seconds == moment:
                 waiting.pop().begin()

@@ -132,6 +132,7 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         )
         if before is None:
             late_seconds = self.time.seconds() - change.due_seconds
+            self.context.lags.append(max(0.0, late_seconds))
             self._call_error_seconds = max(self._call_error_seconds, late_seconds)
         topic, topics = TopicName.parse(change.topic), self._admin.topics
         self.context.counters.started += 1
@@ -195,6 +196,7 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
             t0_epoch_seconds=t0_epoch_seconds,
             interrupted=self.interrupted,
             connections_lost=sum(each.lost is not None for each in self._watchers),
+            **self._watched,
         )
         return TaskReport(report_rows(self.plan.task, records), facts, self.details())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,23 +15,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from loadgen.corpus.corpus import Corpus, write_corpus
+from loadgen.corpus.data_source import register
 from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.corpus.lists.listed import write_listed_corpus
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
-from loadgen.errors import LoadgenError
+from loadgen.errors import ExitCode, LoadgenError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import SparkError, SparkSettings, spark_session
-from loadgen.spark.topics_source import register
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from loadgen.clients.records import RequestCounters
 
 pytestmark = pytest.mark.spark
 
@@ -143,6 +146,32 @@ def test_a_barrier_stage_runs_the_storm_of_the_worker_processes(
     tasks = json.loads((result.directory / "run.json").read_text())["tasks"]
     assert [(task["clients"], task["attempt"]) for task in tasks] == [(3, 0), (3, 0)]
     assert len({task["t0_epoch_seconds"] for task in tasks}) == 1
+
+
+def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_report(
+    spark: SharedSpark, tmp_path: Path
+) -> None:
+    # Given clients that start over a long time
+    def interrupt(counters: RequestCounters) -> None:
+        if counters.answered >= 2 and not interrupted:
+            interrupted.append(counters)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    interrupted: list[RequestCounters] = []
+    unknown = tuple(NamespaceExpectation(name=name) for name in NAMES)
+    with running(StandInBroker(NAMES)) as url:
+        scenario = StormScenario(
+            service_url=url, namespaces=unknown, clients=400, spread_seconds=400
+        )
+        options = RunOptions(
+            "half", out=tmp_path, executor="spark", spark=spark.session(), on_progress=interrupt
+        )
+        # When
+        result = execute(scenario, options)
+    # Then
+    assert result.exit_code is ExitCode.INTERRUPTED
+    assert interrupted[0].answered <= result.summary["answered"] < 400
+    assert result.summary["disconnected"] == result.summary["unreachable"] == 0
 
 
 def test_what_spark_prints_goes_into_its_own_log(spark: SharedSpark) -> None:

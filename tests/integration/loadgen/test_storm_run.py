@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.analysis.thresholds import parse_thresholds
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.executors.processes import run_in_processes
@@ -101,7 +102,7 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path) -> None:
         # When there is a Ctrl-C after the last of its answers
         result = execute(
             scenario(url, clients=8, namespaces=RIGHT[:2]),
-            RunOptions("half", out=tmp_path, on_progress=interrupt),
+            RunOptions("half", out=tmp_path, on_progress=interrupt, drain_seconds=0),
         )
     # Then the run directory holds them and says that it is not whole
     assert outcomes(result.directory) == [("answered", "")] * 4
@@ -126,10 +127,49 @@ def test_ctrl_c_before_any_request_has_ended_leaves_no_directory(tmp_path) -> No
         # When
         execute(
             scenario(url, clients=4, namespaces=RIGHT[:1]),
-            RunOptions("none", out=tmp_path, on_progress=interrupt),
+            RunOptions("none", out=tmp_path, on_progress=interrupt, drain_seconds=0),
         )
     # Then
     assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_lets_requests_under_way_end_and_begins_nothing_new(tmp_path) -> None:
+    # Given clients that start over a long time, and read for some seconds
+    interrupted: list[RequestCounters] = []
+
+    def interrupt(counters: RequestCounters) -> None:
+        if counters.started > counters.answered and not interrupted:
+            interrupted.append(counters)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    slow = {"clients": 40, "spread_seconds": 400.0, "read_rate_bytes_per_second": 40_000}
+    with running(StandInBroker(NAMES)) as url:
+        # When
+        result = execute(
+            scenario(url, **slow), RunOptions("drained", out=tmp_path, on_progress=interrupt)
+        )
+    # Then those that were reading have their answers
+    assert result.exit_code is ExitCode.INTERRUPTED
+    assert result.summary["answered"] >= interrupted[0].started > interrupted[0].answered
+    assert set(outcomes(result.directory)) == {("answered", "")}
+
+
+def test_a_run_whose_threshold_can_no_longer_be_met_ends_early(tmp_path, monkeypatch) -> None:
+    # Given a server that refuses everybody
+    monkeypatch.setattr("loadgen.analysis.abort.DELAY_SECONDS", 0.0)
+    refuse = dict.fromkeys(NAMES, (pb.ServerError.TooManyRequests, "full"))
+    wanted = ("list.refused.rate < 5%", "list.wrong.count == 0")
+    options = RunOptions(
+        "aborted", out=tmp_path, thresholds=parse_thresholds(wanted), abort_early=True
+    )
+    with running(StandInBroker(NAMES, refuse=refuse)) as url:
+        # When
+        result = execute(scenario(url, clients=200, spread_seconds=20.0), options)
+    # Then
+    assert result.exit_code is ExitCode.THRESHOLDS
+    assert result.aborted == wanted[0]
+    assert [each["threshold"] for each in result.missed_thresholds] == [wanted[0]]
+    assert 10 <= sum(result.summary["refused"].values()) < 100
 
 
 def test_every_misbehaviour_of_a_server_has_its_outcome(tmp_path) -> None:

@@ -331,3 +331,23 @@ async def test_it_reads_at_its_rate() -> None:
     # Then
     assert seconds == pytest.approx(len(frame) / 10_000, rel=0.05)
     assert harness.outcomes == [Outcome.ANSWERED]
+
+
+async def test_a_client_that_is_stopped_waits_for_its_answers_and_asks_for_nothing_more() -> None:
+    # Given a request under way
+    harness = Harness().begun()
+    # When
+    harness.client.stop()
+    harness.clock.advance(5.0)
+    still = harness.finished
+    harness.answer(1)
+    # Then
+    assert (still, harness.finished) == (0, 1)
+    assert [each.outcome for each in harness.client.records] == ["answered"]
+    assert harness.counters.ended == {"list.answered": 1}
+
+
+async def test_how_late_each_request_was_asked_for_is_kept() -> None:
+    harness = Harness().begun()
+    harness.clock.advance(1.5, late_seconds=0.25)
+    assert list(harness.context.lags) == [0.0, 0.25]

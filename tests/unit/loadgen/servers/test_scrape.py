@@ -8,12 +8,8 @@ import pytest
 
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
-from loadgen.servers.scrape import (
-    ScrapedSeries,
-    ScrapeTarget,
-    ServerWatch,
-    kept_samples,
-)
+from loadgen.servers.scrape import ServerWatch, kept_samples
+from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
 # TYPE pulsar_broker_topic_list_heap_memory_used_bytes gauge
@@ -37,7 +33,7 @@ def test_kept_samples_lose_the_cluster_and_keep_other_labels() -> None:
 
 def test_a_series_stays_bounded_and_keeps_its_peak(monkeypatch) -> None:
     # Given
-    monkeypatch.setattr(scrape, "_MOST_POINTS", 100)
+    monkeypatch.setattr("loadgen.servers.series._MOST_POINTS", 100)
     series = ScrapedSeries()
     # When
     for at in range(1000):
@@ -85,6 +81,46 @@ def test_a_server_is_watched_until_its_memory_came_back(monkeypatch) -> None:
     assert seen.peak("pulsar_broker_topic_list_heap_memory_used_bytes") == 5
     assert seen.last("pulsar_broker_topic_list_heap_memory_used_bytes") == 0
     assert len(list(watch.points(lambda at: at))) > 20
+
+
+USED = "pulsar_broker_topic_list_direct_memory_used_bytes"
+
+
+@pytest.mark.parametrize(
+    ("pages", "held"),
+    [
+        (["0", "7"], 7),  # never given back
+        (["0", "7", "7", "0"], 0),
+        (["5", "7"], 0),  # others use the server: they held some before the run
+    ],
+)
+def test_what_a_server_still_holds_when_all_have_left_is_found(
+    monkeypatch, pages: list[str], held: int
+) -> None:
+    # Given
+    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
+    told = [f"{USED} {each}\n" for each in pages]
+    # When
+    with metrics_server(told) as url, ServerWatch([ScrapeTarget("broker", url)]) as watch:
+        pass
+    # Then
+    assert watch.processes["broker"].held_bytes("direct") == held
+    assert watch.processes["broker"].held_bytes("heap") == 0
+
+
+def test_a_server_that_cannot_be_asked_any_more_is_not_blamed(monkeypatch) -> None:
+    # Given a server that dies while it holds memory
+    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
+    with metrics_server([f"{USED} 0\n", f"{USED} 7\n"]) as url:
+        watch = ServerWatch([ScrapeTarget("broker", url)])
+        watch.__enter__()
+        seen = watch.processes["broker"]
+        seen._scrape()
+    # When
+    watch.__exit__()
+    # Then
+    assert seen.last(USED) == 7
+    assert seen.held_bytes("direct") == 0
 
 
 def test_an_address_without_metrics_is_refused_before_the_storm() -> None:

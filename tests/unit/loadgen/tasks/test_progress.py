@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import io
-import json
+import asyncio
 import queue
 import socket
-from typing import TYPE_CHECKING
 
 from loadgen.clients.records import Outcome, RequestCounters
-from loadgen.tasks.progress import ProgressReceiver, ProgressSender, progress_display, progress_line
-
-if TYPE_CHECKING:
-    import pytest
+from loadgen.tasks.progress import ProgressReceiver, ProgressSender
+from tests.support.clocks.settle import settle
 
 
 def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
@@ -18,10 +14,12 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
     totals: queue.Queue[RequestCounters] = queue.Queue()
     with ProgressReceiver(totals.put) as receiver:
         senders = [ProgressSender(task, receiver.address) for task in range(2)]
+        address = receiver.address
         # When
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             stranger.sendto(b"rubbish", receiver.address)
             stranger.sendto(b'{"task": 1, "counters": {"x": 1}}', receiver.address)
+            stranger.sendto(b'{"task": 1, "counters": {"families": {}, "latencies": "x"}}', address)
         for sender in senders:
             sender.send(RequestCounters(connected=10, answered=1))
         senders[0].send(RequestCounters(connected=10, answered=5))
@@ -31,6 +29,58 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
     # Then
     assert [each.answered for each in seen] == [1, 2, 6]
     assert seen[-1].connected == 20
+
+
+async def test_tasks_are_told_to_end_early_now_or_when_they_are_heard_of() -> None:
+    # Given a task that the driver has heard of, and one that it has not
+    heard: queue.Queue[RequestCounters] = queue.Queue()
+    told = [asyncio.Event() for _ in range(2)]
+    with ProgressReceiver(heard.put) as receiver:
+        senders = [ProgressSender(task, receiver.address) for task in range(2)]
+        for sender, event in zip(senders, told, strict=True):
+            sender.on_stop(event.set)
+        senders[0].send(RequestCounters())
+        await asyncio.to_thread(heard.get, timeout=10)
+        # When
+        receiver.stop()
+        senders[1].send(RequestCounters())
+        # Then
+        for event in told:
+            await event.wait()
+        for sender in senders:
+            sender.close()
+
+
+async def test_a_stranger_cannot_end_a_task() -> None:
+    # Given
+    told = asyncio.Event()
+    with ProgressReceiver(lambda _: None) as receiver:
+        sender = ProgressSender(0, receiver.address)
+        sender.on_stop(told.set)
+        sender.send(RequestCounters())
+        # When
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(b"stop", sender.address)
+            await settle()
+        strange = told.is_set()
+        receiver.stop()
+        sender.send(RequestCounters())
+        # Then the driver can
+        await told.wait()
+        sender.close()
+    assert not strange
+
+
+def test_the_agreed_start_is_told_once_it_is_known() -> None:
+    seen: queue.Queue[float | RequestCounters] = queue.Queue()
+    with ProgressReceiver(seen.put, seen.put) as receiver:
+        sender = ProgressSender(0, receiver.address)
+        sender.send(RequestCounters(connected=1))
+        sender.t0_epoch_seconds = 1234.5
+        sender.send(RequestCounters(connected=2))
+        told = [seen.get(timeout=10) for _ in range(3)]
+        sender.close()
+    assert told == [RequestCounters(connected=1), 1234.5, RequestCounters(connected=2)]
 
 
 def test_a_sender_without_an_address_is_silent() -> None:
@@ -46,64 +96,32 @@ def test_every_outcome_has_its_counter() -> None:
     assert [getattr(counters, each.value) for each in Outcome] == [1] * len(Outcome)
 
 
-def test_for_programs_progress_is_json_lines() -> None:
-    out = io.StringIO()
-    with progress_display(10, out, as_json=True) as on_progress:
-        on_progress(RequestCounters(answered=3))
-    assert json.loads(out.getvalue())["progress"]["answered"] == 3
+def test_counters_travel_whole_and_in_one_datagram() -> None:
+    # Given a run of six families, hours in
+    counters = RequestCounters(*[10**9] * 9, phase="warm-up")
+    for family in ("once", "polite", "java-watch", "java-poll", "cpp", "go"):
+        counters.family(family).arrived = counters.family(family).refused = 10**9
+    counters.latencies = [10**7] * len(counters.latencies)
+    totals: queue.Queue[RequestCounters] = queue.Queue()
+    with ProgressReceiver(totals.put) as receiver:
+        sender = ProgressSender(0, receiver.address)
+        # When
+        sender.send(counters)
+        # Then
+        assert totals.get(timeout=10) == counters
+        sender.close()
 
 
-def test_without_a_terminal_progress_is_a_line_whenever_there_is_some() -> None:
+def test_families_and_latencies_of_tasks_add_up() -> None:
     # Given
-    out, some = io.StringIO(), RequestCounters(connected=9)
+    one, other = RequestCounters(phase="warm-up"), RequestCounters()
+    one.count(Outcome.ANSWERED, seconds=0.2, family="go")
+    other.count(Outcome.ANSWERED, seconds=0.2, family="go")
+    other.count(Outcome.REFUSED, seconds=0.2, family="go")
+    other.count(Outcome.TIMEOUT, seconds=30.0, family="cpp")
     # When
-    with progress_display(10, out, first="starting Spark") as on_progress:
-        at_once = out.getvalue()
-        for counters in (RequestCounters(), some, RequestCounters(connected=9)):
-            on_progress(counters)
+    total = one.plus(other)
     # Then
-    assert at_once == "starting Spark\n"
-    assert out.getvalue() == "starting Spark\nconnected 9 of 10\n"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    screen = Terminal()
-    with progress_display(10, screen, first="starting Spark"):
-        assert "starting Spark" in screen.getvalue()
-
-
-def test_a_line_too_long_for_a_terminal_is_cut_and_not_wrapped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Given
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "40")
-    screen = Terminal()
-    # When
-    with progress_display(10_000, screen) as on_progress:
-        on_progress(RequestCounters(started=10_000, answered=9_000, refused=1_000))
-    # Then
-    line = screen.getvalue().partition("started 10,000")[2].partition("\n")[0]
-    assert "refused" in line
-    assert "lost" not in screen.getvalue()
-
-
-def test_the_line_for_people_counts_what_was_lost() -> None:
-    counters = RequestCounters(connected=9, started=9, timeout=1, disconnected=2, bytes=3 << 19)
-    assert progress_line(counters, 10) == "started 9  answered 0  refused 0  lost 3  1.5 MB"
-    assert progress_line(RequestCounters(connected=7, unreachable=2), 10) == (
-        "connected 7 of 10  lost 2"
-    )
-
-
-def test_the_line_for_people_fits_sixty_columns() -> None:
-    counters = RequestCounters(
-        connected=10_000, started=10_000, answered=9_000, refused=990, timeout=10, bytes=9 * 10**8
-    )
-    assert len(progress_line(counters, 10_000)) <= 60
+    assert sum(total.latencies) == max(total.latencies) == 2
+    assert (total.families["go"].refused, total.families["cpp"].lost) == (1, 1)
+    assert total.phase == "warm-up"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadgen.virtual.links.pipe import Pipe
+    from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
-    from loadgen.virtual.pipe import Pipe
-    from loadgen.virtual.reading import Reader
 
     Buffer = bytes | memoryview
 

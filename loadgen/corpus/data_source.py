@@ -1,6 +1,6 @@
 """Synthetic topics as a data source of Spark: the rows of ``loadgen topics``, without files.
 
-    from loadgen.spark.topics_source import register
+    from loadgen.corpus.data_source import register
 
     register(spark)
     topics = spark.read.format("floodgate_topics").option("topics", 1_000_000).load()

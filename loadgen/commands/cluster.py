@@ -1,0 +1,56 @@
+"""``loadgen cluster``: the servers of a scenario, for trying by hand."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadgen.commands.own_cluster import said
+from loadgen.demo.own_cluster import read_own_server
+from loadgen.documents.reading import read_document
+from loadgen.own_servers.cluster import ClusterWanted, running_cluster
+from loadgen.own_servers.configuration import ServerFiles
+from loadgen.servers.processes import termination_interrupts
+
+
+def cluster(
+    target: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A scenario.")],
+    *,
+    out: Annotated[Path, typer.Option(help="Where its logs go.")] = Path("out/cluster"),
+    broker_conf: Annotated[
+        Path | None,
+        typer.Option(help="broker.conf over the scenario's keys.", show_default=False),
+    ] = None,
+    proxy_conf: Annotated[
+        Path | None,
+        typer.Option(help="proxy.conf over the scenario's keys.", show_default=False),
+    ] = None,
+) -> None:
+    """Start the servers of a scenario with their topics, and keep them until Ctrl-C.
+
+    Examples:
+      loadgen cluster restart-storm
+    """
+    document = read_document(target)
+    files = ServerFiles(
+        read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf)
+    )
+    wanted = ClusterWanted(document.cluster, out, files, makes_topics=document.makes_topics)
+    try:
+        with termination_interrupts(), running_cluster(wanted, said(as_json=False)) as servers:
+            for server in filter(None, (servers.broker, servers.proxy)):
+                place = f"{server.service_url} {server.web_url} process {server.pid}"
+                sys.stdout.write(f"{server.module} {place}\n")
+            named = f" --corpus {servers.corpus}" if servers.corpus else ""
+            watch = f"--broker-admin-url {servers.broker.web_url}"
+            sys.stdout.write(
+                f"loadgen run {target} --service-url {servers.service_url}{named} {watch}\n"
+            )
+            sys.stdout.flush()
+            signal.pause()
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,75 @@
+"""The checks before a run, and ``--dry-run``, which is these alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from loadgen.dry_run.machine import this_machine
+from loadgen.dry_run.needs import RunShape, needs_of
+from loadgen.dry_run.obstacles import DoesNotFitError, obstacles
+from loadgen.dry_run.view import dry_run_document, needs_table, schedule_table
+from loadgen.executors.processes import ExecutorKind
+from loadgen.report.tables import summary_console
+from loadgen.servers.loopback import is_loopback
+
+if TYPE_CHECKING:
+    from loadgen.documents.document import Document
+    from loadgen.dry_run.machine import Machine
+    from loadgen.dry_run.needs import Needs
+    from loadgen.own_servers.cluster import ClusterWanted
+    from loadgen.run.options import RunOptions
+
+
+def require_room(
+    document: Document, options: RunOptions, own: ClusterWanted | None, *, dry: bool, as_json: bool
+) -> None:
+    """Refuse a run that does not fit this machine; of a dry run, print what it needs.
+
+    Raises:
+        DoesNotFitError: It does not fit.
+    """
+    needs = _needs(document, options, own)
+    machine = this_machine(options.out)
+    found = obstacles(needs, machine)
+    if dry:
+        _show(document, needs, machine, found, as_json=as_json)
+    if found:
+        raise DoesNotFitError(found)
+
+
+def _needs(document: Document, options: RunOptions, own: ClusterWanted | None) -> Needs:
+    local = options.master is None or options.executor == ExecutorKind.PROCESS
+    if own is None:
+        shape = RunShape(
+            tasks=options.tasks,
+            proxy=options.proxy_admin_url is not None,
+            loopback=is_loopback(document.scenario.service_url),
+            local_workers=local,
+        )
+        return needs_of(document.scenario, document.cluster, shape)
+    shape = RunShape(
+        tasks=options.tasks,
+        own_servers=True,
+        makes_topics=own.makes_topics and own.corpus is None,
+        proxy=own.files.has_proxy(own.cluster),
+        local_workers=local,
+    )
+    return needs_of(document.scenario, own.files.over(own.cluster), shape)
+
+
+def _show(
+    document: Document, needs: Needs, machine: Machine, found: list[str], *, as_json: bool
+) -> None:
+    if as_json:
+        told = dry_run_document(document, needs, machine, found)
+        sys.stdout.write(f"{json.dumps(told, indent=2, ensure_ascii=False)}\n")
+        return
+    console = summary_console()
+    console.print(f"{document.name}: {document.head.kind}. Nothing was started.\n", markup=False)
+    console.print(schedule_table(needs))
+    if any(group.later for group in needs.groups):
+        console.print("+ first requests; clients ask again as their family does", style="dim")
+    console.print()
+    console.print(needs_table(needs, machine))

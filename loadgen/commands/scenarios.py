@@ -1,0 +1,89 @@
+"""``loadgen scenarios``: the scenarios that are shipped, and the check of your own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from loadgen.documents.faults import DocumentError
+from loadgen.documents.reading import document_file, read_document, shipped
+from loadgen.documents.schema import schema_text
+from loadgen.errors import ExitCode, UsageError
+from loadgen.report.tables import summary_console
+
+scenarios = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    help="List the shipped scenarios; show one, check your own, print their schema.",
+)
+_Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A shipped scenario, or a file.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+
+
+@scenarios.callback()
+def overview(context: typer.Context, *, as_json: _AsJson = False) -> None:
+    """List the shipped scenarios, a line each."""
+    if context.invoked_subcommand is not None:
+        return
+    found = [read_document(name) for name in shipped()]
+    if as_json:
+        _print_json([{"name": each.name, "description": each.head.description} for each in found])
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for each in found:
+        table.add_row(each.name, each.title)
+    summary_console().print(table)
+
+
+@scenarios.command()
+def show(
+    name: _Name,
+    *,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="All that it says, extends and leaves to defaults.")
+    ] = False,
+    as_json: _AsJson = False,
+) -> None:
+    """Print a scenario, as it is written or with every value."""
+    document = read_document(name)
+    if as_json:
+        _print_json(document.resolved())
+    else:
+        sys.stdout.write(document.resolved_text() if resolved else document.written)
+
+
+@scenarios.command()
+def schema() -> None:
+    """Print the JSON schema of scenarios, for editors."""
+    sys.stdout.write(schema_text())
+
+
+@scenarios.command()
+def check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Scenarios of your own.")],
+) -> None:
+    """Check scenarios and all that they extend; name every fault with its line."""
+    faults: list[str] = []
+    for file in files:
+        try:
+            document = read_document(str(document_file(file)))
+        except DocumentError as error:
+            faults += error.sentences
+        except UsageError as error:
+            faults.append(str(error))
+        else:
+            clients = document.scenario.clients
+            sys.stdout.write(f"{file}: {document.head.kind}, {clients:,} clients\n")
+    for fault in faults:
+        sys.stderr.write(f"loadgen: {fault}\n")
+    if faults:
+        raise typer.Exit(int(ExitCode.USAGE))
+
+
+def _print_json(document: Any) -> None:  # noqa: ANN401
+    sys.stdout.write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")

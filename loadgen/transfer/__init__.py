@@ -1,0 +1,1 @@
+"""Topics moved into a running server, checked there, and moved out of one."""

@@ -1,0 +1,101 @@
+"""Topics into a broker, checked there, and out of it again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from client.admin.pulsar_admin import PulsarAdmin
+from loadgen.corpus.corpus import Corpus, write_corpus
+from loadgen.corpus.executors import in_this_process
+from loadgen.corpus.topic_plan import TopicPlan, TopicShape
+from loadgen.errors import LoadgenError
+from loadgen.transfer.snapshot import take_snapshot
+from loadgen.transfer.ways import load_by_rest, verify_loaded
+from proto.names import TopicName
+from tests.support.processes.cluster import cluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = TopicPlan(300, 5, 7, TopicShape(namespace_skew=1.0))
+
+
+def nobody(count: int) -> None:
+    """Progress that nobody looks at."""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    return write_corpus(PLAN, tmp_path / "topics", 2, in_this_process(nobody))
+
+
+def rows(corpus: Corpus) -> list[dict[str, Any]]:
+    found = [row for file in corpus.files for row in pq.read_table(file).to_pylist()]
+    return sorted(found, key=lambda row: row["topic"])
+
+
+async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) -> None:
+    async with cluster() as parts:
+        url = parts.broker.web_service_url
+        # Given
+        await load_by_rest(corpus.directory, url, nobody, 8)
+        # When
+        found = await verify_loaded(corpus.directory, url, nobody)
+    # Then
+    assert (found.namespaces, found.topics, found.wrong) == (5, 300, [])
+
+
+async def test_a_topic_too_few_and_one_too_many_are_named(corpus: Corpus) -> None:
+    async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
+        url = parts.broker.web_service_url
+        # Given
+        await load_by_rest(corpus.directory, url, nobody, 8)
+        plain = next(row for row in rows(corpus) if row["partitions"] == 0)
+        await admin.topics.delete(TopicName.parse(plain["topic"]))
+        await admin.topics.create(TopicName.parse(f"persistent://{plain['namespace']}/more"))
+        # When
+        found = await verify_loaded(corpus.directory, url, nobody)
+        # Then
+        with pytest.raises(LoadgenError) as caught:
+            found.require()
+    said = str(caught.value)
+    assert f"{plain['namespace']} lists 1 missing, such as {plain['topic']}" in said
+    assert "1 that the corpus does not have, such as persistent://" in said
+    assert caught.value.exit_code == 97
+
+
+@pytest.mark.parametrize("properties", [False, True])
+async def test_a_snapshot_is_the_corpus_that_was_loaded(
+    corpus: Corpus, tmp_path: Path, properties: bool
+) -> None:
+    async with cluster() as parts:
+        url = parts.broker.web_service_url
+        # Given
+        await load_by_rest(corpus.directory, url, nobody, 8)
+        # When
+        taken = await take_snapshot(url, tmp_path / "taken", nobody, properties=properties)
+    # Then
+    assert taken.manifest.namespaces == corpus.manifest.namespaces
+    expected = rows(corpus)
+    for row in expected:
+        row["properties"] = sorted(row["properties"]) if properties else []
+    assert rows(taken) == expected
+    shape = json.loads((tmp_path / "taken" / "manifest.json").read_text())["shape"]
+    assert shape["snapshot_of"] == url
+
+
+async def test_a_snapshot_knows_the_partitions_of_a_topic(tmp_path: Path) -> None:
+    async with cluster() as parts, PulsarAdmin(parts.broker.web_service_url) as admin:
+        # Given
+        url = parts.broker.web_service_url
+        await admin.topics.create_partitioned(TopicName.parse("persistent://public/default/a"), 2)
+        await admin.topics.create(TopicName.parse("persistent://public/default/b"))
+        # When
+        taken = await take_snapshot(url, tmp_path / "taken", nobody)
+    # Then
+    assert [(row["topic"].rpartition("/")[2], row["partitions"]) for row in rows(taken)] == [
+        ("a-partition-0", 2), ("a-partition-1", 2), ("b", 0)]  # fmt: skip
