@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from loadgen.clients.records import CLIENT_ROWS
 from loadgen.scenarios.discovery.course import Course
-from loadgen.scenarios.discovery.family_client import FamilyClient
+from loadgen.scenarios.discovery.driver.family_client import FamilyClient
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, client_plans
 from loadgen.scenarios.discovery.socket_wires import Connecting, SocketWires
 from loadgen.tasks.ground import SOCKETS

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from client.discovery.actions import Unanswered
 from loadgen.clients.records import Outcome
-from loadgen.scenarios.discovery.chance import Chance
-from loadgen.scenarios.discovery.links import Links
-from loadgen.scenarios.discovery.subscription import Subscription
+from loadgen.scenarios.discovery.driver.chance import Chance
+from loadgen.scenarios.discovery.driver.links import Links
+from loadgen.scenarios.discovery.driver.subscription import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loadgen.clients.context import ClientContext
     from loadgen.clients.records import RequestRecord
     from loadgen.clients.wires import Wires
-    from loadgen.scenarios.discovery.link import Link
+    from loadgen.scenarios.discovery.driver.link import Link
     from loadgen.scenarios.discovery.scenario import FamilyClientPlan
 
 

@@ -10,9 +10,9 @@ from client.discovery.families import schedule_of
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from loadgen.clients.wires import ListQuestion
-from loadgen.scenarios.discovery.attaching import Attachments
-from loadgen.scenarios.discovery.ledger import LIST, LOOK_UP, WATCH
-from loadgen.scenarios.discovery.once import OnceSchedule
+from loadgen.scenarios.discovery.driver.attaching import Attachments
+from loadgen.scenarios.discovery.driver.ledger import LIST, LOOK_UP, WATCH
+from loadgen.scenarios.discovery.driver.once import OnceSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from client.discovery.schedule import DiscoverySchedule
     from limiter.clock import Clock
     from loadgen.clients.wires import BrokerAddress, ListAnswer, Wire
-    from loadgen.scenarios.discovery.link import Link
-    from loadgen.scenarios.discovery.links import Links
+    from loadgen.scenarios.discovery.driver.link import Link
+    from loadgen.scenarios.discovery.driver.links import Links
     from loadgen.scenarios.discovery.scenario import FamilyClientPlan
 
 _WATCHER_ID = 1
