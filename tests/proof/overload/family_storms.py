@@ -35,8 +35,9 @@ TOPICS = 100_000
 SOCKETS, QUICK_SOCKETS = 10_000, 400
 LIMIT_MB = 50
 TIMEOUT_MILLIS = 25_000
-PATTERN = "account.accepted-2.*"
-"""Some of the names of each namespace of the corpus."""
+PATTERN = "order.*"
+"""A twentieth of the names of each namespace. With the namespace it has less than 50 characters:
+a broker does not apply longer ones as shipped, and answers with all."""
 TOPICS_EACH = 2
 MEASURE_SECONDS = 240.0
 HOLD_SECONDS = 15.0
@@ -72,9 +73,7 @@ def _storm(options: ProofOptions, corpus: Path, group: Group, result: ProofResul
         "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
         **limits(LIMIT_MB, TIMEOUT_MILLIS),
     }
-    # As shipped a broker does not apply patterns of more than 50 characters: it answers with all.
-    own = {"metadataStoreUrl": "memory:local", "subscriptionPatternMaxLength": "100"}
-    settings = ClusterSettings(logs, keys, own, (corpus,))
+    settings = ClusterSettings(logs, keys, {"metadataStoreUrl": "memory:local"}, (corpus,))
     with running_cluster(settings) as servers:
         broker, proxy = servers
         scenario = DiscoveryScenario(
