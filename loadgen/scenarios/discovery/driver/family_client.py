@@ -163,7 +163,7 @@ class FamilyClient:
     def _reason(self) -> str:
         """Return why it gave up, or of one that still tries, what came of its last attempt."""
         if self.outcome is ClientOutcome.UNFINISHED and self._subscription is not None:
-            return self._subscription.reason or self.reason
+            return self._subscription.reason or self.reason  # or of the program before
         return self.reason
 
     # -- from start to back -------------------------------------------------------------------
@@ -191,15 +191,16 @@ class FamilyClient:
 
     def _gave_up(self, failure: Failure, reason: str) -> None:
         """Fail the subscription: the program ends, or starts anew."""
-        group = self.plan.group
+        group, again = self.plan.group, self.plan.group.restart_seconds and not self._stopped
         if self.back_seconds is None:
-            lost = isinstance(failure, Unanswered)
-            self.outcome = ClientOutcome.LOST if lost else ClientOutcome.REFUSED
             self.reason = reason
+            if not again:
+                lost = isinstance(failure, Unanswered)
+                self.outcome = ClientOutcome.LOST if lost else ClientOutcome.REFUSED
         if group.family != "once" and self._subscription is not None:
             self._subscription.close()
             self._links.close(Outcome.DISCONNECTED, "the client had given up")
-        if group.restart_seconds and not self._stopped:
+        if again:
             clock = self.context.clock
             due = clock.now() + group.restart_seconds
             self._timers["restart"] = clock.call_at(due, self._restart)
@@ -211,8 +212,6 @@ class FamilyClient:
             self._subscription.close()
             self._listings += self._subscription.listings
         self._restarts += 1
-        if self.back_seconds is None:
-            self.outcome = ClientOutcome.UNFINISHED
         self._subscription = self._new_subscription()
         self._subscription.start(self.context.time.seconds())
 
