@@ -176,6 +176,7 @@ class FamilyClient:
             self.random,
             on_progress=self._progress,
             on_given_up=self._gave_up,
+            on_unwatched=self._fail,
         )
 
     def _progress(self) -> None:
@@ -191,20 +192,25 @@ class FamilyClient:
 
     def _gave_up(self, failure: Failure, reason: str) -> None:
         """Fail the subscription: the program ends, or starts anew."""
-        group, again = self.plan.group, self.plan.group.restart_seconds and not self._stopped
-        if self.back_seconds is None:
-            self.reason = reason
-            if not again:
-                lost = isinstance(failure, Unanswered)
-                self.outcome = ClientOutcome.LOST if lost else ClientOutcome.REFUSED
+        group = self.plan.group
         if group.family != "once" and self._subscription is not None:
             self._subscription.close()
             self._links.close(Outcome.DISCONNECTED, "the client had given up")
-        if again:
+        if group.restart_seconds and not self._stopped:
             clock = self.context.clock
             due = clock.now() + group.restart_seconds
             self._timers["restart"] = clock.call_at(due, self._restart)
+            if self.back_seconds is None:
+                self.reason = reason
         else:
+            self._fail(failure, reason)
+
+    def _fail(self, failure: Failure, reason: str) -> None:
+        """Take note that it will not be back any more."""
+        if self.back_seconds is None:
+            lost = isinstance(failure, Unanswered)
+            self.outcome = ClientOutcome.LOST if lost else ClientOutcome.REFUSED
+            self.reason = reason
             self._settle()
 
     def _restart(self) -> None:
