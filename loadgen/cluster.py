@@ -60,6 +60,12 @@ class ClusterPlan(BaseModel):
     broker: dict[str, str] = Field(default_factory=dict)
     proxy: dict[str, str] | None = None
     topics: TopicsPlan = TopicsPlan()
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """The names of its servers."""
+        return ("broker",) if self.proxy is None else ("broker", "proxy")
+
     events: Annotated[tuple[ServerEvent, ...], Field(max_length=100)] = ()
 
     @model_validator(mode="after")

@@ -10,7 +10,6 @@ from loadgen.advice.workload import NEVER
 from loadgen.cluster import ClusterPlan, TopicsPlan
 from loadgen.scenarios.discovery.arrivals import AtOnce, Constant
 from loadgen.scenarios.discovery.scenario import Group, Reader
-from loadgen.scenarios.registry import SCENARIOS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +46,7 @@ def _groups(workload: Workload) -> Iterator[Group]:
                 family=family,
                 clients=clients,
                 operation_timeout_seconds=workload.operation_timeout_seconds,
+                period_seconds=workload.period_seconds,
                 arrivals=Constant(kind="constant", per_second=clients / workload.spread_seconds)
                 if workload.spread_seconds
                 else AtOnce(),
@@ -112,16 +112,6 @@ def document_of(
             f"requests.refused.rate <= {100 * goal.refused_share:g}%",
         ],
     }
-    if "discovery" not in SCENARIOS:  # until the families are there
-        document |= {
-            "kind": "storm",
-            "load": {
-                "clients": workload.clients,
-                "read_rate_bytes_per_second": max(0.0, workload.readers.rate),
-                "receive_buffer_bytes": _receive_buffer(workload),
-                "timeout_seconds": workload.operation_timeout_seconds,
-            },
-        }
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 

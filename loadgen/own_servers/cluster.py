@@ -38,14 +38,14 @@ class RunningCluster:
     Attributes:
         corpus: The topics that the broker imported; None if it has none.
         events: What is to happen to them while clients are there.
-        restart: Kills one by its role and starts it again.
+        restart: Kills one by its role, starts it again, and returns its process id.
     """
 
     broker: ServerProcess
     proxy: ServerProcess | None = None
     corpus: Path | None = None
     events: tuple[ServerEvent, ...] = ()
-    restart: Callable[[str], object] | None = None
+    restart: Callable[[str], int] | None = None
 
     @property
     def service_url(self) -> str:
@@ -130,8 +130,11 @@ def running_cluster(wanted: ClusterWanted, say: Callable[[str], None]) -> Iterat
             )
             running["proxy"] = stack.enter_context(restartable_server(launch))
             proxy = running["proxy"].server
-        events = wanted.cluster.events
-        yield RunningCluster(broker, proxy, corpus, events, lambda role: running[role].restart())
+
+        def restart(role: str) -> int:
+            return running[role].restart().pid
+
+        yield RunningCluster(broker, proxy, corpus, wanted.cluster.events, restart)
 
 
 def _made_topics(plan: TopicPlan, directory: Path) -> Path:

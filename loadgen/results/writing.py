@@ -80,18 +80,19 @@ def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:
 
     Within a task all answers of a namespace were compared when they were verified.
     """
-    references: dict[str, AnswerVerdict] = {}  # the first right answer of each namespace
+    # The first right answer of each namespace; groups may ask for different parts of it.
+    references: dict[tuple[str, str], AnswerVerdict] = {}
     ordered = sorted(reports, key=lambda report: report.facts.task)
     return [replace(each, rows=_agreed_rows(each.rows, references)) for each in ordered]
 
 
-def _agreed_rows(rows: pa.Table, references: dict[str, AnswerVerdict]) -> pa.Table:
+def _agreed_rows(rows: pa.Table, references: dict[tuple[str, str], AnswerVerdict]) -> pa.Table:
     changed = rows.to_pylist()
     for row in changed:
         if row["outcome"] != Outcome.ANSWERED.value or row["topics"] is None:
             continue
         verdict = AnswerVerdict(row["topics"], row["topics_hash"])
-        reference = references.setdefault(row["namespace"], verdict)
+        reference = references.setdefault((row["namespace"], row["group"]), verdict)
         problem = disagreement(verdict, reference).problem
         if problem is not None:
             row["outcome"] = Outcome.WRONG.value
@@ -116,6 +117,7 @@ def process_document(watch: ProcessSeries) -> dict[str, Any]:
         "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
         "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
         "cpu_seconds": _cpu_seconds(watch),
+        "again_seconds": watch.again_seconds,
         "descriptors_peak": _largest(watch.peak("process_open_fds")),
         "descriptors_limit": _largest(watch.last("process_max_fds")),
     }
@@ -163,14 +165,13 @@ def _over(base: float | None, peak: float | None) -> int | None:
 
 
 def _cpu_seconds(watch: ProcessSeries) -> float | None:
-    metric = "process_cpu_seconds_total"
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else round(last - first, 3)
+    risen = watch.rise("process_cpu_seconds_total")
+    return None if risen is None else round(risen, 3)
 
 
 def _rise(watch: ProcessSeries, metric: str) -> int | None:
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else int(last - first)
+    risen = watch.rise(metric)
+    return None if risen is None else int(risen)
 
 
 def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:

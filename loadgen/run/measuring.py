@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loadgen.analysis.abort import EarlyAbort
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.executors.processes import RunExecutor, run_in_processes
-from loadgen.run.events import ServerEvents
+from loadgen.run.events import ServerEvents, again_seconds
 from loadgen.servers.facts import read_server_facts
 from loadgen.servers.loopback import is_loopback
 from loadgen.servers.scrape import ServerWatch
@@ -63,16 +64,20 @@ def measure_over_sockets(scenario: Scenario, options: RunOptions) -> Measurement
     with ServerWatch(targets) as watch:
         options.on_watch(watch)
         facts = {each.process: read_server_facts(each.process, each.admin_url) for each in targets}
-        with ServerEvents(options.events, options.restart or _nobodys) as events:
+        with ServerEvents(options.events, partial(_restart, options, watch)) as events:
             observer = _Observer(scenario, options, events.agreed)
             reports = _run(scenario, options, observer)
     interrupted = any(report.facts.interrupted for report in reports)
+    happened = events.happened(interrupted=interrupted)
+    for event in happened:
+        event["again_seconds"] = again_seconds(reports, event["at_seconds"])
+        watch.processes[event["restart"]].again_seconds = event["again_seconds"]
     return Measurement(
         reports=reports,
         watch=watch,
         server_version=server_version,
         servers={process: asdict(found) for process, found in facts.items()},
-        events=events.happened(interrupted=interrupted),
+        events=happened,
         missed=observer.missed,
     )
 
@@ -115,8 +120,10 @@ class _Observer:
                 self.receiver.stop()
 
 
-def _nobodys(role: str) -> None:
-    raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
+def _restart(options: RunOptions, watch: ServerWatch, role: str) -> None:
+    if options.restart is None:
+        raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
+    watch.processes[role].restarted(options.restart(role))
 
 
 def _run(scenario: Scenario, options: RunOptions, observer: _Observer) -> list[TaskReport]:

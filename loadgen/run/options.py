@@ -40,7 +40,7 @@ class RunOptions:
         abort_early: Whether the run ends when one of them can no longer be met.
         drain_seconds: How long requests under way may take when it ends early.
         events: What happens to servers while clients are there.
-        restart: Kills a server of this run, by its role, and starts it again.
+        restart: Kills a server of this run, by its role, starts it again, and returns its id.
         on_progress: Called about once a second with totals, from another thread.
         on_watch: Called once with the watch over the servers.
     """
@@ -63,7 +63,7 @@ class RunOptions:
     abort_early: bool = False
     drain_seconds: float = DRAIN_SECONDS
     events: tuple[ServerEvent, ...] = ()
-    restart: Callable[[str], object] | None = field(default=None, repr=False)
+    restart: Callable[[str], int] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
     on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None, repr=False)
 

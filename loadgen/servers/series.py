@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from loadgen.servers.vocabulary import figure_of
@@ -54,6 +55,8 @@ class ProcessSeries:
     Attributes:
         series: One for each kept sample.
         seen_at_the_end: Whether the last values are from when all clients had left.
+        again_seconds: Of a server that was restarted meanwhile: how long after that every client
+            had been answered again; None if that never was.
     """
 
     def __init__(self, target: ScrapeTarget) -> None:
@@ -62,6 +65,7 @@ class ProcessSeries:
         self.resident_idle_bytes: int | None = None
         self.resident_peak_bytes: int | None = None
         self.seen_at_the_end = False
+        self.again_seconds: float | None = None
 
     def add(self, at: float, samples: Mapping[str, float]) -> None:
         """Add what was seen at a moment."""
@@ -100,6 +104,13 @@ class ProcessSeries:
     def used_metric(self, kind: str) -> str:
         """Return the name of the metric of a kind of memory in use."""
         return f"pulsar_{self.target.process}_topic_list_{kind}_memory_used_bytes"
+
+    def rise(self, metric: str) -> float | None:
+        """Return by how much a counter rose; one that fell began again from 0."""
+        series = self.series.get(metric)
+        if series is None:
+            return None
+        return sum(b - a if b >= a else b for a, b in pairwise(series.values))
 
     def figures(self) -> dict[str, float]:
         """Return the latest value of each figure, by its name of the vocabulary."""

@@ -46,7 +46,7 @@ class VirtualServers:
         self._loop = loop
         self._network = network
         self._exits = AsyncExitStack()
-        self.processors = {name: Processor(loop, times) for name in virtual_servers(cluster)}
+        self.processors = {name: Processor(loop, times) for name in cluster.processes}
         self.services: dict[str, Any] = {}
         self.port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
         self.clock = VirtualClock(loop)
@@ -81,11 +81,6 @@ class VirtualServers:
                 network.listening(self.processors["proxy"]),
             )
             self.services["proxy"] = await self._exits.enter_async_context(proxy)
-
-
-def virtual_servers(cluster: ClusterPlan) -> tuple[str, ...]:
-    """Return the names of a cluster's servers."""
-    return ("broker",) if cluster.proxy is None else ("broker", "proxy")
 
 
 def service_url(cluster: ClusterPlan) -> str:

@@ -24,8 +24,7 @@ from client import Client
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.demo.plan import LIMIT_MB, RUNS, run_settings
 from loadgen.servers.processes import running_server
-from loadgen.servers.scrape import ServerWatch
-from loadgen.servers.series import ScrapeTarget
+from loadgen.servers.scrape import ScrapeTarget, ServerWatch
 from tests.proof.consumers.picture import Curves
 from tests.proof.consumers.storm_clients import TOPIC, TOPICS_EACH
 from tests.proof.consumers.storm_picture import draw

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.servers.processes import running_server
-from loadgen.servers.scrape import ServerWatch
-from loadgen.servers.series import ScrapeTarget
+from loadgen.servers.scrape import ScrapeTarget, ServerWatch
 from tests.official.clients import ClientMissingError
 from tests.official.servers import ANY_TARGET
 from tests.proof.consumers.crowd import Attached, Crowd, CrowdSize, count_attachments

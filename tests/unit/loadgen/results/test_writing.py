@@ -264,6 +264,7 @@ def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
         "direct_timeouts": None,
         "heap_queue_peak": 3,
         "direct_queue_peak": None,
+        "again_seconds": None,
         "cpu_seconds": None,
         "descriptors_peak": None,
         "descriptors_limit": None,
