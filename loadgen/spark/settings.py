@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 
@@ -69,6 +70,12 @@ def archive_settings(archive: str) -> tuple[Setting, ...]:
             "spark.pyspark.python",
             "./environment/bin/python",
             "The first python3 of a node's PATH has none of the packages.",
+        ),
+        Setting(
+            "spark.pyspark.driver.python",
+            sys.executable,
+            "The driver runs here, where nothing is unpacked. Leave it out with a driver that runs "
+            "in the cluster.",
         ),
     )
 

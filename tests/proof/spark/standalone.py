@@ -143,7 +143,7 @@ def _loadgen(
         submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", way.cluster.url]
         command = [*submit, "--properties-file", packed["conf"], packed["job"]]
         # Only the driver runs in this environment; executors unpack what was packed.
-        environment = {**way.cluster.environment, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        environment = dict(way.cluster.environment)
     done = subprocess.run(
         [*command, words[0], *words[1:], *way.arguments],
         cwd=ROOT,
