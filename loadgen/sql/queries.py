@@ -40,7 +40,7 @@ WITH asked AS (
   SELECT run, floor(finished_seconds) AS second,
     count_if(outcome = 'answered') AS answered, count_if(outcome = 'refused') AS refused,
     count_if(outcome NOT IN ('answered', 'refused')) AS others,
-    percentile_disc(0.99) WITHIN GROUP (ORDER BY response_seconds) AS p99
+    round(percentile_disc(0.99) WITHIN GROUP (ORDER BY response_seconds), 6) AS p99
   FROM requests WHERE finished_seconds IS NOT NULL GROUP BY run, floor(finished_seconds)
 ), served AS (
   SELECT run, floor(at_seconds) AS second,
@@ -50,7 +50,7 @@ WITH asked AS (
     max(value) FILTER (WHERE process = 'proxy' AND figure = 'direct.used') AS proxy_direct,
     max(value) FILTER (WHERE process = 'proxy' AND figure = 'resident') AS proxy_resident,
     max(value) FILTER (WHERE figure = 'direct.waiting') AS waiting
-  FROM server_metrics GROUP BY run, floor(at_seconds)
+  FROM server_metrics WHERE at_seconds >= -5 GROUP BY run, floor(at_seconds)
 )
 SELECT * FROM asked FULL OUTER JOIN served USING (run, second) ORDER BY run, second"""
 
