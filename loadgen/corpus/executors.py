@@ -1,4 +1,4 @@
-"""Where the parts of a corpus are written: here, in processes beside, or in Spark's tasks.
+"""Executors of the parts of a corpus: this process, processes beside it, or the tasks of Spark.
 
 All run the same function for each part, so all write the same rows.
 """

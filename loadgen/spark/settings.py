@@ -35,7 +35,7 @@ EVERYWHERE = (
         "How long it looks for these slots.",
     ),
 )
-"""What every session sets, local or not."""
+"""Settings of every session, local or not."""
 
 ON_A_CLUSTER = (
     Setting(
@@ -55,7 +55,7 @@ ON_A_CLUSTER = (
         "A process that is kept has imported everything already.",
     ),
 )
-"""What a cluster needs beside them; sessions leave it to the cluster's own files."""
+"""Settings of a cluster beside them; sessions leave it to the cluster's own files."""
 
 
 def archive_settings(archive: str) -> tuple[Setting, ...]:
