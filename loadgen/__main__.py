@@ -43,8 +43,13 @@ SUBCOMMANDS = {
     "cluster": Subcommand(
         "loadgen.commands.cluster", "cluster", "Start the servers of a scenario, to try it."
     ),
+    "compare": Subcommand(
+        "loadgen.commands.comparing.compare", "compare_runs", "Compare finished runs."
+    ),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
     "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
+    "sweep": Subcommand("loadgen.commands.sweep", "sweep", "Run many values in virtual time."),
+    "find-limit": Subcommand("loadgen.commands.sweep", "find_limit", "Bisect what still passes."),
     "sql": Subcommand("loadgen.commands.spark.sql", "sql", "Ask finished runs in Spark SQL."),
     "spark": Subcommand("loadgen.commands.spark.cluster", "spark", "Pack loadgen for a cluster."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),

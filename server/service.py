@@ -27,7 +27,6 @@ from server.configuration.addresses import host_port
 from server.configuration.common import Profile
 from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
-from server.connection.listener import Listen, Listener, listen
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Place, front_page_route
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     from limiter.metrics.prometheus import MetricPrefix
     from server.configuration.common import ServerConfig
+    from server.connection.listener import Listen, Listener
     from server.metrics.scrape import Gather
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.demo.own_cluster import read_own_server
 from loadgen.errors import UsageError
-from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster
+from loadgen.executors.processes import RunExecutor
+from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster, simulated
 from loadgen.own_servers.configuration import ServerFiles
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ def own_cluster_wanted(
         UsageError: A configuration file cannot be used, or an option goes with a named server.
     """
     if given["service_url"]:
+        if document.cluster.events:
+            raise UsageError(
+                f"{document.name} restarts its own servers while it runs: leave out --service-url, "
+                "or cluster.events"
+            )
         for role, file in zip(("broker", "proxy"), files, strict=True):
             if file is not None:
                 raise UsageError(
@@ -74,6 +80,9 @@ def cluster_for(
     """
     if wanted is None:
         yield document.scenario, options
+        return
+    if options.executor == RunExecutor.VIRTUAL:
+        yield document.scenario, replace(options, cluster=simulated(wanted))
         return
     with running_cluster(wanted, said(as_json=as_json)) as cluster:
         yield reached(document, cluster), cluster.watched(options)

@@ -40,6 +40,14 @@ class ExecutorKind(StrEnum):
     PROCESS = "process"
 
 
+class RunExecutor(StrEnum):
+    """The places where clients run: also in virtual time, servers and all."""
+
+    SPARK = "spark"
+    PROCESS = "process"
+    VIRTUAL = "virtual"
+
+
 def run_in_processes(plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
     """Run each plan in a process of its own, all with the same T0.
 

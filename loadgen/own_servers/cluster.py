@@ -12,14 +12,15 @@ from loadgen.corpus.corpus import write_corpus
 from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.document import topic_plan
+from loadgen.errors import UsageError
 from loadgen.own_servers.configuration import ServerFiles, broker_launch, proxy_launch
-from loadgen.servers.processes import running_server
+from loadgen.servers.restarts import restartable_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from loadgen.cluster import ClusterPlan
+    from loadgen.cluster import ClusterPlan, ServerEvent
     from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.documents.document import Document
     from loadgen.run.options import RunOptions
@@ -36,11 +37,15 @@ class RunningCluster:
 
     Attributes:
         corpus: The topics that the broker imported; None if it has none.
+        events: What is to happen to them while clients are there.
+        restart: Kills one by its role, starts it again, and returns its process id.
     """
 
     broker: ServerProcess
     proxy: ServerProcess | None = None
     corpus: Path | None = None
+    events: tuple[ServerEvent, ...] = ()
+    restart: Callable[[str], int] | None = None
 
     @property
     def service_url(self) -> str:
@@ -55,6 +60,8 @@ class RunningCluster:
             broker_pid=self.broker.pid,
             proxy_admin_url=self.proxy.web_url if self.proxy else None,
             proxy_pid=self.proxy.pid if self.proxy else None,
+            events=self.events,
+            restart=self.restart,
         )
 
 
@@ -74,6 +81,21 @@ class ClusterWanted:
     files: ServerFiles
     makes_topics: bool = True
     corpus: Path | None = None
+
+
+def simulated(wanted: ClusterWanted) -> ClusterPlan:
+    """Return the cluster in virtual time: with the keys of its files, and topics of its own.
+
+    Raises:
+        UsageError: It is to have topics that are in files.
+    """
+    if wanted.corpus is not None:
+        raise UsageError("--corpus: virtual time makes the topics of its cluster; leave it out")
+    files, cluster = wanted.files, wanted.cluster
+    broker = {**files.broker.keys, **files.broker.over(cluster.broker, {})}
+    proxy = {**files.proxy.keys, **files.proxy.over(cluster.proxy or {}, {})}
+    has_proxy = files.has_proxy(cluster)
+    return cluster.model_copy(update={"broker": broker, "proxy": proxy if has_proxy else None})
 
 
 @contextmanager
@@ -100,14 +122,19 @@ def running_cluster(wanted: ClusterWanted, say: Callable[[str], None]) -> Iterat
         launch = broker_launch(
             wanted.cluster, wanted.files, folder, wanted.logs / "broker.log", importing
         )
-        broker = stack.enter_context(running_server(launch))
-        proxy = None
+        running = {"broker": stack.enter_context(restartable_server(launch))}
+        broker, proxy = running["broker"].server, None
         if wanted.files.has_proxy(wanted.cluster):
             launch = proxy_launch(
                 wanted.cluster, wanted.files, folder, wanted.logs / "proxy.log", broker
             )
-            proxy = stack.enter_context(running_server(launch))
-        yield RunningCluster(broker, proxy, corpus)
+            running["proxy"] = stack.enter_context(restartable_server(launch))
+            proxy = running["proxy"].server
+
+        def restart(role: str) -> int:
+            return running[role].restart().pid
+
+        yield RunningCluster(broker, proxy, corpus, wanted.cluster.events, restart)
 
 
 def _made_topics(plan: TopicPlan, directory: Path) -> Path:

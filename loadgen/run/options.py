@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.servers.scrape import ScrapeTarget
+from loadgen.servers.series import ScrapeTarget
 from loadgen.tasks.task import DRAIN_SECONDS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import RequestCounters
-    from loadgen.cluster import ServerEvent
+    from loadgen.cluster import ClusterPlan, ServerEvent
     from loadgen.servers.scrape import ServerWatch
 
 
@@ -27,7 +27,8 @@ class RunOptions:
     Attributes:
         label: Its title in reports; the name if empty.
         out: Directory of run directories.
-        executor: ``spark`` or ``process``.
+        executor: ``spark``, ``process`` or ``virtual``.
+        cluster: The servers of a run in virtual time, and their topics.
         master: Spark's master; None for a local session with a slot for each task.
         spark: A running session to use instead of starting one.
         broker_admin_url: ``http://host:port`` of the broker's web port, to watch it.
@@ -39,7 +40,7 @@ class RunOptions:
         abort_early: Whether the run ends when one of them can no longer be met.
         drain_seconds: How long requests under way may take when it ends early.
         events: What happens to servers while clients are there.
-        restart: Kills a server of this run, by its role, and starts it again.
+        restart: Kills a server of this run, by its role, starts it again, and returns its id.
         on_progress: Called about once a second with totals, from another thread.
         on_watch: Called once with the watch over the servers.
     """
@@ -49,6 +50,7 @@ class RunOptions:
     out: Path = Path("out/runs")
     executor: str = "process"
     tasks: int = 2
+    cluster: ClusterPlan | None = None
     master: str | None = None
     spark: SparkSession | None = field(default=None, repr=False)
     broker_admin_url: str | None = None
@@ -61,7 +63,7 @@ class RunOptions:
     abort_early: bool = False
     drain_seconds: float = DRAIN_SECONDS
     events: tuple[ServerEvent, ...] = ()
-    restart: Callable[[str], object] | None = field(default=None, repr=False)
+    restart: Callable[[str], int] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
     on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None, repr=False)
 
@@ -73,3 +75,10 @@ class RunOptions:
             ("proxy", self.proxy_admin_url, self.proxy_pid),
         )
         return [ScrapeTarget(process, url, pid) for process, url, pid in named if url]
+
+    @property
+    def watched_processes(self) -> tuple[str, ...]:
+        """Names of the servers whose figures are known, in virtual time as well."""
+        if self.executor == "virtual" and self.cluster is not None:
+            return ("broker",) if self.cluster.proxy is None else ("broker", "proxy")
+        return tuple(each.process for each in self.watched_servers)

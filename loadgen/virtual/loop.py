@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVarTuple, Unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextvars import Context
 
+Ts = TypeVarTuple("Ts")
 EPOCH_MS = 1_767_225_600_000
 """The wall clock's reading at the loop's beginning: the same in every run."""
 _FEWEST_PURGED = 1_000
@@ -27,9 +28,9 @@ class StandstillError(Exception):
 class Dials(Protocol):
     """The part of a network that the loop needs."""
 
-    def dial(
+    async def dial(
         self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
-    ) -> asyncio.Future[tuple[asyncio.Transport, asyncio.BaseProtocol]]:
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Connect from a server to another."""
 
 
@@ -58,7 +59,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Return seconds since the loop was made."""
         return self._now
 
-    def after(self, when: float, callback: Callable[..., object], *args: Any) -> None:
+    def after(self, when: float, callback: Callable[..., object], *args: object) -> None:
         """Call back at a moment, without a handle: cheaper than ``call_at``."""
         self._sequence += 1
         heappush(self._timers, (when, self._sequence, callback, args))
@@ -66,8 +67,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(
         self,
         when: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Arm a timer."""
@@ -79,15 +80,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_later(
         self,
         delay: float,
-        callback: Callable[..., object],
-        *args: Any,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Arm a timer."""
         return self.call_at(self._now + delay, callback, *args, context=context)
 
-    def run_in_executor(  # type: ignore[override]
-        self, executor: object, func: Callable[..., Any], *args: Any
+    def run_in_executor(
+        self, executor: object, func: Callable[..., Any], *args: object
     ) -> asyncio.Future[Any]:
         """Do the work at once: there are no threads here."""
         del executor

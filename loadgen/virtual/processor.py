@@ -49,7 +49,7 @@ class Processor:
         now = self._loop._now
         return self.busy_until if self.busy_until > now else now
 
-    def serve(self, work: Callable[..., object], *args: Any) -> None:
+    def serve(self, work: Callable[..., object], *args: object) -> None:
         """Do some work when what came before it is done."""
         if self._armed or self.busy_until > self._loop._now:
             self._waiting.append((work, args))

@@ -4,39 +4,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.servers.scrape import SCRAPE_SECONDS, ScrapedSeries, is_kept, other_labels
+from loadgen.servers.facts import ServerFacts
+from loadgen.servers.scrape import SCRAPE_SECONDS, is_kept, other_labels
+from loadgen.servers.series import ProcessSeries, ScrapeTarget, WatchedServers
+from proto.version import FLOODGATE_VERSION
+from server.server_info import INFO_KEYS, server_info
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from limiter.clock import Clock, TimerHandle
+    from limiter.clock import TimerHandle
     from loadgen.clients.context import RunTime
+    from loadgen.virtual.loop import VirtualClock
 
-_OF_THIS_PROCESS = ("process_", "floodgate_event_loop", "floodgate_server_info")
+_OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
 """What the simulating process would say of itself."""
-_MOST_SAMPLES = 2_000
+_SAMPLES_AT_ONE_PACE = 2_000
 
 
-class Sampler:
-    """Asks the servers' registries four times a second of virtual time, later more seldom.
+class Sampler(WatchedServers):
+    """Asks the servers' registries four times a second of virtual time, after a while more seldom.
 
     Args:
         services: The servers by name.
+        clock: Theirs.
+        time: Says when T0 was.
     """
 
-    def __init__(self, services: Mapping[str, Any], clock: Clock) -> None:
-        self.series: dict[str, dict[str, ScrapedSeries]] = {name: {} for name in services}
+    def __init__(self, services: Mapping[str, Any], clock: VirtualClock, time: RunTime) -> None:
+        super().__init__({name: ProcessSeries(ScrapeTarget(name, "")) for name in services})
         self._services = services
         self._clock = clock
-        self._time: RunTime
+        self._time = time
         self._timer: TimerHandle | None = None
         self._interval = SCRAPE_SECONDS
         self._samples = 0
 
-    def start(self, time: RunTime) -> None:
-        """Begin."""
-        self._time = time
-        self._sample()
+    def start(self) -> None:
+        """Look, and look again."""
+        self._take()
+        self._samples += 1
+        if self._samples % _SAMPLES_AT_ONE_PACE == 0:
+            self._interval *= 2
+        self._timer = self._clock.call_at(self._clock.now() + self._interval, self.start)
 
     def stop(self) -> None:
         """Look once more, and end."""
@@ -44,28 +54,28 @@ class Sampler:
             self._timer.cancel()
         self._take()
 
-    def points(self) -> Iterator[tuple[float, str, str, float]]:
-        """Yield (at_seconds, process, metric, value) of everything seen, as ServerWatch does."""
-        for process, found in self.series.items():
-            for metric, series in found.items():
-                for at, value in zip(series.at, series.values, strict=True):
-                    yield at - self._time.t0, process, metric, value
-
-    def _sample(self) -> None:
-        self._take()
-        self._samples += 1
-        if self._samples % _MOST_SAMPLES == 0:
-            self._interval *= 2
-        self._timer = self._clock.call_at(self._clock.now() + self._interval, self._sample)
+    def points(
+        self, seconds_of: Callable[[float], float]
+    ) -> Iterator[tuple[float, str, str, float]]:
+        """See WatchedServers.points; virtual time needs no driver's clock."""
+        del seconds_of
+        return super().points(lambda at: at - self._time.t0)
 
     def _take(self) -> None:
-        now = self._clock.now()
         for process, service in self._services.items():
-            found = self.series[process]
-            for family in service.registry.collect():
-                if family.name.startswith(_OF_THIS_PROCESS):
-                    continue
-                for sample in family.samples:
-                    if is_kept(sample.name) and not sample.name.endswith("_created"):
-                        name = sample.name + other_labels(sample.labels.items())
-                        found.setdefault(name, ScrapedSeries()).add(now, float(sample.value))
+            self.processes[process].add(self._clock.now(), dict(_samples(service.registry)))
+
+
+def _samples(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of the metrics library
+    for family in registry.collect():
+        if family.name.startswith(_OF_THE_SIMULATOR):
+            continue
+        for sample in family.samples:
+            if is_kept(sample.name) and not sample.name.endswith("_created"):
+                yield sample.name + other_labels(sample.labels.items()), float(sample.value)
+
+
+def facts_of(service: Any) -> ServerFacts:  # noqa: ANN401 - broker or proxy
+    """Return what a server says of its version and settings, as a scrape would find it."""
+    info = server_info(service.config)
+    return ServerFacts(FLOODGATE_VERSION, {key: info[key] for key in INFO_KEYS})

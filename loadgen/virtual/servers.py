@@ -9,10 +9,11 @@ from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
 from loadgen.corpus.synthetic import namespace_rows
-from loadgen.corpus.topic_plan import TopicPlan, TopicShape, plan_namespaces
-from loadgen.scenario import NamespaceExpectation
+from loadgen.corpus.topic_plan import plan_namespaces
+from loadgen.documents.document import topic_plan
+from loadgen.virtual.links.network import HOST
 from loadgen.virtual.loop import VirtualClock
-from loadgen.virtual.network import HOST
+from loadgen.virtual.metadata import take_time
 from loadgen.virtual.processor import Processor
 from proto.names import NamespaceName
 from proxy.config import ProxyConfig
@@ -21,8 +22,8 @@ from server.imports import NO_IMPORTS
 
 if TYPE_CHECKING:
     from loadgen.cluster import ClusterPlan, TopicsPlan
+    from loadgen.virtual.links.network import Network
     from loadgen.virtual.loop import VirtualLoop
-    from loadgen.virtual.network import Network
     from loadgen.virtual.service_times import ServiceTimes
 
 BROKER_PORT, PROXY_PORT = 6650, 6651
@@ -45,8 +46,7 @@ class VirtualServers:
         self._loop = loop
         self._network = network
         self._exits = AsyncExitStack()
-        names = ("broker",) if cluster.proxy is None else ("broker", "proxy")
-        self.processors = {name: Processor(loop, times) for name in names}
+        self.processors = {name: Processor(loop, times) for name in cluster.processes}
         self.services: dict[str, Any] = {}
         self.port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
         self.clock = VirtualClock(loop)
@@ -72,6 +72,7 @@ class VirtualServers:
         )
         self.services["broker"] = await self._exits.enter_async_context(broker)
         await fill(broker, cluster.topics)
+        take_time(broker.store, self._loop, self.processors["broker"])
         if cluster.proxy is not None:
             network.dialing = self.processors["proxy"]
             proxy = ProxyService(
@@ -80,6 +81,12 @@ class VirtualServers:
                 network.listening(self.processors["proxy"]),
             )
             self.services["proxy"] = await self._exits.enter_async_context(proxy)
+
+
+def service_url(cluster: ClusterPlan) -> str:
+    """Return the address that clients connect to."""
+    port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
+    return f"pulsar://{HOST}:{port}"
 
 
 def _broker_keys(cluster: ClusterPlan) -> dict[str, str]:
@@ -100,20 +107,6 @@ def _proxy_keys(cluster: ClusterPlan) -> dict[str, str]:
         "servicePort": str(PROXY_PORT),
         "brokerServiceURL": f"pulsar://{HOST}:{BROKER_PORT}",
     }
-
-
-def topic_plan(topics: TopicsPlan) -> TopicPlan:
-    """Return the corpus that a cluster's topics are."""
-    shape = TopicShape(mean_name_bytes=topics.mean_name_bytes)
-    return TopicPlan(topics.topics, topics.namespaces, topics.seed, shape)
-
-
-def expectations(topics: TopicsPlan) -> tuple[NamespaceExpectation, ...]:
-    """Return a cluster's namespaces, and how many topics a listing of each has."""
-    return tuple(
-        NamespaceExpectation(name=each.name, topics=each.topics)
-        for each in plan_namespaces(topic_plan(topics))
-    )
 
 
 async def fill(broker: BrokerService, topics: TopicsPlan) -> None:

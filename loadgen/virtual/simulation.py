@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.scenarios.registry import kind_of
 from loadgen.stuck_peers.task import BesidePeersTask
 from loadgen.tasks.ground import Ground
 from loadgen.tasks.task import TaskPlan
+from loadgen.virtual.links.network import LOOPBACK, Network
 from loadgen.virtual.loop import VirtualLoop
-from loadgen.virtual.network import LOOPBACK, Network
-from loadgen.virtual.sampling import Sampler
-from loadgen.virtual.servers import VirtualServers
+from loadgen.virtual.sampling import Sampler, facts_of
+from loadgen.virtual.servers import VirtualServers, service_url
 from loadgen.virtual.service_times import FLOODGATE
 from loadgen.virtual.sockets import (
     VirtualCloseWatch,
@@ -23,13 +26,20 @@ from loadgen.virtual.sockets import (
     agreed,
 )
 from loadgen.virtual.stopwatches import stopped_watches
+from server.errors import ConfigError, StartError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loadgen.clients.records import TaskReport
     from loadgen.cluster import ClusterPlan
     from loadgen.scenario import Scenario
-    from loadgen.virtual.network import Link
+    from loadgen.virtual.links.network import Link
     from loadgen.virtual.service_times import ServiceTimes
+
+KINDS = ("discovery", "storm", "stuck", "lookups")
+"""The kinds of scenarios whose clients stand on a Ground, and need no HTTP and no messages."""
+_COLLECT_AFTER = (100_000, 50, 1_000)
 
 
 @dataclass(frozen=True)
@@ -38,14 +48,16 @@ class VirtualRun:
 
     Attributes:
         reports: As those of tasks; there is one.
-        sampler: What the servers said of themselves while it ran.
+        watch: What the servers said of themselves while it ran.
+        servers: Their versions and settings.
         busy_seconds: Virtual time that each server's processor worked.
         events: Timers of the loop that ran.
         real_seconds: How long it took in real time, without making the topics.
     """
 
     reports: list[TaskReport]
-    sampler: Sampler
+    watch: Sampler
+    servers: dict[str, Any]
     busy_seconds: dict[str, float]
     events: int
     real_seconds: float
@@ -53,7 +65,8 @@ class VirtualRun:
     @property
     def requests_per_second(self) -> float:
         """Requests simulated in a second of real time."""
-        return sum(report.rows.num_rows for report in self.reports) / self.real_seconds
+        requests: int = sum(report.rows.num_rows for report in self.reports)
+        return requests / self.real_seconds
 
 
 def run_in_virtual_time(
@@ -72,10 +85,31 @@ def run_in_virtual_time(
         link: Between clients and servers.
 
     Raises:
-        StartError: A server refuses its configuration.
+        UsageError: A scenario of this kind does not run in virtual time.
+        LoadgenError: A server refuses its configuration.
     """
-    with stopped_watches(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(_run(scenario, cluster, times, link))
+    if scenario.kind not in KINDS:
+        raise UsageError(f"{scenario.kind} does not run in virtual time: {', '.join(KINDS)} do")
+    with (
+        stopped_watches(),
+        _seldom_collected(),
+        asyncio.Runner(loop_factory=VirtualLoop) as runner,
+    ):
+        try:
+            return runner.run(_run(scenario, cluster, times, link))
+        except (StartError, ConfigError) as error:
+            raise LoadgenError(f"the servers cannot be started: {error}") from None
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom: a hundred thousand connections that live take long to look at."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*_COLLECT_AFTER)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 async def _run(
@@ -86,16 +120,18 @@ async def _run(
     network = Network(loop, link)
     async with VirtualServers(cluster, loop, network, times) as servers:
         begun = time.perf_counter()
-        sampler = Sampler(servers.services, servers.clock)
         connector = VirtualConnector(network, servers.clock, servers.port)
         ground = Ground(servers.clock, lambda: VirtualRunTime(loop.time), lambda: connector)
+        scenario = scenario.model_copy(update={"service_url": service_url(cluster)})
         plan: TaskPlan[Any] = TaskPlan(scenario=scenario, task=0, tasks=1, loopback=False)
         task = kind_of(scenario).new_task(plan, agreed, ground)
         if isinstance(task, BesidePeersTask):
             task.close_watch = VirtualCloseWatch(servers.clock)
-        sampler.start(task.time)
+        sampler = Sampler(servers.services, servers.clock, task.time)
+        sampler.start()
         report = await task.run()
         sampler.stop()
+        facts = {name: asdict(facts_of(each)) for name, each in servers.services.items()}
         real_seconds = time.perf_counter() - begun
     busy = {name: each.busy_seconds for name, each in servers.processors.items()}
-    return VirtualRun([report], sampler, busy, loop.events, real_seconds)
+    return VirtualRun([report], sampler, facts, busy, loop.events, real_seconds)

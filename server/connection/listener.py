@@ -35,6 +35,13 @@ _REMEDIES = {
 }
 
 
+class AcceptsConnections(Protocol):
+    """The event loop's server, as far as it is needed."""
+
+    def close(self) -> None:
+        """Accept no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """A bound address on which connections are accepted until ``close``.
@@ -47,7 +54,7 @@ class Listener:
 
     host: str
     port: int
-    servers: tuple[asyncio.AbstractServer, ...]
+    servers: tuple[AcceptsConnections, ...]
 
     def close(self) -> None:
         """Stop accepting; connections that are open live on. Harmless when repeated."""

@@ -6,19 +6,19 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.virtual.client_end import ClientEnd
-from loadgen.virtual.kernel import kernel_buffers
-from loadgen.virtual.pipe import Pipe
-from loadgen.virtual.transport import ServerTransport
+from loadgen.virtual.links.client_end import ClientEnd
+from loadgen.virtual.links.kernel import kernel_buffers
+from loadgen.virtual.links.pipe import Pipe
+from loadgen.virtual.links.transport import ServerTransport
 from server.connection.listener import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.virtual.client_end import Client
+    from loadgen.virtual.links.client_end import Client
+    from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
-    from loadgen.virtual.reading import Reader
 
 HOST = "127.0.0.1"
 _FIRST_CLIENT_PORT = 10_000
@@ -50,7 +50,7 @@ class _Door:
     send_buffer_bytes: int
 
 
-class _OpenDoor(asyncio.AbstractServer):
+class _OpenDoor:
     """A listening port, as the servers close it."""
 
     def __init__(self, network: Network, port: int) -> None:
@@ -120,7 +120,7 @@ class Network:
             raise ConnectionRefusedError(111, "Connect call failed")
         loop = self._loop
         accepted = self._transport(door.processor, port)
-        calling = ServerTransport(loop, own, ((HOST, port), accepted.get_extra_info("peername")))
+        calling = ServerTransport(loop, own, accepted.names[::-1])
         answers = kernel_buffers(door.send_buffer_bytes, 0)
         questions = kernel_buffers(0, 0)
         calling.incoming = accepted.out = Pipe(loop, answers, door.processor, accepted.writable)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.virtual.kernel import ACKNOWLEDGE_SECONDS
+from loadgen.virtual.links.kernel import ACKNOWLEDGE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadgen.virtual.kernel import KernelBuffers
+    from loadgen.virtual.links.kernel import KernelBuffers
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
 

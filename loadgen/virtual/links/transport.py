@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from loadgen.virtual.links.pipe import Pipe
     from loadgen.virtual.loop import VirtualLoop
-    from loadgen.virtual.pipe import Pipe
     from loadgen.virtual.processor import Processor
 
     Buffer = bytes | memoryview
@@ -27,6 +27,9 @@ class ServerTransport(asyncio.Transport):
     """A process's end of a connection, and the sink of what is sent to it.
 
     Args:
+        names: The peer's address and its own.
+
+    Attributes:
         out: What it sends; set by whoever makes the connection, as ``incoming`` is.
     """
 
@@ -38,7 +41,7 @@ class ServerTransport(asyncio.Transport):
         self.out: Pipe
         self.incoming: Pipe
         self._loop = loop
-        self._peer, self._own = names
+        self.names = names
         self._protocol: asyncio.Protocol | None = None
         self._pieces: deque[Buffer] = deque()
         self._paused = self._read_is_due = self._closing = self._lost = False
@@ -53,12 +56,12 @@ class ServerTransport(asyncio.Transport):
 
     # -- asyncio's transport ------------------------------------------------------------------
 
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
+    def get_extra_info(self, name: str, default: object = None) -> object:
         """Return the names of both ends, and how much lies in the kernel."""
         if name == "peername":
-            return self._peer
+            return self.names[0]
         if name == "sockname":
-            return self._own
+            return self.names[1]
         if name == "unacknowledged_bytes":
             return self._unacknowledged
         return default

@@ -1,0 +1,1 @@
+"""Simulated connections: buffers of two kernels, readers, and both ends."""

@@ -1,0 +1,1 @@
+"""Virtual time against real runs."""

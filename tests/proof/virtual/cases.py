@@ -1,0 +1,121 @@
+"""The cases in which virtual time is compared with real runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadgen.cluster import ClusterPlan, TopicsPlan
+from loadgen.demo.plan import (
+    LIMIT_MB,
+    SOCKET_BUFFER_BYTES,
+    STUCK_NAME_BYTES,
+    STUCK_RUNS,
+    STUCK_TOPICS,
+    TOPICS_PER_NAMESPACE,
+    run_settings,
+    stuck_broker_settings,
+    stuck_scenario,
+)
+from loadgen.scenarios.storm.scenario import StormScenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadgen.scenario import NamespaceExpectation, Scenario
+
+    Namespaces = tuple[NamespaceExpectation, ...]
+
+_FULL_CLIENTS, _QUICK_CLIENTS = 1_000, 150
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: a cluster, and what clients do to it.
+
+    Attributes:
+        scenario: Makes the scenario for a service URL and the cluster's namespaces.
+    """
+
+    name: str
+    cluster: ClusterPlan
+    scenario: Callable[[str, Namespaces], Scenario]
+
+
+def cases(*, quick: bool) -> list[Case]:
+    """Return the cases; small ones if ``quick``."""
+    clients = _QUICK_CLIENTS if quick else _FULL_CLIENTS
+    return [
+        *(_storm(profile, clients) for profile in ("pulsar", "floodgate")),
+        *(_stuck(run.profile) for run in STUCK_RUNS),
+        *(_slow_readers(profile) for profile in ("pulsar", "floodgate")),
+        *(_hold_and_wait(profile) for profile in ("pulsar", "floodgate")),
+    ]
+
+
+def _limits(megabytes: int) -> dict[str, str]:
+    return {
+        "maxTopicListInFlightHeapMemSizeMB": str(megabytes),
+        "maxTopicListInFlightDirectMemSizeMB": str(megabytes),
+        "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
+    }
+
+
+def _storm(profile: str, clients: int) -> Case:
+    """The demo's storm; a small one has limits that are as much too small."""
+    keys = _limits(max(1, LIMIT_MB * clients // _FULL_CLIENTS))
+    topics = TopicsPlan(
+        namespaces=100 * clients // _FULL_CLIENTS, per_namespace=TOPICS_PER_NAMESPACE, seed=7
+    )
+    return Case(
+        f"storm, {profile}",
+        ClusterPlan(profile=profile, broker=keys, proxy=keys, topics=topics),  # type: ignore[arg-type]
+        lambda url, namespaces: StormScenario(
+            service_url=url, namespaces=namespaces, clients=clients
+        ),
+    )
+
+
+def _stuck(profile: str) -> Case:
+    """The demo's peer that does not read."""
+    run = next(each for each in STUCK_RUNS if each.profile == profile)
+    settings = stuck_broker_settings(run)
+    kept = {**run_settings(run), **{k: v for k, v in settings.items() if "Timeout" in k}}
+    del kept["floodgateProfile"]
+    topics = TopicsPlan(
+        namespaces=1, per_namespace=STUCK_TOPICS, mean_name_bytes=STUCK_NAME_BYTES, seed=7
+    )
+    return Case(
+        f"stuck, {profile}",
+        ClusterPlan(profile=profile, broker=kept, topics=topics),  # type: ignore[arg-type]
+        lambda url, namespaces: stuck_scenario(url, namespaces[0]),
+    )
+
+
+def _slow_readers(profile: str) -> Case:
+    """Readers of 50 kB/s whose answers outlast the permits' timeout, without a proxy."""
+    keys = _limits(15)
+    topics = TopicsPlan(namespaces=1, per_namespace=TOPICS_PER_NAMESPACE, seed=7)
+    return Case(
+        f"slow-readers, {profile}",
+        ClusterPlan(profile=profile, broker=keys, topics=topics),  # type: ignore[arg-type]
+        lambda url, namespaces: StormScenario(
+            service_url=url,
+            namespaces=namespaces,
+            clients=50,
+            read_rate_bytes_per_second=30_000.0,
+        ),
+    )
+
+
+def _hold_and_wait(profile: str) -> Case:
+    """More heap than direct memory: who holds the one waits for the other."""
+    keys = _limits(20) | {"maxTopicListInFlightDirectMemSizeMB": "5"}
+    topics = TopicsPlan(namespaces=20, per_namespace=TOPICS_PER_NAMESPACE, seed=7)
+    return Case(
+        f"hold-and-wait, {profile}",
+        ClusterPlan(profile=profile, broker=keys, topics=topics),  # type: ignore[arg-type]
+        lambda url, namespaces: StormScenario(
+            service_url=url, namespaces=namespaces, clients=80, spread_seconds=5.0
+        ),
+    )
