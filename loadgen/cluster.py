@@ -5,9 +5,9 @@ The same value describes real processes and servers in virtual time.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class TopicsPlan(BaseModel):
@@ -67,3 +67,9 @@ class ClusterPlan(BaseModel):
         return ("broker",) if self.proxy is None else ("broker", "proxy")
 
     events: Annotated[tuple[ServerEvent, ...], Field(max_length=100)] = ()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.proxy is None and any(each.restart == "proxy" for each in self.events):
+            raise ValueError("an event restarts the proxy, and there is none: add proxy: {}")
+        return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from loadgen.advice.bounds import derived, guess, least_limits, widest
@@ -73,6 +73,8 @@ class Advice:
         tries: Tries in virtual time, and ``seconds`` that they took.
         complete: False if time ran out before the limits were at their smallest.
         notes: Where a larger limit was worse.
+        not_confirmed: Why there was no real storm.
+        confirmations: Real storms, in their order; the last one's setting is advised.
     """
 
     request: Request
@@ -86,7 +88,8 @@ class Advice:
     seconds: float = 0.0
     complete: bool = True
     notes: tuple[str, ...] = ()
-    confirmations: tuple[Confirmation, ...] = field(default=())
+    not_confirmed: str = "--no-confirm"
+    confirmations: tuple[Confirmation, ...] = ()
 
     @property
     def met(self) -> bool:

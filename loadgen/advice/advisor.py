@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadgen.advice.advice import advise
+from loadgen.advice.confirm import confirm
 from loadgen.advice.engine import engine_for
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def searched(request: Request, steps: StepDisplay) -> Advice:
 
 
 def confirmed(advice: Advice, steps: StepDisplay, out: Path, seconds: float) -> Advice:
-    """Run the advised limits in a real storm."""
-    del steps, out, seconds
-    return replace(advice)
+    """Run the advised limits in a real storm, in at most so many seconds."""
+    clients = advice.request.workload.clients
+    with steps.step(f"A real storm of {clients:,} clients with the advised limits") as note:
+        return confirm(advice, out, seconds, note)

@@ -124,7 +124,8 @@ def guess(workload: Workload, goal: Goal, *, proxy: bool) -> Setting:
         held = min(readers.held_seconds(answer, slow=True), goal.back_within_seconds)
         direct += slow * answer * held / goal.back_within_seconds
     direct_mb = min(max(_megabytes(direct), least.direct_mb), goal.accounted_mb - least.heap_mb)
-    limits = Limits(heap_mb=least.heap_mb, direct_mb=max(1, direct_mb))
+    heap_mb = max(least.heap_mb, _megabytes(workload.first_estimates_bytes))
+    limits = Limits(heap_mb=min(heap_mb, goal.accounted_mb - 1), direct_mb=max(1, direct_mb))
     return Setting(limits, limits if proxy else None)
 
 

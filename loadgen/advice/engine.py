@@ -1,13 +1,20 @@
-"""The engine of a search: the outcome of a setting."""
+"""The engine of a search: each try is a storm in virtual time."""
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from loadgen.advice.bounds import expected
+from loadgen.advice.outcome import accounted, outcome_of
+from loadgen.advice.scenario import document_of
+from loadgen.documents.reading import parse_document
+from loadgen.results.writing import process_document
+from loadgen.virtual.service_times import FLOODGATE, PULSAR
+from loadgen.virtual.simulation import run_in_virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from loadgen.advice.advice import Request
     from loadgen.advice.goal import Outcome
@@ -15,5 +22,27 @@ if TYPE_CHECKING:
 
 
 def engine_for(request: Request) -> Callable[[Setting], Outcome]:
-    """Return what tells the outcome of a setting."""
-    return lambda setting: expected(request.workload, request.goal, setting)
+    """Return what runs a storm of a setting in virtual time and tells its outcome."""
+    workload, goal, profile = request.workload, request.goal, request.profile
+    times = PULSAR if profile == "pulsar" else FLOODGATE
+
+    def outcome(setting: Setting) -> Outcome:
+        document = parse_document(document_of(workload, goal, setting, profile))
+        with _servers_silent():
+            run = run_in_virtual_time(document.scenario, document.cluster, times=times)
+        (report,) = run.reports
+        processes = {name: process_document(each) for name, each in run.watch.processes.items()}
+        return outcome_of(goal, report.rows, report.clients, accounted(processes))
+
+    return outcome
+
+
+@contextmanager
+def _servers_silent() -> Iterator[None]:
+    """Keep the simulated servers' own words, a line for each refusal, off the terminal."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -9,7 +9,7 @@ from loadgen.advice.bounds import Least, least_limits, needed_queue
 from loadgen.advice.goal import Goal, Outcome, misses
 from loadgen.advice.limits import FLOW_KEYS, KEYS, MEMORY, Knob, Limits, Setting
 from loadgen.advice.search import OutOfTimeError, Tries, memory_knobs
-from loadgen.units import format_bytes, format_seconds, plural
+from loadgen.units import MB_BYTES, format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,7 @@ def _of_memory(tries: Tries, setting: Setting, knob: Knob, workload: Workload) -
     else:
         below, missed = _neighbour(tries, knob.set(setting, lower), knob)
         decides = missed is not None and bool(missed)
-        binds = _bound_by(tries, setting, knob, missed)
+        binds = _bound_by(tries, setting, knob, workload, missed)
     above, _ = _neighbour(tries, knob.above(setting), knob)
     kind = "heap" if knob.name == "heap_mb" else "direct memory"
     return KeyFinding(
@@ -111,11 +111,28 @@ def _largest_answer(workload: Workload, knob: Knob, least: Least) -> str:
     )
 
 
-def _bound_by(tries: Tries, setting: Setting, knob: Knob, missed: list[str] | None) -> str:
+def _first_estimates(setting: Setting, knob: Knob, workload: Workload) -> str:
+    """Say so where first requests would wait for each other with less heap."""
+    if knob.name != "heap_mb" or setting.of(knob.server).pause:
+        return ""
+    needed = workload.first_estimates_bytes + workload.largest.charged_bytes
+    value = knob.value(setting)
+    if (value - knob.step(value)) * MB_BYTES >= needed:
+        return ""
+    return (
+        f"first requests of {workload.listed_namespaces:,} namespaces reserve 10,240 bytes each "
+        f"and wait for the rest behind all others ({format_bytes(needed)}); "
+    )
+
+
+def _bound_by(
+    tries: Tries, setting: Setting, knob: Knob, workload: Workload, missed: list[str] | None
+) -> str:
     if missed is None:
         return "the goal, as far as the time allowed to look"
     if missed:
-        return f"the goal: one step below {'; '.join(missed)}"
+        below = "; ".join(missed)
+        return f"{_first_estimates(setting, knob, workload)}the goal: one step below {below}"
     others = [other.key for other in memory_knobs(setting) if _decides(tries, setting, other, knob)]
     if others:
         return f"another key binds: {', '.join(sorted(set(others)))}"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NETTY_LOW_BYTES = 32_768
 _NAMED = 3
+_POLITE_PERIODS = 1.5
 
 
 def obstacles(
@@ -29,6 +30,7 @@ def obstacles(
     return [
         *_too_large_for_frames(workload, proxy=proxy),
         *_too_large_for_goal(workload, goal),
+        *_too_polite(workload, goal),
         *_too_slow(workload, goal),
         *(_too_many_slow(workload, goal) if profile == "pulsar" else ()),
     ]
@@ -84,6 +86,16 @@ def _too_large_for_goal(workload: Workload, goal: Goal) -> Iterator[str]:
             f"{goal.accounted_mb:,} MB hold no single answer for {workload.largest.name}: it takes "
             f"{least.heap_mb} MB of heap and {least.direct_mb} MB of direct memory, and a limit "
             "below that refuses it for ever."
+        )
+
+
+def _too_polite(workload: Workload, goal: Goal) -> Iterator[str]:
+    latest = _POLITE_PERIODS * workload.period_seconds
+    if "polite" in workload.families and goal.back_within_seconds < latest:
+        yield (
+            f"polite clients ask for their watch half a period to one and a half behind their "
+            f"list, so the last of them is back after {latest:g} s whatever the limits: give them "
+            f"--back-within {math.ceil(latest) + 10}s, or a shorter --period."
         )
 
 

@@ -6,8 +6,6 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from loadgen.advice.findings import told
 from loadgen.advice.fragments import fragment
 from loadgen.advice.goal import percent
@@ -41,7 +39,7 @@ def write(advice: Advice, out: Path) -> list[Path]:
     if advice.setting is not None:
         for server in advice.setting.servers:
             texts[f"{server}.conf"] = fragment(advice, server)
-        texts[DOCUMENT_NAME] = yaml.safe_dump(_document(advice), sort_keys=False, width=100)
+        texts[DOCUMENT_NAME] = _document(advice)
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name in ("broker.conf", "proxy.conf", DOCUMENT_NAME):
@@ -132,13 +130,17 @@ def verdict(advice: Advice) -> str:
 
 def _confirmed(advice: Advice) -> str:
     if not advice.confirmations:
-        return "Not confirmed by a real storm."
+        return f"Not confirmed by a real storm: {advice.not_confirmed}."
     last = advice.confirmations[-1]
     goal = advice.request.goal
+    before = len(advice.confirmations) - 1
+    smaller = (
+        f" {plural(before, 'storm')} before it, with smaller limits, missed it." if before else ""
+    )
     return (
         f"A real storm of {plural(last.outcome.clients, 'client')} here, against Floodgate in "
         f"profile {advice.request.profile} with these limits: {told(goal, last.outcome)}, "
-        f"{last.outcome}."
+        f"{last.outcome}.{smaller}"
     )
 
 
@@ -252,7 +254,7 @@ def _outcome(outcome: Any) -> dict[str, Any] | None:  # noqa: ANN401
     return asdict(outcome) if outcome is not None else None
 
 
-def _document(advice: Advice) -> dict[str, Any]:
+def _document(advice: Advice) -> str:
     request = advice.request
     assert advice.setting is not None
     return document_of(request.workload, request.goal, advice.setting, request.profile)

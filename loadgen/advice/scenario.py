@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import yaml
 
 from loadgen.advice.workload import NEVER
 from loadgen.cluster import ClusterPlan, TopicsPlan
 from loadgen.scenarios.discovery.arrivals import AtOnce, Constant
-from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
+from loadgen.scenarios.discovery.scenario import Group, Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from typing import Literal
 
     from loadgen.advice.goal import Goal
     from loadgen.advice.limits import Setting
     from loadgen.advice.workload import Workload
-    from loadgen.scenario import NamespaceExpectation
 
 RECEIVE_BUFFER_BYTES = 65_536
 SHORTEST_NAME_BYTES, LONGEST_NAME_BYTES = 90, 512
-NO_SERVER = "pulsar://127.0.0.1:6650"
-"""The address of a scenario whose servers are not there yet."""
+_WIDTH = 100
 _LONGER = 1.5
 """A try lasts so many times the goal's time, to see by how much a goal is missed."""
 
@@ -46,6 +46,7 @@ def _groups(workload: Workload) -> Iterator[Group]:
                 family=family,
                 clients=clients,
                 operation_timeout_seconds=workload.operation_timeout_seconds,
+                period_seconds=workload.period_seconds,
                 arrivals=Constant(kind="constant", per_second=clients / workload.spread_seconds)
                 if workload.spread_seconds
                 else AtOnce(),
@@ -55,23 +56,6 @@ def _groups(workload: Workload) -> Iterator[Group]:
                     never=rate == NEVER,
                 ),
             )
-
-
-def scenario_of(
-    workload: Workload,
-    goal: Goal,
-    namespaces: Sequence[NamespaceExpectation],
-    service_url: str = NO_SERVER,
-) -> DiscoveryScenario:
-    """Return the storm that every try is: all clients find their topics, as their families do."""
-    return DiscoveryScenario(
-        service_url=service_url,
-        namespaces=tuple(namespaces),
-        groups=groups_of(workload),
-        phases=Phases(measure_seconds=_LONGER * goal.back_within_seconds, drain_seconds=0.0),
-        timeout_seconds=workload.operation_timeout_seconds,
-        seed=workload.seed,
-    )
 
 
 def topics_of(workload: Workload) -> TopicsPlan:
@@ -105,21 +89,22 @@ def document_of(
     goal: Goal,
     setting: Setting,
     profile: Literal["pulsar", "floodgate"],
-) -> dict[str, Any]:
-    """Return the scenario document that checks an advice by ``loadgen run``."""
+) -> str:
+    """Return the scenario document of an advice: what was tried, and what checks it."""
     cluster = cluster_of(workload, setting, profile)
     back = 100 * (1 - goal.refused_share)
-    return {
+    document = {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",
         "kind": "discovery",
         "cluster": cluster.model_dump(mode="json", exclude_none=True),
         "load": {
             "groups": [
-                group.model_dump(mode="json", exclude_defaults=True) | {"name": group.name}
+                group.model_dump(mode="json", exclude_defaults=True)
                 for group in groups_of(workload)
             ],
             "phases": {"measure_seconds": _LONGER * goal.back_within_seconds, "drain_seconds": 0.0},
+            "timeout_seconds": workload.operation_timeout_seconds,
             "seed": workload.seed,
         },
         "thresholds": [
@@ -127,6 +112,7 @@ def document_of(
             f"requests.refused.rate <= {100 * goal.refused_share:g}%",
         ],
     }
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 def _receive_buffer(workload: Workload) -> int:

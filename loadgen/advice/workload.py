@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from limiter.memory.size_estimate import BYTES_PER_NAME
+from limiter.memory.size_estimate import BYTES_PER_NAME, FIRST_ESTIMATE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,6 +77,7 @@ class Workload:
         namespaces: What is listed; client *i* asks for number *i* modulo their count.
         families: Clients of each family.
         operation_timeout_seconds: How long a client waits for an answer before it gives up.
+        period_seconds: Of polling; ``polite`` asks for its watch by it, too.
         spread_seconds: The time over which all start; 0: at once.
         max_message_bytes: ``maxMessageSize``.
         seed: Of all that is left to chance.
@@ -86,6 +87,7 @@ class Workload:
     families: Mapping[Family, int]
     readers: Readers = Readers()
     operation_timeout_seconds: float = 30.0
+    period_seconds: float = 60.0
     spread_seconds: float = 0.0
     max_message_bytes: int = 5 * 1024 * 1024
     seed: int = 1
@@ -108,6 +110,20 @@ class Workload:
     def largest(self) -> NamespaceShape:
         """The namespace with the largest answer: no limit may be below it."""
         return max(self.namespaces, key=lambda each: (each.charged_bytes, each.name))
+
+    @property
+    def listed_namespaces(self) -> int:
+        """Namespaces that anybody lists: each family begins with the first."""
+        return min(len(self.namespaces), max(self.families.values()))
+
+    @property
+    def first_estimates_bytes(self) -> int:
+        """Heap that first requests of all namespaces hold together, as shipped.
+
+        Each reserves so little as long as nobody knows the size of its list, and waits for the rest
+        behind all who came meanwhile: with less than this they wait for each other.
+        """
+        return self.listed_namespaces * min(FIRST_ESTIMATE_BYTES, self.mean.charged_bytes)
 
     @property
     def mean(self) -> NamespaceShape:

@@ -103,6 +103,7 @@ _FIELDS = {
     "resident.rise": ("resident_over_idle_bytes", "resident_over_first_scrape_bytes"),
     "unread.max": ("outbound_pending_peak_bytes",),
     "cpu.seconds": ("cpu_seconds",),
+    "again.seconds": ("again_seconds",),
 }
 """Where the summary has a server's figure: the first that is known counts."""
 
@@ -143,7 +144,8 @@ def _of_clients(clients: pa.Table, name: str, percentile: float | None) -> float
     if what != "back":
         if not clients.num_rows:
             raise NotMeasuredError("no client was meant")
-        return float(pc.max(clients[what]).as_py())
+        least = how == "min"
+        return float((pc.min if least else pc.max)(clients[what]).as_py())
     back = clients.num_rows - clients["back_seconds"].null_count
     if how in ("rate", "count"):
         return _count_or_share(back, clients.num_rows, how)

@@ -84,6 +84,7 @@ OF_CLIENTS = (
     Measure("back.max", Unit.SECONDS, "the last of them"),
     Measure("listings.max", Unit.COUNT, "most listings that a client asked for"),
     Measure("reconnects.max", Unit.COUNT, "most connections that a client made again"),
+    Measure("reconnects.min", Unit.COUNT, "fewest connections that a client made again"),
 )
 OF_SERVERS = (
     *_limiter("heap"),
@@ -91,6 +92,7 @@ OF_SERVERS = (
     Measure("resident.max", Unit.BYTES, "most memory of the process"),
     Measure("resident.rise", Unit.BYTES, "the same, over what it had before the run"),
     Measure("unread.max", Unit.BYTES, "most bytes that peers had not read"),
+    Measure("again.seconds", Unit.SECONDS, "from its restart until all clients had an answer"),
     Measure("cpu.seconds", Unit.SECONDS, "processor time of the process"),
 )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.clients.connection import ClientConnection
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.records import Outcome, RequestRecord
+from loadgen.clients.schedule import ON_TIME_SECONDS
 from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
@@ -175,10 +176,11 @@ class ScheduledClient:
         if due is None:  # stopped meanwhile
             return
         late_seconds = self.context.time.seconds() - due
-        if late_seconds < 0:  # the loop's clock has steps of a millisecond, the run's has not
+        # The loop's clock has steps of a millisecond, the run's has not.
+        if late_seconds < -ON_TIME_SECONDS:
             self._arm()
             return
-        self.context.lags.append(late_seconds)
+        self.context.lags.append(max(0.0, late_seconds))
         self._next_due = next(self._due, None)
         self._request(due, late_seconds)
         self._arm()

@@ -87,6 +87,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
     operation_timeout: Annotated[
         str, typer.Option(help="How long a client waits for an answer.")
     ] = "30s",
+    period: Annotated[str, typer.Option(help="Period in which clients poll.")] = "60s",
     broker_conf: Annotated[
         Path | None,
         typer.Option(help="Your broker.conf; without it: as shipped.", show_default=False),
@@ -158,6 +159,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         ),
         operation_timeout_seconds=parse_seconds("--operation-timeout", operation_timeout),
         spread_seconds=0.0 if spread in ("0", "0s") else parse_seconds("--spread", spread),
+        period_seconds=parse_seconds("--period", period),
         max_message_bytes=_message_bytes(broker),
         seed=seed,
     )

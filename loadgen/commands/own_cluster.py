@@ -38,6 +38,11 @@ def own_cluster_wanted(
         UsageError: A configuration file cannot be used, or an option goes with a named server.
     """
     if given["service_url"]:
+        if document.cluster.events:
+            raise UsageError(
+                f"{document.name} restarts its own servers while it runs: leave out --service-url, "
+                "or cluster.events"
+            )
         for role, file in zip(("broker", "proxy"), files, strict=True):
             if file is not None:
                 raise UsageError(

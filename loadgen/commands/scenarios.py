@@ -36,7 +36,7 @@ def overview(context: typer.Context, *, as_json: _AsJson = False) -> None:
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     for each in found:
-        table.add_row(each.name, first_sentence(each.head.description))
+        table.add_row(each.name, each.title)
     summary_console().print(table)
 
 
@@ -83,13 +83,6 @@ def check(
         sys.stderr.write(f"loadgen: {fault}\n")
     if faults:
         raise typer.Exit(int(ExitCode.USAGE))
-
-
-def first_sentence(description: str) -> str:
-    """Return the first sentence of a description, on one line."""
-    text = " ".join(description.split())
-    end = text.find(". ")
-    return text if end < 0 else text[: end + 1]
 
 
 def _print_json(document: Any) -> None:  # noqa: ANN401

@@ -69,6 +69,13 @@ class Document:
         return self.head.name
 
     @property
+    def title(self) -> str:
+        """The first sentence of its description, on one line."""
+        text = " ".join(self.head.description.split())
+        end = text.find(". ")
+        return text if end < 0 else text[: end + 1]
+
+    @property
     def cluster(self) -> ClusterPlan:
         """The servers and topics that loadgen makes for it where nobody names others."""
         return self.head.cluster

@@ -31,7 +31,7 @@ _SUFFIXES = (".yaml", ".yml")
 def shipped() -> dict[str, Path]:
     """Return the files of the shipped scenarios by their names."""
     folder = Path(str(resources.files("loadgen.documents").joinpath("shipped")))
-    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+    return dict(sorted((file.stem, file) for file in folder.glob("*.yaml")))
 
 
 def is_file_name(target: str) -> bool:

@@ -14,13 +14,13 @@ from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.document import topic_plan
 from loadgen.errors import UsageError
 from loadgen.own_servers.configuration import ServerFiles, broker_launch, proxy_launch
-from loadgen.servers.processes import running_server
+from loadgen.servers.restarts import restartable_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from loadgen.cluster import ClusterPlan
+    from loadgen.cluster import ClusterPlan, ServerEvent
     from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.documents.document import Document
     from loadgen.run.options import RunOptions
@@ -37,11 +37,15 @@ class RunningCluster:
 
     Attributes:
         corpus: The topics that the broker imported; None if it has none.
+        events: What is to happen to them while clients are there.
+        restart: Kills one by its role, starts it again, and returns its process id.
     """
 
     broker: ServerProcess
     proxy: ServerProcess | None = None
     corpus: Path | None = None
+    events: tuple[ServerEvent, ...] = ()
+    restart: Callable[[str], int] | None = None
 
     @property
     def service_url(self) -> str:
@@ -56,6 +60,8 @@ class RunningCluster:
             broker_pid=self.broker.pid,
             proxy_admin_url=self.proxy.web_url if self.proxy else None,
             proxy_pid=self.proxy.pid if self.proxy else None,
+            events=self.events,
+            restart=self.restart,
         )
 
 
@@ -116,14 +122,19 @@ def running_cluster(wanted: ClusterWanted, say: Callable[[str], None]) -> Iterat
         launch = broker_launch(
             wanted.cluster, wanted.files, folder, wanted.logs / "broker.log", importing
         )
-        broker = stack.enter_context(running_server(launch))
-        proxy = None
+        running = {"broker": stack.enter_context(restartable_server(launch))}
+        broker, proxy = running["broker"].server, None
         if wanted.files.has_proxy(wanted.cluster):
             launch = proxy_launch(
                 wanted.cluster, wanted.files, folder, wanted.logs / "proxy.log", broker
             )
-            proxy = stack.enter_context(running_server(launch))
-        yield RunningCluster(broker, proxy, corpus)
+            running["proxy"] = stack.enter_context(restartable_server(launch))
+            proxy = running["proxy"].server
+
+        def restart(role: str) -> int:
+            return running[role].restart().pid
+
+        yield RunningCluster(broker, proxy, corpus, wanted.cluster.events, restart)
 
 
 def _made_topics(plan: TopicPlan, directory: Path) -> Path:

@@ -110,6 +110,20 @@ MEASURES = (
         accounted=lambda process: process.heap is not None,
     ),
     Measure(
+        "jvm-direct",
+        "jvm.direct.used",
+        "bytes",
+        "Direct memory of the JVM",
+        "All of it, whoever holds it; only a server in Java tells it.",
+    ),
+    Measure(
+        "jvm-heap",
+        "jvm.heap.used",
+        "bytes",
+        "Heap memory of the JVM",
+        "All of it, garbage included; only a server in Java tells it.",
+    ),
+    Measure(
         "cpu",
         "cpu.seconds",
         "cores",

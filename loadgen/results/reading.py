@@ -81,6 +81,15 @@ def load_document(directory: Path) -> dict[str, Any]:
     return _read_json(directory / "summary.json")
 
 
+def load_description(directory: Path) -> dict[str, Any]:
+    """Read ``run.json`` of one run directory as it is.
+
+    Raises:
+        RunDirectoryError: It is missing or malformed.
+    """
+    return _read_json(directory / "run.json")
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

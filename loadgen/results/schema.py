@@ -64,6 +64,9 @@ class Process(_Part):
     heap_queue_peak: int | None
     direct_queue_peak: int | None
     cpu_seconds: float | None = None
+    again_seconds: float | None = Field(
+        default=None, description="From its restart until every client was answered again."
+    )
     descriptors_peak: int | None = None
     descriptors_limit: int | None = None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from loadgen.servers.scrape import ProcessWatch, ServerWatch
+    from loadgen.servers.series import ProcessSeries, WatchedServers
 
 SCHEMA_VERSION = 1
 _METRIC_COLUMNS = pa.schema(
@@ -80,18 +80,19 @@ def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:
 
     Within a task all answers of a namespace were compared when they were verified.
     """
-    references: dict[str, AnswerVerdict] = {}  # the first right answer of each namespace
+    # The first right answer of each namespace; groups may ask for different parts of it.
+    references: dict[tuple[str, str], AnswerVerdict] = {}
     ordered = sorted(reports, key=lambda report: report.facts.task)
     return [replace(each, rows=_agreed_rows(each.rows, references)) for each in ordered]
 
 
-def _agreed_rows(rows: pa.Table, references: dict[str, AnswerVerdict]) -> pa.Table:
+def _agreed_rows(rows: pa.Table, references: dict[tuple[str, str], AnswerVerdict]) -> pa.Table:
     changed = rows.to_pylist()
     for row in changed:
         if row["outcome"] != Outcome.ANSWERED.value or row["topics"] is None:
             continue
         verdict = AnswerVerdict(row["topics"], row["topics_hash"])
-        reference = references.setdefault(row["namespace"], verdict)
+        reference = references.setdefault((row["namespace"], row["group"]), verdict)
         problem = disagreement(verdict, reference).problem
         if problem is not None:
             row["outcome"] = Outcome.WRONG.value
@@ -99,7 +100,7 @@ def _agreed_rows(rows: pa.Table, references: dict[str, AnswerVerdict]) -> pa.Tab
     return pa.Table.from_pylist(changed, schema=ROWS)
 
 
-def process_document(watch: ProcessWatch) -> dict[str, Any]:
+def process_document(watch: ProcessSeries) -> dict[str, Any]:
     """Describe what a server needed; what it does not tell is None, never 0.
 
     Units: bytes; counts of requests.
@@ -116,12 +117,13 @@ def process_document(watch: ProcessWatch) -> dict[str, Any]:
         "heap_queue_peak": _largest(watch.peak(f"{prefix}heap_queue_size")),
         "direct_queue_peak": _largest(watch.peak(f"{prefix}direct_queue_size")),
         "cpu_seconds": _cpu_seconds(watch),
+        "again_seconds": watch.again_seconds,
         "descriptors_peak": _largest(watch.peak("process_open_fds")),
         "descriptors_limit": _largest(watch.last("process_max_fds")),
     }
 
 
-def _resident(watch: ProcessWatch) -> dict[str, int | None]:
+def _resident(watch: ProcessSeries) -> dict[str, int | None]:
     """Exact figures need the process id; scrapes alone miss what lies between two of them."""
     metric = "process_resident_memory_bytes"
     first, highest = watch.first(metric), watch.peak(metric)
@@ -137,7 +139,7 @@ def _resident(watch: ProcessWatch) -> dict[str, int | None]:
     }
 
 
-def _accounted(watch: ProcessWatch, prefix: str, kind: str) -> dict[str, int | None] | None:
+def _accounted(watch: ProcessSeries, prefix: str, kind: str) -> dict[str, int | None] | None:
     limit = watch.last(f"{prefix}{kind}_memory_limit_bytes")
     if not limit or limit < 0:
         return None
@@ -162,15 +164,14 @@ def _over(base: float | None, peak: float | None) -> int | None:
     return None if base is None or peak is None else max(0, int(peak - base))
 
 
-def _cpu_seconds(watch: ProcessWatch) -> float | None:
-    metric = "process_cpu_seconds_total"
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else round(last - first, 3)
+def _cpu_seconds(watch: ProcessSeries) -> float | None:
+    risen = watch.rise("process_cpu_seconds_total")
+    return None if risen is None else round(risen, 3)
 
 
-def _rise(watch: ProcessWatch, metric: str) -> int | None:
-    first, last = watch.first(metric), watch.last(metric)
-    return None if first is None or last is None else int(last - first)
+def _rise(watch: ProcessSeries, metric: str) -> int | None:
+    risen = watch.rise(metric)
+    return None if risen is None else int(risen)
 
 
 def write_requests(path: Path, reports: Iterable[TaskReport]) -> None:
@@ -186,7 +187,7 @@ def write_clients(path: Path, reports: Iterable[TaskReport]) -> None:
         pq.write_table(table, path)
 
 
-def write_server_metrics(path: Path, watch: ServerWatch, offset_seconds: float) -> None:
+def write_server_metrics(path: Path, watch: WatchedServers, offset_seconds: float) -> None:
     """Write server-metrics.parquet.
 
     Args:

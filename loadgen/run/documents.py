@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from loadgen.clients.records import TaskReport
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")
 
@@ -64,7 +64,7 @@ def summary_document(
     scenario: Scenario,
     options: RunOptions,
     reports: Sequence[TaskReport],
-    watch: ServerWatch,
+    watch: WatchedServers,
     splits: Sequence[Split],
 ) -> dict[str, Any]:
     """Return the content of summary.json."""
@@ -83,7 +83,7 @@ def summary_document(
     }
 
 
-def _held(watch: ServerWatch) -> Iterator[str]:
+def _held(watch: WatchedServers) -> Iterator[str]:
     """Say what servers account for though all clients have left: their books do not balance."""
     for name, process in watch.processes.items():
         for kind in MEMORY_KINDS:

@@ -6,11 +6,16 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from loadgen.clients.records import Outcome
 from loadgen.errors import LoadgenError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from loadgen.clients.records import TaskReport
     from loadgen.cluster import ServerEvent
 
 
@@ -84,3 +89,23 @@ class ServerEvents:
                     "ready_seconds": time.time() - t0_epoch_seconds,
                 }
             )
+
+
+def again_seconds(reports: Sequence[TaskReport], moment: float) -> float | None:
+    """Return how long after a moment every client had had an answer to something asked since.
+
+    None if a client had none to the end, or none had asked before.
+
+    Args:
+        reports: Of all tasks.
+        moment: In seconds after T0.
+    """
+    rows = pa.concat_tables([report.rows for report in reports])
+    before = rows.filter(pc.less(rows["started_seconds"], moment))
+    since = rows.filter(pc.greater_equal(rows["started_seconds"], moment))
+    answered = since.filter(pc.equal(since["outcome"], Outcome.ANSWERED.value))
+    first = answered.group_by("client").aggregate([("finished_seconds", "min")])
+    missing = set(before["client"].to_pylist()) - set(first["client"].to_pylist())
+    if missing or not first.num_rows:
+        return None
+    return float(pc.max(first["finished_seconds_min"]).as_py()) - moment

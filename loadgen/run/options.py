@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.servers.scrape import ScrapeTarget
+from loadgen.servers.series import ScrapeTarget
 from loadgen.tasks.task import DRAIN_SECONDS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class RunOptions:
         abort_early: Whether the run ends when one of them can no longer be met.
         drain_seconds: How long requests under way may take when it ends early.
         events: What happens to servers while clients are there.
-        restart: Kills a server of this run, by its role, and starts it again.
+        restart: Kills a server of this run, by its role, starts it again, and returns its id.
         on_progress: Called about once a second with totals, from another thread.
         on_watch: Called once with the watch over the servers.
     """
@@ -63,16 +63,9 @@ class RunOptions:
     abort_early: bool = False
     drain_seconds: float = DRAIN_SECONDS
     events: tuple[ServerEvent, ...] = ()
-    restart: Callable[[str], object] | None = field(default=None, repr=False)
+    restart: Callable[[str], int] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
     on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None, repr=False)
-
-    @property
-    def watched_processes(self) -> list[str]:
-        """The names of servers whose figures are known."""
-        if self.cluster is not None:
-            return list(self.cluster.processes)
-        return [each.process for each in self.watched_servers]
 
     @property
     def watched_servers(self) -> list[ScrapeTarget]:
@@ -82,3 +75,10 @@ class RunOptions:
             ("proxy", self.proxy_admin_url, self.proxy_pid),
         )
         return [ScrapeTarget(process, url, pid) for process, url, pid in named if url]
+
+    @property
+    def watched_processes(self) -> tuple[str, ...]:
+        """Names of the servers whose figures are known, in virtual time as well."""
+        if self.executor == "virtual" and self.cluster is not None:
+            return ("broker",) if self.cluster.proxy is None else ("broker", "proxy")
+        return tuple(each.process for each in self.watched_servers)

@@ -1,22 +1,18 @@
-"""Runs a scenario: checks, watches the servers, drives the clients, writes the results."""
+"""Runs a scenario: checks, measures, writes the results."""
 
 from __future__ import annotations
 
-import time
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from loadgen.analysis.abort import EarlyAbort
 from loadgen.analysis.judging import require_watched
 from loadgen.analysis.splits import splits_of
-from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import LoadgenError, UsageError
-from loadgen.executors.processes import RunExecutor, run_in_processes
+from loadgen.errors import UsageError
+from loadgen.executors.processes import RunExecutor
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
 from loadgen.run.directory import RunDocuments, replaceable_run_directory, write_run
@@ -26,24 +22,12 @@ from loadgen.run.documents import (
     run_document,
     summary_document,
 )
-from loadgen.run.events import ServerEvents
-from loadgen.servers.facts import read_server_facts
-from loadgen.servers.loopback import is_loopback
-from loadgen.servers.scrape import ServerWatch
-from loadgen.tasks.progress import ProgressReceiver
-from loadgen.tasks.task import TaskPlan
-from proto.version import FLOODGATE_VERSION
+from loadgen.run.measuring import measure_in_virtual_time, measure_over_sockets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from loadgen.clients.records import RequestCounters, TaskReport
     from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
-    from loadgen.servers.scrape import ScrapeTarget
 
 
 @dataclass(frozen=True)
@@ -92,77 +76,28 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     if not getattr(scenario, "admin_url", True) and options.broker_admin_url:
         scenario = scenario.model_copy(update={"admin_url": options.broker_admin_url})
     check_options(scenario, options)
-    if options.executor == RunExecutor.VIRTUAL:
-        return _execute_in_virtual_time(scenario, options)
-    if options.master is None or options.executor == "process":
-        raise_open_file_limit(-(-scenario.connections // options.tasks))
-    server_version = check_reachable(scenario)
+    virtual = options.executor == RunExecutor.VIRTUAL
+    measure = measure_in_virtual_time if virtual else measure_over_sockets
     started_at = datetime.now(UTC)
     directory = options.out / options.name
-    targets = options.watched_servers
-    with replaceable_run_directory(directory), ServerWatch(targets) as watch:
-        options.on_watch(watch)
-        produced_by = _servers(server_version, targets)
-        with ServerEvents(options.events, options.restart or _nobodys) as events:
-            observer = _Observer(scenario, options, events.agreed)
-            reports = agreed_reports(_run(scenario, options, observer))
+    with replaceable_run_directory(directory):
+        measured = measure(scenario, options)
+        reports = agreed_reports(measured.reports)
         if not any(report.rows.num_rows for report in reports):
             raise KeyboardInterrupt
-    interrupted = any(report.facts.interrupted for report in reports)
-    happened = {
-        "events": events.happened(interrupted=interrupted),
-        "started_at": started_at.isoformat(),
-    }
-    watched = _Watched(reports, watch, produced_by, observer.missed)
-    return _written(scenario, options, watched, happened)
-
-
-def _execute_in_virtual_time(scenario: Scenario, options: RunOptions) -> RunResult:
-    """Run clients and servers in this process, without sockets."""
-    # Broker and proxy are imported only where they are asked for.
-    from loadgen.virtual.simulation import run_in_virtual_time
-
-    if options.cluster is None:
-        raise UsageError("--executor virtual has servers of its own: leave out --service-url")
-    if options.events:
-        raise UsageError("--executor virtual restarts no servers: use another executor")
-    happened = {"events": [], "started_at": datetime.now(UTC).isoformat()}
-    with replaceable_run_directory(options.out / options.name):
-        run = run_in_virtual_time(scenario, options.cluster)
-    produced_by = {"server_version": FLOODGATE_VERSION, "servers": run.servers}
-    watched = _Watched(agreed_reports(run.reports), run.watch, produced_by)
-    return _written(scenario, options, watched, happened)
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """A run that is over: what tasks and servers told, what the servers are, and what ended it."""
-
-    reports: list[TaskReport]
-    watch: ServerWatch
-    produced_by: dict[str, Any]
-    missed: str | None = None
-
-
-def _written(
-    scenario: Scenario, options: RunOptions, run: _Watched, happened: dict[str, Any]
-) -> RunResult:
-    """Write the run directory."""
-    directory = options.out / options.name
-    reports, watch, produced_by = run.reports, run.watch, run.produced_by
-    described = run_document(scenario, options, reports, happened["started_at"])
-    description = happened | described | produced_by
-    requests = pa.concat_tables([report.rows for report in reports])
-    splits = splits_of(requests)
-    summary = summary_document(scenario, options, reports, watch, splits) | produced_by
-    summary["aborted"] = run.missed
+    produced_by = {"server_version": measured.server_version, "servers": measured.servers}
+    description = run_document(scenario, options, reports, started_at.isoformat()) | produced_by
+    description["events"] = measured.events
+    splits = splits_of(pa.concat_tables([report.rows for report in reports]))
+    summary = summary_document(scenario, options, reports, measured.watch, splits) | produced_by
+    summary["aborted"] = measured.missed
     contents = {
         "run.json": description,
         "summary.json": summary,
         "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
     }
     documents = RunDocuments(contents, options.scenario_document, options.scenario_resolved)
-    write_run(directory, scenario, reports, watch, documents, splits)
+    write_run(directory, scenario, reports, measured.watch, documents)
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )
@@ -187,72 +122,3 @@ def check_options(scenario: Scenario, options: RunOptions) -> None:
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
     require_watched(options.thresholds, options.watched_processes)
-
-
-def _servers(server_version: str, targets: Sequence[ScrapeTarget]) -> dict[str, Any]:
-    """Describe the servers that will produce the figures."""
-    facts = {each.process: read_server_facts(each.process, each.admin_url) for each in targets}
-    return {
-        "server_version": server_version,
-        "servers": {process: asdict(found) for process, found in facts.items()},
-    }
-
-
-class _Observer:
-    """Takes the totals of a run; its mutable state is the threshold that ended it, if one did."""
-
-    def __init__(
-        self, scenario: Scenario, options: RunOptions, on_agreed: Callable[[float], None]
-    ) -> None:
-        wanted = options.thresholds if options.abort_early else ()
-        self._abort = EarlyAbort(wanted, scenario.planned_requests)
-        self._on_progress = options.on_progress
-        self.missed: str | None = None
-        self.receiver = ProgressReceiver(self._observe, on_agreed)
-
-    def _observe(self, counters: RequestCounters) -> None:
-        if self._on_progress is not None:
-            self._on_progress(counters)
-        if self.missed is None:
-            self.missed = self._abort.missed(counters, time.perf_counter())
-            if self.missed is not None:
-                self.receiver.stop()
-
-
-def _nobodys(role: str) -> None:
-    raise LoadgenError(f"the {role} is not this run's own, so it is not restarted")
-
-
-def _run(scenario: Scenario, options: RunOptions, observer: _Observer) -> list[TaskReport]:
-    with ExitStack() as stack:
-        receiver = stack.enter_context(observer.receiver)
-        loopback = is_loopback(scenario.service_url)
-        plans = [
-            TaskPlan(
-                scenario=scenario,
-                task=task,
-                tasks=options.tasks,
-                loopback=loopback,
-                progress_address=receiver.address,
-                drain_seconds=options.drain_seconds,
-            )
-            for task in range(options.tasks)
-        ]
-        if options.executor == "process":
-            return run_in_processes(plans)
-        # Spark is imported only where it is asked for: it takes a second.
-        from loadgen.executors.spark import run_in_spark
-
-        return run_in_spark(stack.enter_context(_session(options)), plans, receiver.stop)
-
-
-@contextmanager
-def _session(options: RunOptions) -> Iterator[SparkSession]:
-    if options.spark is not None:
-        yield options.spark
-        return
-    from loadgen.spark.session import SparkSettings, spark_session
-
-    settings = SparkSettings("loadgen run", cores=options.tasks, master=options.master)
-    with spark_session(settings) as session:
-        yield session

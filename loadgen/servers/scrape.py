@@ -13,18 +13,16 @@ import re
 import threading
 import time
 import urllib.request
-from array import array
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from http.client import HTTPException
 from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 from loadgen.servers.kernel_books import KernelBooks
-from loadgen.servers.vocabulary import figure_of
+from loadgen.servers.series import ProcessSeries, ScrapeTarget, WatchedServers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 SCRAPE_SECONDS = 0.25
@@ -33,8 +31,6 @@ _REQUEST_TIMEOUT_SECONDS = 2.0
 _LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 # How many scrapes memory may take to come back after the last client has gone.
 _SETTLE_SCRAPES = 24
-# 14 hours of scrapes; from there on every other point of a series is given up, peaks are not.
-_MOST_POINTS = 200_000
 
 _OF_THE_PROCESS = (
     "process_resident_memory_bytes",
@@ -59,48 +55,13 @@ _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? +(\S+)(?: +-?\d+)?$")
 _LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 
 
-@dataclass(frozen=True, slots=True)
-class ScrapeTarget:
-    """One server to watch.
-
-    Attributes:
-        process: ``broker`` or ``proxy``.
-        admin_url: ``http://host:port`` of its web port.
-        pid: Its process id, if it runs on this machine and its memory is to be read exactly.
-    """
-
-    process: str
-    admin_url: str
-    pid: int | None = None
-
-
-class ScrapedSeries:
-    """One value over time: moments (driver's monotonic clock, seconds), values and the peak."""
-
-    def __init__(self) -> None:
-        self.at = array("d")
-        self.values = array("d")
-        self.peak = -math.inf
-
-    def add(self, at: float, value: float) -> None:
-        """Append a point."""
-        if len(self.at) >= _MOST_POINTS:
-            del self.at[1::2], self.values[1::2]
-        self.at.append(at)
-        self.values.append(value)
-        self.peak = max(self.peak, value)
-
-
-class ProcessWatch:
+class ProcessWatch(ProcessSeries):
     """The figures seen of one server. Its threads alone write, until they have ended."""
 
     def __init__(self, target: ScrapeTarget) -> None:
-        self.target = target
-        self.series: dict[str, ScrapedSeries] = {}  # one for each kept sample of the page
-        self.resident_idle_bytes: int | None = None
-        self.resident_peak_bytes: int | None = None
-        self._seen_at_the_end = False
+        super().__init__(target)
         self._books = None if target.pid is None else KernelBooks(target.process, target.pid)
+        self._books_open = self._books is not None
         # The environment's HTTP proxy has nothing to do with a server that is watched here.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         self._storm_over = threading.Event()
@@ -126,7 +87,7 @@ class ProcessWatch:
             ) from None
         if self._books is not None:
             self.resident_idle_bytes = self._books.reset_high_water_mark()
-            self._add(self._books.samples())
+            self.add(time.perf_counter(), self._books.samples())
         for thread in self._threads:
             thread.start()
         return self
@@ -138,39 +99,28 @@ class ProcessWatch:
         if self._books is not None:
             # A server that died in the storm took its own books along: the scrapes remain.
             with suppress(UsageError):
-                self.resident_peak_bytes = self._books.peak_bytes()
+                seen = self.peak("process_resident_memory_bytes") or 0
+                self.resident_peak_bytes = max(self._books.peak_bytes(), int(seen))
 
-    def peak(self, metric: str) -> float | None:
-        """Return the largest value seen of a metric."""
-        series = self.series.get(metric)
-        return None if series is None else series.peak
-
-    def last(self, metric: str) -> float | None:
-        """Return the latest value seen of a metric."""
-        series = self.series.get(metric)
-        return None if series is None else series.values[-1]
-
-    def first(self, metric: str) -> float | None:
-        """Return the first value seen of a metric."""
-        series = self.series.get(metric)
-        return None if series is None else series.values[0]
-
-    def figures(self) -> dict[str, float]:
-        """Return the latest value of each figure, by its name of the vocabulary."""
-        latest = {figure_of(metric): series.values[-1] for metric, series in [*self.series.items()]}
-        return {figure: value for figure, value in latest.items() if figure is not None}
+    def restarted(self, pid: int) -> None:
+        """Go on with another process in the place of the one that was watched."""
+        if self._books is not None:
+            self._books = KernelBooks(self.target.process, pid)
 
     def _read_books(self) -> None:
         assert self._books is not None
         while not self._storm_over.wait(SCRAPE_SECONDS):
-            with suppress(UsageError):  # it has ended: a gap says so
-                self._add(self._books.samples())
+            try:
+                self.add(time.perf_counter(), self._books.samples())
+            except UsageError:
+                # It has ended. Another may answer at its address by now, and tells of itself.
+                self._books_open = False
 
     def _watch(self) -> None:
         while not self._storm_over.wait(SCRAPE_SECONDS):
             self._try_scrape()
         for _ in range(_SETTLE_SCRAPES):
-            self._seen_at_the_end = self._try_scrape() or self._seen_at_the_end
+            self.seen_at_the_end = self._try_scrape() or self.seen_at_the_end
             if not self._holds_memory():
                 return
             threading.Event().wait(SCRAPE_SECONDS)
@@ -188,39 +138,22 @@ class ProcessWatch:
         with self._opener.open(url, timeout=_REQUEST_TIMEOUT_SECONDS) as response:
             page = response.read(_LARGEST_PAGE_BYTES).decode(errors="replace")
         samples = dict(kept_samples(page))
-        if self._books is not None:
+        if self._books_open:
             for metric in _OF_THE_PROCESS:
                 samples.pop(metric, None)
-        self._add(samples)
-
-    def _add(self, samples: Mapping[str, float]) -> None:
-        at = time.perf_counter()
-        for metric, value in samples.items():
-            self.series.setdefault(metric, ScrapedSeries()).add(at, value)
+        self.add(time.perf_counter(), samples)
 
     def _holds_memory(self) -> bool:
-        return any(self.last(self._used(kind)) for kind in MEMORY_KINDS)
-
-    def _used(self, kind: str) -> str:
-        return f"pulsar_{self.target.process}_topic_list_{kind}_memory_used_bytes"
-
-    def held_bytes(self, kind: str) -> int:
-        """Return what is accounted for though all clients have left.
-
-        Of a server that held memory before the run, for clients of others, and of one that could
-        no longer be asked, that is 0.
-        """
-        used = self._used(kind)
-        if not self._seen_at_the_end or self.first(used):
-            return 0
-        return int(self.last(used) or 0)
+        return any(self.last(self.used_metric(kind)) for kind in MEMORY_KINDS)
 
 
-class ServerWatch:
+class ServerWatch(WatchedServers):
     """Watches every target for the time of a block."""
 
+    processes: Mapping[str, ProcessWatch]
+
     def __init__(self, targets: list[ScrapeTarget]) -> None:
-        self.processes = {target.process: ProcessWatch(target) for target in targets}
+        super().__init__({target.process: ProcessWatch(target) for target in targets})
         self._stack = ExitStack()
 
     def __enter__(self) -> ServerWatch:
@@ -232,19 +165,6 @@ class ServerWatch:
 
     def __exit__(self, *exc: object) -> None:
         self._stack.close()
-
-    def points(
-        self, seconds_of: Callable[[float], float]
-    ) -> Iterator[tuple[float, str, str, float]]:
-        """Yield (at_seconds, process, metric, value) of everything seen.
-
-        Args:
-            seconds_of: Turns the driver's monotonic clock into seconds since T0.
-        """
-        for name, process in self.processes.items():
-            for metric, series in process.series.items():
-                for at, value in zip(series.at, series.values, strict=True):
-                    yield seconds_of(at), name, metric, value
 
 
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:

@@ -37,6 +37,7 @@ from loadgen.spark.environment import (
     uninterrupted,
 )
 from loadgen.spark.java import find_java
+from loadgen.spark.settings import EVERYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,14 +128,7 @@ def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
         "spark.sql.shuffle.partitions": str(settings.cores),
-        # A failed stage must not run its load a second time.
-        "spark.task.maxFailures": "1",
-        "spark.stage.maxConsecutiveAttempts": "1",
-        "spark.speculation": "false",
-        "spark.dynamicAllocation.enabled": "false",
-        # By default a barrier stage with too few slots is silent for ten minutes.
-        "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "1",
-        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+        **{each.key: each.value for each in EVERYWHERE},
     }
     if settings.master is not None:
         conf["spark.master"] = settings.master

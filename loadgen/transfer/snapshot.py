@@ -25,7 +25,13 @@ from loadgen.corpus.synthetic import TOPIC_SCHEMA
 from loadgen.errors import LoadgenError
 from loadgen.transfer.loader import admin_errors
 from loadgen.transfer.retries import Retries
-from proto.names import PERSISTENT, NamespaceName, TopicName
+from proto.names import (
+    PERSISTENT,
+    NamespaceName,
+    TopicName,
+    partition_index,
+    without_partition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -138,8 +144,7 @@ class _Reader:
         partitions: dict[str, int] = {}
         for topic, base in zip(topics, bases, strict=True):
             if base in partitioned:
-                index = TopicName.parse(topic).partition_index
-                partitions[base] = max(partitions.get(base, 0), index + 1)
+                partitions[base] = max(partitions.get(base, 0), partition_index(topic) + 1)
         self.without_partitions += len(partitioned - partitions.keys())
         properties = await self._properties_of(set(bases)) if self._properties else {}
         columns = [
@@ -192,5 +197,5 @@ def batched(values: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
 
 def _base(topic: str, partitioned: set[str]) -> str:
     """Return the partitioned topic that a name is a partition of, or the name itself."""
-    base = str(TopicName.parse(topic).partitioned_name)
+    base = without_partition(topic)
     return base if base in partitioned else topic

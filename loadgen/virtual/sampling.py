@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from loadgen.servers.facts import ServerFacts
-from loadgen.servers.scrape import (
-    SCRAPE_SECONDS,
-    ScrapedSeries,
-    ScrapeTarget,
-    ServerWatch,
-    is_kept,
-    other_labels,
-)
+from loadgen.servers.scrape import SCRAPE_SECONDS, is_kept, other_labels
+from loadgen.servers.series import ProcessSeries, ScrapeTarget, WatchedServers
 from proto.version import FLOODGATE_VERSION
 from server.server_info import INFO_KEYS, server_info
 
@@ -28,7 +22,7 @@ _OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
 _SAMPLES_AT_ONE_PACE = 2_000
 
 
-class Sampler(ServerWatch):
+class Sampler(WatchedServers):
     """Asks the servers' registries four times a second of virtual time, after a while more seldom.
 
     Args:
@@ -38,7 +32,7 @@ class Sampler(ServerWatch):
     """
 
     def __init__(self, services: Mapping[str, Any], clock: VirtualClock, time: RunTime) -> None:
-        super().__init__([ScrapeTarget(name, "") for name in services])
+        super().__init__({name: ProcessSeries(ScrapeTarget(name, "")) for name in services})
         self._services = services
         self._clock = clock
         self._time = time
@@ -63,16 +57,13 @@ class Sampler(ServerWatch):
     def points(
         self, seconds_of: Callable[[float], float]
     ) -> Iterator[tuple[float, str, str, float]]:
-        """See ServerWatch.points; virtual time needs no driver's clock."""
+        """See WatchedServers.points; virtual time needs no driver's clock."""
         del seconds_of
         return super().points(lambda at: at - self._time.t0)
 
     def _take(self) -> None:
-        now = self._clock.now()
         for process, service in self._services.items():
-            series = self.processes[process].series
-            for metric, value in _samples(service.registry):
-                series.setdefault(metric, ScrapedSeries()).add(now, value)
+            self.processes[process].add(self._clock.now(), dict(_samples(service.registry)))
 
 
 def _samples(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of the metrics library

@@ -13,6 +13,7 @@ from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.document import topic_plan
 from loadgen.virtual.links.network import HOST
 from loadgen.virtual.loop import VirtualClock
+from loadgen.virtual.metadata import take_time
 from loadgen.virtual.processor import Processor
 from proto.names import NamespaceName
 from proxy.config import ProxyConfig
@@ -71,6 +72,7 @@ class VirtualServers:
         )
         self.services["broker"] = await self._exits.enter_async_context(broker)
         await fill(broker, cluster.topics)
+        take_time(broker.store, self._loop, self.processors["broker"])
         if cluster.proxy is not None:
             network.dialing = self.processors["proxy"]
             proxy = ProxyService(

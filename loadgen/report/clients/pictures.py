@@ -83,7 +83,7 @@ def _draw_family(axes: Any, family: str, runs: Sequence[Run], theme: Theme) -> N
             points = running_count(moments, each.end, _POINTS)
             axes.plot([at for at, _ in points], [count for _, count in points], **style)
     axes.grid(axis="y", color=theme.line)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, max((each.end for each in found), default=1.0))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     title(axes, family, theme)

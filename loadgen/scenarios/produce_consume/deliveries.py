@@ -27,12 +27,14 @@ class Deliveries:
         name: The subscription, in messages.
         producer: The number that its messages carry.
         orders: How many orders there are: message *n* belongs to number *n* modulo that. 0: none.
+        size_bytes: Payload of each message.
     """
 
-    def __init__(self, name: str, producer: int, orders: int) -> None:
+    def __init__(self, name: str, producer: int, orders: int, size_bytes: int = 0) -> None:
         self._name = name
         self._producer = producer
         self._orders = orders
+        self._size_bytes = size_bytes
         self._last: dict[int, int] = {}  # the latest message of each order
         self.arrived_seconds: dict[int, float] = {}  # by number
         self.doubled = self.out_of_order = self.corrupt = self.redelivered = 0
@@ -115,7 +117,7 @@ class Deliveries:
             record.started_seconds = sent.started_seconds
             if arrived is not None:
                 record.outcome, record.finished_seconds = Outcome.ANSWERED, arrived
-                record.bytes = sent.bytes
+                record.bytes = self._size_bytes
             else:
                 record.finished_seconds = end_seconds
                 record.outcome = Outcome.WRONG

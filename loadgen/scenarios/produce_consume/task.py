@@ -87,7 +87,8 @@ class ProduceConsumeTask(ScenarioTask[ProduceConsumeScenario]):
         orders = {"exclusive": 1, "shared": 0, "key-shared": scenario.message_keys}
         for number in range(scenario.subscriptions):
             name = f"subscription {number} of producer {plan.client}"
-            deliveries = Deliveries(name, plan.client, orders[scenario.subscription_type])
+            order = orders[scenario.subscription_type]
+            deliveries = Deliveries(name, plan.client, order, scenario.message_bytes)
             self._deliveries.append((producer, deliveries))
             self._consumers += [
                 ConsumerConnection(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from loadgen.clients.schedule import ON_TIME_SECONDS
 from loadgen.scenarios.storm.client import StormClient
 from loadgen.scenarios.storm.scenario import StormScenario, client_plans
 from loadgen.tasks.ground import SOCKETS
@@ -74,11 +75,11 @@ class StormTask(ScenarioTask[StormScenario]):
         clock, waiting = self.context.clock, self._waiting
         while waiting:
             late_seconds = self.time.seconds() - waiting[-1].plan.intended_start_seconds
-            if late_seconds < 0:
+            if late_seconds < -ON_TIME_SECONDS:
                 clock.call_at(clock.now() - late_seconds, self._start_due)
                 return
             self.start_error_seconds = max(self.start_error_seconds, late_seconds)
-            self.context.lags.append(late_seconds)
+            self.context.lags.append(max(0.0, late_seconds))
             moment = waiting[-1].plan.intended_start_seconds
             while waiting and waiting[-1].plan.intended_start_seconds == moment:
                 waiting.pop().begin()

@@ -87,6 +87,8 @@ def _client(
                 "reason": "" if answered else HEAP_REFUSAL,
                 "listings": listings,
                 "reconnects": 0,
+                "restarts": 0,
+                "connections": 1,
             }
         at = end + _SECONDS[family]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from broker.configuration.config import BrokerConfig
 from loadgen.advice.advice import Advice, Request, advise
@@ -15,6 +14,7 @@ from loadgen.advice.goal import Goal
 from loadgen.advice.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
 from loadgen.advice.report import markdown, write
 from loadgen.advice.workload import NamespaceShape, Readers, Workload
+from loadgen.documents.reading import read_document
 from loadgen.errors import UsageError
 from server.configuration.file import parse_properties
 
@@ -92,15 +92,15 @@ def test_an_older_advice_does_not_pass_for_one_that_found_nothing(tmp_path: Path
 def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: Path) -> None:
     # When
     write(advice(proxy=False), tmp_path)
-    document = yaml.safe_load((tmp_path / "advice.yaml").read_text())
+    document = read_document(str(tmp_path / "advice.yaml"))
     # Then
-    assert document["cluster"]["broker"][KEYS["direct_mb"]] == "20"
-    assert document["cluster"]["topics"]["per_namespace"] == 40_000
-    assert document["load"]["groups"][0]["clients"] == 40
-    assert document["thresholds"] == [
+    assert document.cluster.broker[KEYS["direct_mb"]] == "20"
+    assert document.cluster.topics.per_namespace == 40_000
+    assert document.scenario.clients == 40
+    assert document.head.thresholds == (
         "clients.back.p99.9 <= 65s",
         "requests.refused.rate <= 0.1%",
-    ]
+    )
 
 
 def test_a_value_that_is_no_number_is_refused_with_its_key() -> None:

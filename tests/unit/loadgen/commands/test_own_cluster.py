@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,13 +43,14 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[ServerLaunch]:
     found: list[ServerLaunch] = []
 
     @contextmanager
-    def running(launch: ServerLaunch) -> Iterator[ServerProcess]:
+    def running(launch: ServerLaunch) -> Iterator[SimpleNamespace]:
         found.append(launch)
         launch.log.write_text("it was here")
         place = len(found)
-        yield ServerProcess(launch.module, place, f"pulsar://127.0.0.1:{place}", f"http://{place}")
+        url = f"pulsar://127.0.0.1:{place}"
+        yield SimpleNamespace(server=ServerProcess(launch.module, place, url, f"http://{place}"))
 
-    monkeypatch.setattr("loadgen.own_servers.cluster.running_server", running)
+    monkeypatch.setattr("loadgen.own_servers.cluster.restartable_server", running)
     return found
 
 

@@ -284,7 +284,7 @@ def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_starte
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"executor": "threads"}, "neither spark nor process"),
+        ({"executor": "threads"}, "is none of spark, process, virtual"),
         ({"tasks": 5}, "does not fit 4 clients"),
         ({"name": "a/b"}, "name of a directory"),
         ({"broker_pid": 1}, "--broker-pid needs --broker-admin-url"),

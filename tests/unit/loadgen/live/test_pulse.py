@@ -21,7 +21,7 @@ def test_what_was_long_ago_counts_no_more() -> None:
             moment += 1
             for _ in range(10):
                 total.started += 1
-                total.count(Outcome.ANSWERED, latency)
+                total.count(Outcome.ANSWERED, seconds=latency)
             # When
             pulse.add(RequestCounters().plus(total))
     # Then

@@ -115,10 +115,10 @@ def test_counters_travel_whole_and_in_one_datagram() -> None:
 def test_families_and_latencies_of_tasks_add_up() -> None:
     # Given
     one, other = RequestCounters(phase="warm-up"), RequestCounters()
-    one.count(Outcome.ANSWERED, 0.2, "go")
-    other.count(Outcome.ANSWERED, 0.2, "go")
-    other.count(Outcome.REFUSED, 0.2, "go")
-    other.count(Outcome.TIMEOUT, 30.0, "cpp")
+    one.count(Outcome.ANSWERED, seconds=0.2, family="go")
+    other.count(Outcome.ANSWERED, seconds=0.2, family="go")
+    other.count(Outcome.REFUSED, seconds=0.2, family="go")
+    other.count(Outcome.TIMEOUT, seconds=30.0, family="cpp")
     # When
     total = one.plus(other)
     # Then

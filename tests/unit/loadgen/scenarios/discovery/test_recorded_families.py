@@ -69,7 +69,7 @@ def replayed(family, name, seen):
         period_seconds=script.period_seconds,
         operation_timeout_seconds=OPERATION_SECONDS,
     )
-    client._random = lambda: JITTERS.get(name, 0.5)
+    client.random = lambda: JITTERS.get(name, 0.5)
     client.begin()
     for each in with_losses(seen):
         if each["at"] is None:

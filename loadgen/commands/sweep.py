@@ -1,0 +1,188 @@
+"""``loadgen sweep``: many values in virtual time; ``loadgen find-limit``: the one that passes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+
+from loadgen.commands.progress_bar import counting
+from loadgen.documents.reading import read_document
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.executors.processes import ExecutorKind
+from loadgen.report.tables import summary_console
+from loadgen.servers.processes import termination_interrupts
+from loadgen.sweeps.bisection import bisect
+from loadgen.sweeps.figures import real_figures, virtual_figures
+from loadgen.sweeps.picture import SHOWN, draw, in_words, table_of
+from loadgen.sweeps.sweep import in_processes, in_spark, jobs_of, write_points
+from loadgen.sweeps.variation import grid, parse_range, parse_varied, with_values
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from loadgen.sweeps.sweep import Point
+    from loadgen.sweeps.variation import Value
+
+_TARGET = typer.Argument(
+    metavar="NAME|FILE", help="A shipped scenario, or a document of your own: FILE.yaml."
+)
+_MOST_SEEDS = 1000
+_PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
+
+
+def sweep(  # noqa: PLR0913 - one parameter for each option
+    target: Annotated[str, _TARGET],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH=VALUE,...",
+            help="A key and its values: broker.KEY, proxy.KEY, topics.FIELD, profile, or a field "
+            "of the load; repeat for more, all combinations are run.",
+            show_default=False,
+        ),
+    ] = None,
+    grid_file: Annotated[
+        Path | None,
+        typer.Option("--grid", help="The same as YAML: a list of values for each path."),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=_MOST_SEEDS, help="Runs of each combination, seeds from 1 on.")
+    ] = 1,
+    executor: Annotated[
+        ExecutorKind, typer.Option(help="spark: one job; process: the same without Java.")
+    ] = ExecutorKind.SPARK,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Runs at a time.", show_default="the cores")
+    ] = os.cpu_count() or 1,
+    master: Annotated[
+        str | None, typer.Option(help="Spark master; default: local.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/sweep"),
+) -> None:
+    """Run a scenario in virtual time with all combinations of values.
+
+    Writes sweep.parquet (a row for each run: its values, its figures, whether its
+    thresholds held), prints the medians over seeds, and draws sweep.png. The same
+    grid has the same rows, whatever runs it.
+
+    Examples:
+      loadgen sweep storm --vary broker.maxTopicListInFlightHeapMemSizeMB=10,20,50
+      --vary profile=pulsar,floodgate --seeds 5
+
+      loadgen sweep mine.yaml --grid grid.yaml --executor process
+    """
+    varied = [parse_varied(each) for each in vary or ()] + _grid_of(grid_file)
+    if not varied:
+        raise UsageError("nothing is varied: give --vary PATH=VALUE,VALUE, or --grid FILE")
+    document = read_document(target)
+    points = list(grid(varied, range(1, seeds + 1)))
+    jobs = jobs_of(document, points)
+    with termination_interrupts(), counting(f"{plural(len(jobs), 'run')}", len(jobs)) as on_done:
+        if executor == ExecutorKind.PROCESS:
+            done = in_processes(jobs, workers, on_done)
+        else:
+            done = _done_in_spark(jobs, workers, master, on_done)
+    _show(done, write_points(done, out), draw(done, out))
+
+
+def _show(points: list[Point], path: Path, pictures: list[Path]) -> None:
+    console = summary_console()
+    console.print(table_of(points))
+    for each in (path, *pictures):
+        console.print(f"Written: {each}", soft_wrap=True, highlight=False)
+
+
+def _grid_of(path: Path | None) -> list[Any]:
+    if path is None:
+        return []
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"--grid {path} cannot be read: {str(error).splitlines()[0]}") from None
+    if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
+        raise UsageError(f"--grid {path} is not a list of values for each path: KEY: [10, 20, 50]")
+    return [parse_varied(f"{key}={','.join(map(str, values))}") for key, values in found.items()]
+
+
+def _done_in_spark(jobs: list[str], workers: int, master: str | None, on_done: Any) -> list[Point]:  # noqa: ANN401
+    # Spark is imported only where it is asked for: it takes a second.
+    from loadgen.spark.session import SparkSettings, spark_session
+
+    with spark_session(SparkSettings("loadgen sweep", cores=workers, master=master)) as session:
+        return in_spark(session, jobs, on_done)
+
+
+class ProbeExecutor(StrEnum):
+    """The places where a probe runs."""
+
+    VIRTUAL = "virtual"
+    PROCESS = "process"
+
+
+def find_limit(
+    target: Annotated[str, _TARGET],
+    vary: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH=LOW..HIGH", help="The key, and the ends between which its limit is."
+        ),
+    ],
+    precision: Annotated[
+        float,
+        typer.Option(min=0.001, max=50, help="Width of the bracket, percent of the value."),
+    ] = 5.0,
+    executor: Annotated[
+        ProbeExecutor, typer.Option(help="virtual, or process: real servers and sockets.")
+    ] = ProbeExecutor.VIRTUAL,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer as JSON on standard output.")
+    ] = False,
+) -> None:
+    """Bisect the highest rate, or the smallest limit, that passes a scenario's thresholds.
+
+    If the low end passes and the high one does not, the highest value that passes
+    is looked for; the other way round the smallest.
+
+    Exit code 0: found; 99: neither end passes, or both do.
+
+    Examples:
+      loadgen find-limit mine.yaml --vary arrivals.per_second=10..1000
+
+      loadgen find-limit storm --vary broker.maxTopicListInFlightDirectMemSizeMB=1..100
+    """
+    document, wanted = read_document(target), parse_range(vary)
+    if not document.head.thresholds:
+        raise UsageError(f"{target} has no thresholds: nothing would ever fail; give it some")
+    run = virtual_figures if executor == ProbeExecutor.VIRTUAL else real_figures
+
+    def passes(value: Value) -> bool:
+        found = run(with_values(document, {wanted.path: value}))
+        told = f"missed {'; '.join(found.missed)}" if found.missed else "passed"
+        shown = {SHOWN[name]: in_words(name, found.figures[name]) for name in _PROBED}
+        figures = ", ".join(f"{head} {words}" for head, words in shown.items())
+        sys.stderr.write(f"{wanted.path}={value}: {told} ({figures})\n")
+        sys.stderr.flush()
+        return found.passed
+
+    logging.disable(logging.CRITICAL)
+    try:
+        with termination_interrupts():
+            limit = bisect(wanted, passes, precision / 100)
+    finally:
+        logging.disable(logging.NOTSET)
+    if as_json:
+        sys.stdout.write(json.dumps({"path": wanted.path, **asdict(limit)}) + "\n")
+    else:
+        sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
+    if limit.passes is None:
+        raise LoadgenError(
+            f"{limit.sentence} Give --vary ends of which one passes.", ExitCode.THRESHOLDS
+        )

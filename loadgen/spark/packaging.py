@@ -1,0 +1,137 @@
+"""Packs loadgen with all that it needs into one archive that Spark's executors unpack.
+
+Wheels with machine code cannot go by ``--py-files``, so the archive holds installed packages and a
+``bin/python`` that runs the node's own Python of the same version with them. PySpark stays out, as
+every executor brings its own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import io
+import re
+import sys
+import tarfile
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from loadgen.errors import LoadgenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_OURS = "floodgate"
+_OUR_PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
+# PySpark is on every node; pictures are drawn where people are.
+_LEFT_OUT = frozenset({"pyspark", "py4j", "matplotlib"})
+_NOT_RUN = frozenset({"tests", "__pycache__", "include"})
+_PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+_LAUNCHER = f"""\
+#!/bin/sh
+# Runs this node's {_PYTHON}, or the one that LOADGEN_PYTHON names, with the packages beside it.
+here=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
+PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}"
+export PYTHONPATH
+exec "${{LOADGEN_PYTHON:-{_PYTHON}}}" "$@"
+"""
+JOB = '''\
+"""loadgen, for spark-submit: its arguments are those of the command `loadgen`."""
+
+from loadgen.__main__ import main
+
+main()
+'''
+
+
+def pack(archive: Path, on_files: Callable[[int], None] = lambda _: None) -> int:
+    """Write the archive; return its size in bytes.
+
+    Args:
+        archive: A ``.tar.gz``; an older one is replaced.
+        on_files: Told how many files are in it.
+
+    Raises:
+        LoadgenError: A package is not installed, or the archive cannot be written.
+    """
+    unfinished = archive.with_name(f".{archive.name}.unfinished")
+    try:
+        with (
+            unfinished.open("wb") as file_of_all,
+            gzip.GzipFile("", "wb", compresslevel=1, fileobj=file_of_all, mtime=0) as zipped,
+            tarfile.open(fileobj=zipped, mode="w") as tar,
+        ):
+            _add(tar, "bin/python", _LAUNCHER.encode(), mode=0o755)
+            for count, (name, file) in enumerate(sorted(packed_files().items()), start=1):
+                _add(tar, f"lib/{name}", file.read_bytes())
+                on_files(count)
+        unfinished.replace(archive)
+    except OSError as error:
+        raise LoadgenError(f"{archive} cannot be written: {error}.") from error
+    return archive.stat().st_size
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> None:
+    # The same environment makes the same archive, whoever packs it and when.
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(data), mode
+    tar.addfile(entry, io.BytesIO(data))
+
+
+def packed_files() -> dict[str, Path]:
+    """Return the files that executors need: their places among packages, and where they are here.
+
+    Raises:
+        LoadgenError: loadgen was not installed as a package.
+    """
+    files = {}
+    for name in needed_distributions():
+        distribution = metadata.distribution(name)
+        for entry in distribution.files or ():
+            if _runs(entry) and (place := Path(str(distribution.locate_file(entry)))).is_file():
+                files[entry.as_posix()] = place
+    for package in _OUR_PACKAGES:
+        files.update(_files_of(package))
+    return files
+
+
+def _runs(entry: PurePosixPath) -> bool:
+    """Tell whether a file of a package is needed to run it; scripts lie outside of packages."""
+    return entry.parts[0] != ".." and not _NOT_RUN & set(entry.parts) and entry.suffix != ".pyc"
+
+
+def _files_of(package: str) -> Iterator[tuple[str, Path]]:
+    """Yield the files of one of our own packages, which may be installed as a link."""
+    found = importlib.util.find_spec(package)
+    for root in (found.submodule_search_locations if found else None) or ():
+        for file in Path(root).rglob("*"):
+            place = PurePosixPath(package, *file.relative_to(root).parts)
+            if _runs(place) and file.is_file():
+                yield str(place), file
+
+
+def needed_distributions() -> list[str]:
+    """Return the installed packages that loadgen needs, and what these need, itself left out.
+
+    Raises:
+        LoadgenError: loadgen was not installed as a package.
+    """
+    waiting, needed = [_OURS], set[str]()
+    while waiting:
+        name = waiting.pop()
+        try:
+            wanted = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            if name == _OURS:
+                raise LoadgenError(
+                    f"the package {_OURS} is not installed here: pip install it, then pack"
+                ) from None
+            continue  # it is for another system or an extra
+        needed.add(name)
+        for requirement in wanted:
+            if "extra ==" not in requirement:
+                other = re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()
+                if other not in _LEFT_OUT | needed:
+                    waiting.append(other)
+    return sorted(needed - {_OURS})

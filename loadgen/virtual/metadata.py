@@ -1,0 +1,43 @@
+"""The time that a listing takes where topics are not in memory: a metadata store's, and its own.
+
+A real Pulsar asks its metadata store for each listing, so that those of many clients are under way
+at once, each with the little heap that a first estimate reserves. What it needs for names (it
+sorts, hashes and copies all of them for each answer) is the processor's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from broker.stores.snapshots.snapshot import NamespaceSnapshot
+    from broker.stores.store import MetadataStore
+    from loadgen.virtual.loop import VirtualLoop
+    from loadgen.virtual.processor import Processor
+    from proto.names import NamespaceName
+
+
+def take_time(store: MetadataStore, loop: VirtualLoop, processor: Processor) -> None:
+    """Let each listing of a store take its stated times from now on."""
+    times = processor.times
+    if not times.list_wait:
+        return
+    at_once = store.snapshot
+
+    def listed(waiter: asyncio.Future[None], names: int) -> None:
+        processor.charge(times.list_name * names)
+        if not waiter.done():
+            waiter.set_result(None)
+
+    async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
+        found = await at_once(namespace)
+        names = 0 if found is None else found.persistent.totals.count
+        waiter: asyncio.Future[None] = loop.create_future()
+        # Behind all that has come in by then.
+        loop.after(processor.done_at + times.list_wait, processor.serve, listed, waiter, names)
+        await waiter
+        return found
+
+    store.snapshot = snapshot  # type: ignore[method-assign]

@@ -1,0 +1,100 @@
+"""The clusters that advice is given for, and the real broker that is to prove it right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadgen.advice.goal import Goal
+from loadgen.advice.workload import NamespaceShape, Readers, Workload
+from proto.names import TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from loadgen.scenarios.discovery.scenario import Family
+
+NETWORK_BYTES = 98_304
+"""What lies between broker and client where the kernel's send buffers are bounded."""
+SEND_BUFFER_BYTES = 65_536
+"""The most that a send buffer may have in the proof's own network (net.ipv4.tcp_wmem)."""
+
+
+FAST = Readers(network_bytes=NETWORK_BYTES)
+
+
+@dataclass(frozen=True)
+class ProvenCluster:
+    """A cluster of namespaces, each one partitioned topic, and what its clients want.
+
+    Attributes:
+        partitions: Names that a listing of each namespace has.
+        base: Local part of the topic; its length decides the size of an answer.
+        afresh: Whether each storm needs a broker that has listed nothing before.
+    """
+
+    name: str
+    title: str
+    namespaces: int
+    partitions: int
+    families: Mapping[Family, int]
+    goal: Goal
+    base: str = "t" * 60
+    readers: Readers = FAST
+    operation_timeout_seconds: float = 30.0
+    afresh: bool = False
+
+    @property
+    def tenant(self) -> str:
+        """Of all its namespaces."""
+        return f"advice-{self.name}"
+
+    def topics(self) -> Iterator[TopicName]:
+        """Yield the partitioned topic of each namespace."""
+        for number in range(self.namespaces):
+            yield TopicName.parse(f"persistent://{self.tenant}/ns{number:04d}/{self.base}")
+
+    def workload(self) -> Workload:
+        """Return its load, with namespaces as their listings are."""
+        shapes = [
+            NamespaceShape(
+                str(topic.namespace),
+                self.partitions,
+                sum(len(f"{topic}-partition-{each}") for each in range(self.partitions)),
+            )
+            for topic in self.topics()
+        ]
+        return Workload(tuple(shapes), self.families, self.readers, self.operation_timeout_seconds)
+
+
+CLUSTERS = (
+    ProvenCluster(
+        "twenty",
+        "20 namespaces of 10,000, 1,000 clients that read as fast as it comes",
+        namespaces=20,
+        partitions=10_000,
+        families={"java-poll": 500, "go": 500},
+        goal=Goal(back_within_seconds=25.0),
+        base="t" * 70,
+    ),
+    ProvenCluster(
+        "large",
+        "one namespace of 40,000, 4 MB an answer, 40 clients that read 1 MB/s",
+        namespaces=1,
+        partitions=40_000,
+        families={"cpp": 40},
+        goal=Goal(back_within_seconds=37.0),
+        base="t" * 60,
+        readers=Readers(rate=1_000_000.0, network_bytes=NETWORK_BYTES),
+        operation_timeout_seconds=60.0,
+    ),
+    ProvenCluster(
+        "many",
+        "1,000 namespaces of 200, four families of together 2,000 clients",
+        namespaces=1_000,
+        partitions=200,
+        families={"java-watch": 600, "cpp": 600, "go": 400, "java-poll": 400},
+        goal=Goal(back_within_seconds=20.0),
+        afresh=True,
+    ),
+)

@@ -1,0 +1,128 @@
+"""A storm of an advice against a real broker: its topics, its limits, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.request
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from loadgen.corpus.loader import TopicLoader
+
+from client.admin.pulsar_admin import PulsarAdmin
+from loadgen.advice.outcome import accounted, outcome_of
+from loadgen.advice.scenario import document_of
+from loadgen.corpus.source import TopicToCreate
+from loadgen.documents.reading import parse_document
+from loadgen.results.reading import load_client_rows, load_request_rows
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+from loadgen.scenario import NamespaceExpectation
+from loadgen.transfer.loader import TopicLoader
+from tests.official.servers import free_port
+from tests.proof.client.real_broker import COMMAND
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from loadgen.advice.goal import Outcome
+    from loadgen.advice.limits import Setting
+    from tests.proof.advice.clusters import ProvenCluster
+
+_START_SECONDS = 150.0
+_STOP_SECONDS = 20.0
+_CALLS_AT_ONCE = 16
+_CALL_SECONDS = 120.0
+
+
+@contextmanager
+def real_cluster(cluster: ProvenCluster, setting: Setting) -> Iterator[tuple[str, str]]:
+    """Run a real broker with limits and topics for a block; hand out its two addresses.
+
+    Raises:
+        ProofError: It does not start.
+    """
+    service, web = free_port(), free_port()
+    keys = {
+        "brokerServicePort": str(service),
+        "webServicePort": str(web),
+        **setting.broker.keys(),
+    }
+    command = [*shlex.split(os.environ[COMMAND]), *(f"{key}={keys[key]}" for key in keys)]
+    with tempfile.TemporaryDirectory(prefix="advice-", ignore_cleanup_errors=True) as folder:
+        started = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=_START_SECONDS,
+            check=False,
+            env={**os.environ, "TMPDIR": folder},
+        )
+        ready, _, rest = started.stdout.partition(" ")
+        if ready != "READY":
+            raise ProofError(f"{COMMAND} started no broker: {started.stdout[:200]!r}")
+        pid = int(rest.split()[0])
+        try:
+            admin_url = f"http://127.0.0.1:{web}"
+            asyncio.run(_make_topics(cluster, admin_url))
+            yield f"pulsar://127.0.0.1:{service}", admin_url
+        finally:
+            _end(pid)
+
+
+def _end(pid: int) -> None:
+    os.kill(pid, signal.SIGTERM)
+    give_up = time.monotonic() + _STOP_SECONDS
+    with suppress(ProcessLookupError):
+        while time.monotonic() < give_up:
+            os.kill(pid, 0)
+            time.sleep(0.2)
+        os.kill(pid, signal.SIGKILL)
+
+
+async def _make_topics(cluster: ProvenCluster, admin_url: str) -> None:
+    topics = (TopicToCreate(topic, cluster.partitions) for topic in cluster.topics())
+    async with PulsarAdmin(admin_url, _CALL_SECONDS) as admin:
+        await TopicLoader(admin, _CALLS_AT_ONCE).load(topics, lambda _: None)
+
+
+def storm(
+    cluster: ProvenCluster, setting: Setting, addresses: tuple[str, str], out: Path, name: str
+) -> Outcome:
+    """Run the storm that the advice was sought for, and return what came of it."""
+    service_url, admin_url = addresses
+    workload = cluster.workload()
+    document = parse_document(document_of(workload, cluster.goal, setting, "pulsar"))
+    names = tuple(
+        NamespaceExpectation(name=each.name, topics=each.topics) for each in workload.namespaces
+    )
+    scenario = document.scenario.model_copy(
+        update={"service_url": service_url, "namespaces": names}
+    )
+    options = RunOptions(name=name, out=out, executor="process", broker_admin_url=admin_url)
+    result = execute(scenario, options)
+    if result.summary["wrong"]:
+        raise ProofError(f"{result.summary['wrong']} answers of {name} are wrong")
+    return outcome_of(
+        cluster.goal,
+        load_request_rows(result.directory),
+        load_client_rows(result.directory),
+        accounted(result.summary["processes"]),
+    )
+
+
+def limits_in_force(admin_url: str) -> dict[str, str]:
+    """Ask a broker for the configuration that it runs with."""
+    url = f"{admin_url}/admin/v2/brokers/configuration/runtime"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        told: dict[str, str] = json.load(answer)
+    return told

@@ -1,0 +1,137 @@
+"""Rates hold within 1 % over ten seconds, and no ten milliseconds see more than twice the rate."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadgen.clients.pacing import ReadBudget
+from loadgen.scenarios.discovery.arrivals import Constant, Poisson, Ramp, Step
+from tests.support.runs.scheduled_load import ScheduledLoad
+
+SPAN_SECONDS, BURST_SECONDS = 10.0, 0.010
+RATES = st.floats(100.0, 3_000.0)
+# Sums of many floats: a moment that falls on a window's border may be on either side.
+BORDER = 1e-9
+
+
+def within(moments: list[float], begin: float, seconds: float) -> int:
+    """How many moments a window has, its begin included and its end not."""
+    return bisect_left(moments, begin + seconds - BORDER) - bisect_left(moments, begin - BORDER)
+
+
+def require_pace(moments: list[float], rate: float, jitter_seconds: float = 0.0) -> None:
+    """Every whole span has its share, and no burst is twice the rate or more than one."""
+    last = moments[-1]
+    for begin in moments[:: max(1, len(moments) // 50)]:
+        if begin + SPAN_SECONDS <= last:
+            assert within(moments, begin, SPAN_SECONDS) == pytest.approx(
+                rate * SPAN_SECONDS, rel=0.01, abs=1
+            )
+    allowed = max(1.0, 2 * rate * (BURST_SECONDS + jitter_seconds))
+    most = max(within(moments, begin, BURST_SECONDS) for begin in moments)
+    assert most <= allowed
+
+
+@settings(max_examples=15)
+@given(RATES)
+def test_constant_arrivals_keep_their_rate_without_bursts(rate: float) -> None:
+    moments = Constant(kind="constant", per_second=rate).moments(int(rate * 11) + 2, seed=1)
+    require_pace(moments, rate)
+
+
+@settings(max_examples=10)
+@given(st.lists(RATES, min_size=1, max_size=3))
+def test_each_step_of_arrivals_keeps_its_rate_without_bursts(rates: list[float]) -> None:
+    # Given
+    arrivals = Step(kind="step", per_second=tuple(rates), seconds_each=SPAN_SECONDS)
+    # When
+    moments = arrivals.moments(int(sum(rates) * SPAN_SECONDS), seed=1)
+    # Then
+    for number, rate in enumerate(rates):
+        begin = number * SPAN_SECONDS
+        step = [each for each in moments if begin <= each < begin + SPAN_SECONDS - BORDER]
+        assert len(step) == pytest.approx(rate * SPAN_SECONDS, rel=0.01, abs=2)
+        require_pace(step, rate)
+
+
+@settings(max_examples=15)
+@given(st.floats(0.0, 2000.0), RATES, st.floats(1.0, 10.0))
+def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(
+    first: float, last: float, seconds: float
+) -> None:
+    # Given a ramp, and the time behind it in which the last rate stays
+    arrivals = Ramp(kind="ramp", from_per_second=first, to_per_second=last, seconds=seconds)
+    during = (first + last) / 2 * seconds
+    # When
+    moments = arrivals.moments(int(during + last * 2), seed=1)
+    # Then so many have started by each moment as the area below the rate says
+    for share in (0.1, 0.25, 0.5, 0.75, 1.0):
+        at = seconds * share
+        area = first * at + (last - first) / (2 * seconds) * at * at
+        assert within(moments, 0.0, at) == pytest.approx(area, rel=0.01, abs=1)
+    most = max(within(moments, begin, BURST_SECONDS) for begin in moments)
+    assert most <= max(1.0, 2 * max(first, last) * BURST_SECONDS)
+
+
+@settings(max_examples=20)
+@given(RATES, st.integers(0, 1 << 32))
+def test_poisson_arrivals_have_their_rate_in_the_mean(rate: float, seed: int) -> None:
+    starts = 20_000
+    moments = Poisson(kind="poisson", per_second=rate).moments(starts, seed)
+    # Six standard deviations of the sum of so many exponential gaps.
+    assert moments[-1] == pytest.approx(starts / rate, rel=6 / starts**0.5)
+    assert moments == sorted(moments)
+
+
+@settings(max_examples=15)
+@given(
+    clients=st.integers(1, 7),
+    rate=st.floats(50.0, 300.0),
+    lateness=st.lists(st.floats(0.0, 0.002), min_size=1, max_size=5),
+)
+def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(
+    clients: int, rate: float, lateness: list[float]
+) -> None:
+    # Given
+    load = ScheduledLoad(clients, rate, 11.0, service_seconds=0.001)
+    # When
+    step = 0
+    while load.clock.now() < 1000.0 + 12.0:
+        load.clock.advance(0.0637, late_seconds=lateness[step % len(lateness)])
+        step += 1
+    # Then
+    sent = sorted(each.started_seconds or 0.0 for each in load.records())
+    require_pace(sent, rate, jitter_seconds=0.002)
+
+
+@settings(max_examples=40)
+@given(
+    rate=st.floats(2560.0, 50e6),
+    lateness=st.lists(st.floats(0.0, 0.002), min_size=1, max_size=5),
+)
+def test_a_reader_keeps_its_rate_by_timers_that_fire_late(
+    rate: float, lateness: list[float]
+) -> None:
+    # Given a server that always has more to read, and a reader whose first burst is over
+    budget, now, read = ReadBudget(rate, 0.0), 0.0, []
+    # When
+    step = 0
+    while now < SPAN_SECONDS + 1:
+        taken = budget.available_bytes(now)
+        budget.spend(taken)
+        read.append((now, taken))
+        pause = budget.pause_seconds(now)
+        now += max(pause + lateness[step % len(lateness)], 1e-4)
+        step += 1
+    # Then
+    whole = sum(taken for at, taken in read if 0.5 <= at < 0.5 + SPAN_SECONDS)
+    assert whole == pytest.approx(rate * SPAN_SECONDS, rel=0.011)
+    # It reads in quanta, so a burst is bounded by two of them and not by ten milliseconds.
+    quantum = max(256, min(rate * 0.1, 256 * 1024))
+    for begin, _ in read[:: max(1, len(read) // 40)]:
+        burst = sum(taken for at, taken in read if begin <= at < begin + 1.0)
+        assert burst <= rate * 1.0 + 2 * quantum + 1

@@ -1,0 +1,77 @@
+"""``loadgen scenarios`` lists what is shipped, shows one, and checks files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from loadgen.__main__ import main
+from loadgen.documents.reading import parse_document, shipped
+from loadgen.documents.schema import schema_text
+from loadgen.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs a command; returns its exit code, standard output and standard error."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["loadgen", "scenarios", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return run
+
+
+def test_each_shipped_scenario_has_a_line(loadgen) -> None:
+    code, out, _ = loadgen()
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(shipped())
+    assert [each["name"] for each in json.loads(loadgen("--json")[1])] == list(shipped())
+
+
+def test_one_is_shown_as_written_or_with_every_value(loadgen) -> None:
+    _, written, _ = loadgen("show", "restart-storm-full")
+    _, resolved, _ = loadgen("show", "restart-storm-full", "--resolved")
+    assert yaml.safe_load(written)["extends"] == "restart-storm"
+    assert "extends" not in yaml.safe_load(resolved)
+    assert parse_document(resolved).resolved() == yaml.safe_load(resolved)
+    assert json.loads(loadgen("show", "restart-storm-full", "--json")[1]) == yaml.safe_load(
+        resolved
+    )
+
+
+def test_the_schema_is_printed_as_it_is_shipped(loadgen) -> None:
+    assert loadgen("schema")[1] == schema_text()
+
+
+def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
+    # Given
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text("extends: storm\n")
+    bad.write_text("kind: storm\nload:\n  clinets: 1\n  seeds: 2\n")
+    # When
+    code, out, err = loadgen("check", str(good), str(bad), str(tmp_path / "none.yaml"))
+    # Then
+    assert code == ExitCode.USAGE
+    assert out == f"{good}: storm, 200 clients\n"
+    assert [line.partition(": ")[2] for line in err.splitlines()] == [
+        f"{bad}, line 3: load.clinets does not exist in kind storm; did you mean clients?",
+        f"{bad}, line 4: load.seeds does not exist in kind storm; did you mean seed?",
+        f"there is no scenario document {tmp_path / 'none.yaml'}",
+    ]
+    assert loadgen("check", "storm", str(good))[0] == 0
+
+
+def test_a_name_that_nobody_knows_is_told_with_the_nearest(loadgen) -> None:
+    code, _, err = loadgen("show", "restart-strom")
+    assert code == ExitCode.USAGE
+    assert "there is no scenario 'restart-strom'; did you mean restart-storm?" in err
