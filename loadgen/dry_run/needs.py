@@ -101,6 +101,7 @@ class RunShape:
         makes_topics: Whether its topics are made as well.
         loopback: Whether servers are on this machine's loopback.
         local_workers: Whether the tasks run on this machine.
+        sockets: False in virtual time, which needs neither descriptors nor ports.
     """
 
     tasks: int
@@ -109,6 +110,7 @@ class RunShape:
     makes_topics: bool = False
     loopback: bool = True
     local_workers: bool = True
+    sockets: bool = True
 
 
 def needs_of(scenario: Scenario, cluster: ClusterPlan, shape: RunShape) -> Needs:
@@ -126,12 +128,12 @@ def needs_of(scenario: Scenario, cluster: ClusterPlan, shape: RunShape) -> Needs
         shape.proxy,
         connections,
         tunnels,
-        _ports(clients, connections, loopback=shape.loopback),
-        tuple(_processes(groups, cluster, shape, connections, tunnels)),
+        _ports(clients, connections, loopback=shape.loopback) if shape.sockets else {},
+        tuple(_processes(groups, cluster, shape, connections, tunnels)) if shape.sockets else (),
         answers,
         sum(len(group.starts) * group.answer_bytes for group in groups),
         _most_at_once(groups),
-        min(connections, CONNECTING_AT_ONCE * shape.tasks),
+        min(connections, CONNECTING_AT_ONCE * shape.tasks) if shape.sockets else 0,
         topics,
         disk,
     )

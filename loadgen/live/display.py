@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 _LINE_SECONDS = 0.9
 
@@ -37,7 +37,7 @@ class Observer:
     """
 
     on_counters: Callable[[RequestCounters], None] = field(default=lambda counters: None)
-    on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None)
+    on_watch: Callable[[WatchedServers], None] = field(default=lambda watch: None)
 
 
 @contextmanager

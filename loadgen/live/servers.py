@@ -13,7 +13,7 @@ from loadgen.units import format_bytes, format_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.servers.series import WatchedServers
 
 _BAR = 24
 _CPU_SECONDS = 2.0
@@ -26,7 +26,7 @@ class ServerRows:
     Mutable state: processor time over the last seconds, for its growth.
     """
 
-    def __init__(self, watch: ServerWatch, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, watch: WatchedServers, now: Callable[[], float] = time.monotonic) -> None:
         self._watch = watch
         self._now = now
         self._cpu: dict[str, deque[tuple[float, float]]]

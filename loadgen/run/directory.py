@@ -7,10 +7,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import yaml
 
-from loadgen.analysis.histograms import HDR_DIRECTORY, forget_histograms, write_histograms
+from loadgen.analysis.histograms import HDR_DIRECTORY, forget_histograms
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.report.files.derived import DERIVED_NAMES, write_derived
 from loadgen.results.schema import Summary
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.analysis.splits import Split
     from loadgen.clients.records import TaskReport
     from loadgen.scenario import Scenario
     from loadgen.servers.series import WatchedServers
@@ -95,7 +93,6 @@ def write_run(
     reports: Sequence[TaskReport],
     watch: WatchedServers,
     documents: RunDocuments,
-    splits: Sequence[Split],
 ) -> None:
     """Write a run: its data, and then everything that is made of them.
 
@@ -105,7 +102,6 @@ def write_run(
         reports: What the tasks report.
         watch: What the servers told.
         documents: Written as they are.
-        splits: The requests by their parts.
 
     Raises:
         LoadgenError: A file cannot be written.
@@ -116,9 +112,6 @@ def write_run(
         kind_of(scenario).write(directory, reports)
         write_requests(directory / "requests.parquet", reports)
         write_clients(directory / CLIENTS_NAME, reports)
-        requests = pa.concat_tables([report.rows for report in reports])
-        seconds = documents.contents["summary.json"]["duration_seconds"]
-        write_histograms(directory / HDR_DIRECTORY, requests, splits, seconds)
         offset_seconds = reports[0].facts.t0_epoch_seconds - (time.time() - time.perf_counter())
         write_server_metrics(directory / "server-metrics.parquet", watch, offset_seconds)
         for name, document in documents.contents.items():

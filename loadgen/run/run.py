@@ -97,7 +97,7 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
         "server-settings.json": {"schema_version": SCHEMA_VERSION, **produced_by},
     }
     documents = RunDocuments(contents, options.scenario_document, options.scenario_resolved)
-    write_run(directory, scenario, reports, measured.watch, documents, splits)
+    write_run(directory, scenario, reports, measured.watch, documents)
     return RunResult(
         directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
     )

@@ -61,6 +61,7 @@ class ProcessWatch(ProcessSeries):
     def __init__(self, target: ScrapeTarget) -> None:
         super().__init__(target)
         self._books = None if target.pid is None else KernelBooks(target.process, target.pid)
+        self._books_open = self._books is not None
         # The environment's HTTP proxy has nothing to do with a server that is watched here.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         self._storm_over = threading.Event()
@@ -109,8 +110,11 @@ class ProcessWatch(ProcessSeries):
     def _read_books(self) -> None:
         assert self._books is not None
         while not self._storm_over.wait(SCRAPE_SECONDS):
-            with suppress(UsageError):  # it has ended: a gap says so
+            try:
                 self.add(time.perf_counter(), self._books.samples())
+            except UsageError:
+                # It has ended. Another may answer at its address by now, and tells of itself.
+                self._books_open = False
 
     def _watch(self) -> None:
         while not self._storm_over.wait(SCRAPE_SECONDS):
@@ -134,7 +138,7 @@ class ProcessWatch(ProcessSeries):
         with self._opener.open(url, timeout=_REQUEST_TIMEOUT_SECONDS) as response:
             page = response.read(_LARGEST_PAGE_BYTES).decode(errors="replace")
         samples = dict(kept_samples(page))
-        if self._books is not None:
+        if self._books_open:
             for metric in _OF_THE_PROCESS:
                 samples.pop(metric, None)
         self.add(time.perf_counter(), samples)

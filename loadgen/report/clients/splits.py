@@ -5,29 +5,26 @@ One percentile over lists of all sizes and clients of all families says little.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow.compute as pc
 
+from loadgen.analysis.splits import splits_of as all_splits
 from loadgen.results.latency import nearest_rank
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    import numpy.typing as npt
-    import pyarrow as pa
-
+    from loadgen.analysis.splits import Split as Cell
     from loadgen.results.summary import Run
 
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 HEADS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
-_MOST_TENANTS = 8
-_SIZES = 4
+_MOST = 8
 _LEAST = 5
 """Requests of the largest part."""
 _ROUNDING = 1e-9
@@ -62,59 +59,39 @@ class Split:
 
 def splits_of(run: Run) -> list[Split]:
     """Return the splits of a run: by outcome of all, the others of what was answered."""
-    rows = run.rows
-    answered = rows.filter(pc.equal(rows["outcome"], "answered"))
-    found = last = [*_by("Outcome", rows, rows["outcome"])]
-    for group, table, values in (
-        ("Operation, answered", answered, answered["operation"]),
-        ("Family, answered", answered, answered["family"]),
-        ("Group, answered", answered, answered["group"]),
-        ("Tenant, answered", answered, _tenants(answered)),
-    ):
-        parts = list(_by(group, table, values))
-        # One part says nothing new, nor do groups that are the families, nor parts of a few.
-        told = len(parts) > 1 and parts[0].requests >= _LEAST
-        if told and _figures(parts) != _figures(last):
+    cells = all_splits(run.rows, most=run.rows.num_rows)
+    answered = [cell for cell in cells if cell.outcome == "answered"]
+    found = last = list(_by("Outcome", cells, lambda cell: cell.outcome))
+    for group, name in _OF_ANSWERED.items():
+        parts = list(_by(group, answered, name))
+        # One part says nothing new, nor do parts of a few.
+        if len(parts) > 1 and parts[0].requests >= _LEAST and _figures(parts) != _figures(last):
             found = [*found, *parts]
         last = parts
-    sizes = list(_by_size(answered))
-    return [*found, *(sizes if len({each.name for each in sizes}) == len(sizes) else ())]
+    return found
 
 
-def _by(group: str, table: pa.Table, values: pa.ChunkedArray) -> Iterator[Split]:
-    """Yield a split for each value, the most frequent first."""
-    counted = pc.value_counts(values).to_pylist()
-    counted.sort(key=lambda each: (-each["counts"], each["values"]))
-    for each in counted[:_MOST_TENANTS]:
-        part = table.filter(pc.equal(values, each["values"]))
-        yield Split(group, each["values"] or "none", part.num_rows, _seconds(part))
+_OF_ANSWERED: dict[str, Callable[[Cell], str]] = {
+    "Operation, answered": lambda cell: cell.operation,
+    "Family, answered": lambda cell: cell.family,
+    "Tenant, answered": lambda cell: cell.tenant,
+    "Size of the answer": lambda cell: f"up to {format_bytes(cell.up_to_bytes)}",
+}
+
+
+def _by(group: str, cells: Sequence[Cell], name: Callable[[Cell], str]) -> Iterator[Split]:
+    """Yield a split for each name, the most frequent first."""
+    parts: defaultdict[str, list[Any]] = defaultdict(list)
+    for cell in cells:
+        parts[name(cell) or "none"].append(cell.response_seconds)
+    joined: dict[str, Any]
+    joined = {name: np.sort(np.concatenate(each)) for name, each in parts.items()}
+    for each in sorted(joined, key=lambda name: (-len(joined[name]), name))[:_MOST]:
+        yield Split(group, each, len(joined[each]), joined[each])
 
 
 def _figures(parts: Sequence[Split]) -> list[tuple[int, list[str]]]:
     return [(part.requests, part.cells()) for part in parts]
-
-
-def _tenants(table: pa.Table) -> pa.ChunkedArray:
-    return pc.replace_substring_regex(table["namespace"], "/.*", "")
-
-
-def _by_size(answered: pa.Table) -> Iterator[Split]:
-    """Yield up to four parts of equal count, from the smallest answers to the largest."""
-    sizes = answered["bytes"].to_numpy()
-    edges = np.unique(np.quantile(sizes, np.linspace(0, 1, _SIZES + 1))) if len(sizes) else sizes
-    if len(edges) < 3:
-        return
-    for low, high in pairwise(edges):
-        inside = (sizes >= low) & ((sizes < high) | (high == edges[-1]))
-        part = answered.filter(inside)
-        name = f"{format_bytes(float(low))} to {format_bytes(float(high))}"
-        yield Split("Size of the answer", name, part.num_rows, _seconds(part))
-
-
-def _seconds(table: pa.Table) -> Sequence[float]:
-    took = pc.drop_null(pc.subtract(table["finished_seconds"], table["intended_start_seconds"]))
-    values: npt.NDArray[np.float64] = np.sort(took.to_numpy())
-    return values  # type: ignore[return-value]
 
 
 def render_splits(run: Run) -> str:

@@ -1,9 +1,11 @@
-"""Writes what is made of a run's data: table, checks, page; again and again with the same bytes."""
+"""Writes what is made of a run's data: table, checks, histograms, page; always the same bytes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadgen.analysis.histograms import HDR_DIRECTORY, forget_histograms, write_histograms
+from loadgen.analysis.splits import splits_of
 from loadgen.errors import LoadgenError
 from loadgen.report.files.junit import render_junit
 from loadgen.report.files.markdown import render_markdown
@@ -35,9 +37,13 @@ def write_derived(directory: Path, *, title: str | None = None) -> Run:
         "junit.xml": render_junit(document, verdict),
         "README.md": render_markdown(run, verdict).encode(),
     }
+    histograms = directory / HDR_DIRECTORY
     try:
         for name, content in contents.items():
             (directory / name).write_bytes(content)
+        forget_histograms(histograms)
+        seconds = float(document.get("duration_seconds") or 0.0)
+        write_histograms(histograms, run.rows, splits_of(run.rows), seconds)
     except OSError as error:
         raise LoadgenError(f"{directory} cannot be written: {error.strerror}") from error
     write_report(directory / PAGE_NAME, [run], title=title)

@@ -72,7 +72,7 @@ class FamilyClient:
             on_consumer_closed=self._consumer_closed,
         )
         self._subscription: Subscription | None = None
-        self._settled = self._stopped = False
+        self._begun = self._settled = self._stopped = False
         self._drops = iter(plan.disconnects_seconds)
         self._timers: dict[str, TimerHandle] = {}
         self._listings = self._restarts = 0
@@ -102,19 +102,22 @@ class FamilyClient:
         return self.records[0].started_seconds - self.records[0].intended_start_seconds
 
     def connect(self) -> None:
-        """Connect before the start; whether that succeeds shows when it asks."""
+        """Connect before the start, and prepare; whether that succeeds shows when it asks."""
+        self._subscription = self._new_subscription()
         self._links.service.connect()
 
     def begin(self) -> None:
         """Start: now is the plan's moment, or the client's turn has come."""
-        if self._subscription is not None or self._stopped:
+        if self._begun or self._stopped:
             return
+        self._begun = True
         if self.intended_start_seconds is None:
             self.intended_start_seconds = self.context.time.seconds()
         self.context.counters.family(self.plan.group.family).arrived += 1
         self._wires.begin()
         self._arm_drop()
-        self._subscribe(self.intended_start_seconds)
+        self._subscription = self._subscription or self._new_subscription()
+        self._subscription.start(self.intended_start_seconds)
 
     def stop(self, on_idle: Callable[[], None] = lambda: None) -> None:
         """Ask for nothing any more; ``on_idle`` is called when requests under way have ended."""
@@ -165,17 +168,15 @@ class FamilyClient:
 
     # -- from start to back -------------------------------------------------------------------
 
-    def _subscribe(self, intended_seconds: float) -> None:
-        self._subscription = Subscription(
+    def _new_subscription(self) -> Subscription:
+        return Subscription(
             self.plan,
             self._links,
             self.context.clock,
             self.random,
-            intended_seconds=intended_seconds,
             on_progress=self._progress,
             on_given_up=self._gave_up,
         )
-        self._subscription.start()
 
     def _progress(self) -> None:
         subscription = self._subscription
@@ -212,7 +213,8 @@ class FamilyClient:
         self._restarts += 1
         if self.back_seconds is None:
             self.outcome = ClientOutcome.UNFINISHED
-        self._subscribe(self.context.time.seconds())
+        self._subscription = self._new_subscription()
+        self._subscription.start(self.context.time.seconds())
 
     def _settle(self) -> None:
         if not self._settled:
@@ -222,7 +224,7 @@ class FamilyClient:
     # -- connections --------------------------------------------------------------------------
 
     def _lost(self, link: Link) -> None:
-        if self._subscription is not None:
+        if self._subscription is not None and self._begun:
             self._subscription.lost(link)
 
     def _updated(self, topics_hash: str) -> None:

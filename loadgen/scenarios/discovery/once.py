@@ -22,24 +22,23 @@ class OnceSchedule(DiscoverySchedule):
         options: Its pattern and properties are sent along with each question.
         clock: Where time comes from.
         perform: Has a request made.
-        due: The first beat's moment on the clock, or shortly before now.
         listings_each: Listings of one beat.
         repeat_seconds: From one beat to the next, whatever became of it; 0: there is only one.
         pattern: Sent along; None asks for the whole namespace.
 
     Attributes:
+        due: The beat's moment on the clock; before the start, None: when it starts.
         beats: How many came behind the first.
     """
 
     family = "once"
 
-    def __init__(  # noqa: PLR0913 - its parts
+    def __init__(
         self,
         options: DiscoveryOptions,
         clock: Clock,
         perform: Callable[[Action], None],
         *,
-        due: float,
         listings_each: int,
         repeat_seconds: float,
         pattern: str | None,
@@ -51,7 +50,7 @@ class OnceSchedule(DiscoverySchedule):
         self._left = listings_each  # of the first beat
         self._failure: Failure | None = None
         self._timer: TimerHandle | None = None
-        self._due = due
+        self.due: float | None = None
         self.beats = 0
 
     @property
@@ -61,21 +60,24 @@ class OnceSchedule(DiscoverySchedule):
 
     def start(self) -> None:
         """See DiscoverySchedule."""
-        self._beat()
+        if self.due is None:
+            self.due = self._clock.now()
+        self._beat(self.due)
 
-    def _beat(self) -> None:
+    def _beat(self, due: float) -> None:
         if self._closed:
             return
+        self.due = due
         if self._repeat_seconds:
-            self._timer = self._clock.call_at(self._due + self._repeat_seconds, self._again)
+            later = due + self._repeat_seconds
+            self._timer = self._clock.call_at(later, self._again, later)
         self.listings += self._listings_each
         for _ in range(self._listings_each):
             self._perform(ListTopics(self._pattern, None, self._options.properties))
 
-    def _again(self) -> None:
-        self._due += self._repeat_seconds
+    def _again(self, due: float) -> None:
         self.beats += 1
-        self._beat()
+        self._beat(due)
 
     def listed(self, topics_hash: str) -> None:
         """See DiscoverySchedule."""

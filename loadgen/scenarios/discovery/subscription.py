@@ -38,7 +38,6 @@ class Subscription:
         links: Its connections.
         clock: Where time comes from.
         random: Returns numbers from 0 to 1.
-        intended_seconds: When it is to begin, relative to T0; it may be a little late.
         on_progress: Told when it may be further than before.
         on_given_up: Told why it fails.
 
@@ -48,14 +47,13 @@ class Subscription:
         reason: Why a request failed last, in words.
     """
 
-    def __init__(  # noqa: PLR0913 - its parts
+    def __init__(
         self,
         plan: FamilyClientPlan,
         links: Links,
         clock: Clock,
         random: Callable[[], float],
         *,
-        intended_seconds: float,
         on_progress: Callable[[], None],
         on_given_up: Callable[[Failure, str], None],
     ) -> None:
@@ -64,7 +62,7 @@ class Subscription:
         self._clock = clock
         self._on_progress = on_progress
         self._on_given_up = on_given_up
-        self._intended_seconds = intended_seconds
+        self._intended_seconds = 0.0
         self._attached = self._closed = False
         self._linked: Wire | None = None  # the connection that the schedule knows of
         self._watch_link: Link | None = None
@@ -98,7 +96,6 @@ class Subscription:
             options,
             self._clock,
             self._perform,
-            due=self._clock.now() - self._late_seconds(),
             listings_each=group.pipelined,
             repeat_seconds=group.repeat_seconds,
             pattern=None if group.pattern is None else self._pattern,
@@ -109,8 +106,12 @@ class Subscription:
         """True when the list, the watch if there is to be one, and all topics are there."""
         return self._attached and self._schedule.complete
 
-    def start(self) -> None:
-        """Begin."""
+    def start(self, intended_seconds: float) -> None:
+        """Begin; that was to be at a moment relative to T0, now or a little earlier."""
+        self._intended_seconds = intended_seconds
+        if isinstance(self._schedule, OnceSchedule):
+            late_seconds = self._links.ledger.context.time.seconds() - intended_seconds
+            self._schedule.due = self._clock.now() - late_seconds
         self._schedule.start()
 
     def close(self) -> None:
@@ -161,7 +162,8 @@ class Subscription:
         plan, group = self._plan, self._plan.group
         self.listings += 1
         wanted = 0 if self.listed else group.attach
-        own = wanted and action.pattern is None and group.pattern is not None
+        # A broker may leave the pattern to the client: that is asked without, or it is too long.
+        own = wanted and group.pattern is not None
         question = ListQuestion(
             plan.namespace.name,
             action.pattern,
@@ -181,9 +183,6 @@ class Subscription:
         if isinstance(self._schedule, OnceSchedule):
             return self._intended_seconds + self._schedule.beats * self._plan.group.repeat_seconds
         return None
-
-    def _late_seconds(self) -> float:
-        return self._links.ledger.context.time.seconds() - self._intended_seconds
 
     def _send_list(self, question: ListQuestion, wire: Wire, request_id: int) -> None:
         if wire is not self._linked:

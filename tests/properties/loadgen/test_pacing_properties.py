@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loadgen.clients.pacing import ReadBudget
 from loadgen.scenarios.discovery.arrivals import Constant, Poisson, Ramp, Step
-from tests.support.peers.answering_wire import ScheduledLoad
+from tests.support.runs.scheduled_load import ScheduledLoad
 
 SPAN_SECONDS, BURST_SECONDS = 10.0, 0.010
 RATES = st.floats(100.0, 3_000.0)

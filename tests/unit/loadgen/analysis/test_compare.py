@@ -23,7 +23,7 @@ def run(label: str, median: float = 1.0, *, number: int = 0, **changes: Any) -> 
     scenario = {"kind": "storm", "clients": 10, "service_url": f"pulsar://127.0.0.1:{number}"}
     summary = {
         "label": label,
-        "answered": 10,
+        "answered": 10_000,
         "refused": {},
         "wrong": 0,
         "timeout": 0,

@@ -8,14 +8,20 @@ from loadgen.clients.records import RequestCounters
 from loadgen.live.pulse import Pulse
 from loadgen.live.screen import COLUMNS, ROWS, screen
 from loadgen.live.servers import ServerRows
-from loadgen.servers.scrape import ServerWatch
-from loadgen.servers.series import ScrapedSeries, ScrapeTarget
+from loadgen.servers.series import (
+    ProcessSeries,
+    ScrapedSeries,
+    ScrapeTarget,
+    WatchedServers,
+)
 
 FAMILIES = ("once", "polite", "java-watch", "java-poll", "cpp", "go", "a-seventh")
 
 
-def watch_of(**figures: float) -> ServerWatch:
-    watch = ServerWatch([ScrapeTarget(name, "http://x") for name in ("broker", "proxy")])
+def watch_of(**figures: float) -> WatchedServers:
+    watch = WatchedServers(
+        {name: ProcessSeries(ScrapeTarget(name, "http://x")) for name in ("broker", "proxy")}
+    )
     for name, process in watch.processes.items():
         for metric, value in figures.items():
             series = ScrapedSeries()
@@ -38,7 +44,9 @@ FULL = watch_of(
 )
 
 
-def lines_of(counters: RequestCounters, watch: ServerWatch | None, title: str = "run") -> list[str]:
+def lines_of(
+    counters: RequestCounters, watch: WatchedServers | None, title: str = "run"
+) -> list[str]:
     pulse = Pulse(lambda: 0.0)
     pulse.add(counters)
     rows = None if watch is None else ServerRows(watch, now=lambda: 0.0)
@@ -48,7 +56,7 @@ def lines_of(counters: RequestCounters, watch: ServerWatch | None, title: str = 
 @pytest.mark.parametrize("watch", [None, watch_of(), FULL], ids=["none", "silent", "full"])
 @pytest.mark.parametrize("families", [0, 1, 7])
 @pytest.mark.parametrize("each", [0, 10**7])
-def test_the_screen_fits(watch: ServerWatch | None, families: int, each: int) -> None:
+def test_the_screen_fits(watch: WatchedServers | None, families: int, each: int) -> None:
     # Given
     counters = RequestCounters(*[each] * 9, phase="warm-up" if each else "")
     for name in FAMILIES[:families]:

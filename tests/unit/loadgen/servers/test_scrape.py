@@ -8,6 +8,7 @@ import pytest
 
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
+from loadgen.servers.kernel_books import KernelBooks
 from loadgen.servers.scrape import ServerWatch, kept_samples
 from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
@@ -135,3 +136,29 @@ def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
         ServerWatch([ScrapeTarget("proxy", url)]),
     ):
         pass
+
+
+def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatch) -> None:
+    # Given a process of which the kernel knows nothing any more, and a page of what took its place
+    class Gone(KernelBooks):
+        def reset_high_water_mark(self) -> int:
+            return 7
+
+        def samples(self) -> dict[str, float]:
+            looks.append(1)
+            if len(looks) == 3:
+                noticed.set()
+            if len(looks) > 1:
+                raise UsageError("it has ended")
+            return {"process_resident_memory_bytes": 7.0}
+
+    looks, noticed = [], threading.Event()
+    monkeypatch.setattr(scrape, "KernelBooks", Gone)
+    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
+    page = "process_resident_memory_bytes 5\n"
+    # When
+    with metrics_server([page]) as url, ServerWatch([ScrapeTarget("broker", url, 1)]) as watch:
+        assert noticed.wait(10)
+    # Then
+    series = watch.processes["broker"].series["process_resident_memory_bytes"]
+    assert (series.values[0], series.values[-1]) == (7.0, 5.0)

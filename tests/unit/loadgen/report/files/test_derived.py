@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -25,7 +26,8 @@ def directory(tmp_path: Path) -> Path:
 
 
 def derived(directory: Path) -> dict[str, bytes]:
-    return {name: (directory / name).read_bytes() for name in DERIVED_NAMES}
+    files = [directory / name for name in DERIVED_NAMES] + sorted((directory / "hdr").iterdir())
+    return {path.name: path.read_bytes() for path in files}
 
 
 def cases(directory: Path) -> dict[str, bool]:
@@ -44,8 +46,10 @@ def test_deleted_files_come_back_with_the_same_bytes(tmp_path: Path, kind: str) 
         write_stuck_run(run)
     write_derived(run)
     before = derived(run)
+    assert "list-response.hlog" in before
     for name in DERIVED_NAMES:
         (run / name).unlink()
+    shutil.rmtree(run / "hdr")
     # When
     report([run])
     # Then

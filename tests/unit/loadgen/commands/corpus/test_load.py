@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.commands.load import load
+from loadgen.commands.corpus.load import load
 from loadgen.corpus.corpus import write_corpus
 from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.topic_plan import TopicPlan
@@ -56,7 +56,7 @@ def test_that_invalid_topics_may_be_left_out_is_passed_on(
         told.append(skip_invalid)
         return Loaded(200, 2, 0.5)
 
-    monkeypatch.setattr(f"loadgen.commands.load.{way}", loading)
+    monkeypatch.setattr(f"loadgen.commands.corpus.load.{way}", loading)
     # When
     load(corpus, "http://127.0.0.1:1", rest=rest, skip_invalid=skip_invalid, no_verify=True)
     # Then

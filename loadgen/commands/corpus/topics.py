@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from loadgen.commands.corpus_summary import corpus_summary, summary_table
+from loadgen.commands.corpus.summary import corpus_summary, summary_table
 from loadgen.commands.progress_bar import counting
 from loadgen.corpus.corpus import Corpus, write_corpus
 from loadgen.corpus.distributions import EVEN, FEW, LENGTHS, ONE_TOPIC, PARTITIONS

@@ -1,0 +1,1 @@
+"""What holds of Spark on a cluster of processes of its own."""
