@@ -45,7 +45,7 @@ def test_topics_come_from_one_place(tmp_path: Path) -> None:
         advise()
     with pytest.raises(UsageError, match="give one of them, not 2"):
         advise(topics=topics_file(tmp_path), corpus=tmp_path)
-    with pytest.raises(UsageError, match="--topics .*nowhere.txt is not there"):
+    with pytest.raises(UsageError, match=r"--topics .*nowhere\.txt is not there"):
         advise(topics=tmp_path / "nowhere.txt")
     with pytest.raises(UsageError, match="--namespace acme/none has no persistent topic"):
         advise(topics=topics_file(tmp_path), namespace=["acme/none"])
@@ -75,7 +75,7 @@ def test_an_option_that_makes_no_sense_is_refused(
 def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given: half a byte a second
+    # Given: a byte a second
     out = tmp_path / "out"
     # When
     with pytest.raises(LoadgenError, match="no setting meets the goal") as ended:

@@ -40,7 +40,7 @@ def test_a_grid_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     grid = tmp_path / "grid.yaml"
     grid.write_text(text)
     # Then
-    with pytest.raises(UsageError, match="--grid .*grid.yaml"):
+    with pytest.raises(UsageError, match=r"--grid .*grid\.yaml"):
         command.sweep(scenario(tmp_path), grid_file=grid)
 
 
