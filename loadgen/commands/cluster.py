@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from loadgen.commands.own_cluster import said
-from loadgen.demo.own_cluster import read_own_server
 from loadgen.documents.reading import read_document
 from loadgen.own_servers.cluster import ClusterWanted, running_cluster
 from loadgen.own_servers.configuration import ServerFiles
+from loadgen.own_servers.operator_files import read_own_server
 from loadgen.servers.processes import termination_interrupts
 
 

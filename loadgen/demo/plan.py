@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loadgen.own_servers.local import local_broker, local_proxy
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
 from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.units import MB_BYTES
@@ -53,12 +54,6 @@ RETURNING_RUN = DemoRun(
 RETURNING_RESTART_SECONDS = 5.0
 # The first are refused after 25 s; so long until they have asked again, and wait once more.
 RETURNING_MEASURE_SECONDS = 45.0
-
-_LOOPBACK = {
-    "webServicePort": "0",
-    "bindAddress": "127.0.0.1",
-    "advertisedAddress": "127.0.0.1",
-}
 
 # The second part: the case that was recorded of a real broker, in the time that it takes to show.
 STUCK_LIMIT_MB = 1
@@ -108,11 +103,6 @@ def mean_answer_bytes(topics: int, name_bytes: int, namespaces: int) -> int:
 def broker_settings(run: DemoRun) -> dict[str, str]:
     """Return the broker's configuration in one run, in Pulsar's keys."""
     return {**local_broker(), **run_settings(run)}
-
-
-def local_broker() -> dict[str, str]:
-    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
-    return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
 def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
@@ -177,16 +167,6 @@ def returning_scenario(
 def proxy_settings(run: DemoRun, broker: ServerProcess) -> Mapping[str, str]:
     """Return the proxy's configuration in one run, in front of ``broker``."""
     return {**local_proxy(broker.service_url, broker.web_url), **run_settings(run)}
-
-
-def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
-    return {
-        "servicePort": "0",
-        "brokerServiceURL": broker_service_url,
-        "brokerWebServiceURL": broker_web_url,
-        **_LOOPBACK,
-    }
 
 
 def run_settings(run: DemoRun) -> dict[str, str]:
