@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
 from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.units import MB_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from loadgen.scenario import NamespaceExpectation
     from loadgen.servers.processes import ServerProcess
@@ -44,6 +45,14 @@ RUNS = (
     DemoRun("pulsar", "Limits on, as in Pulsar", "pulsar", LIMIT_MB),
     DemoRun("floodgate", "Limits on, Floodgate", "floodgate", LIMIT_MB),
 )
+
+# The same storm as in "pulsar", of clients that are not content with a refusal.
+RETURNING_RUN = DemoRun(
+    "pulsar-returning", "Limits on, as in Pulsar, and programs that start again", "pulsar", LIMIT_MB
+)
+RETURNING_RESTART_SECONDS = 5.0
+# The first are refused after 25 s; so long until they have asked again, and wait once more.
+RETURNING_MEASURE_SECONDS = 45.0
 
 _LOOPBACK = {
     "webServicePort": "0",
@@ -133,6 +142,35 @@ def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckSc
         stuck_pipelined=64,
         stuck_at_seconds=1.05,
         stuck_seconds=6.0,
+    )
+
+
+def returning_scenario(
+    service_url: str,
+    namespaces: Sequence[NamespaceExpectation],
+    clients: int,
+    read_rate_bytes_per_second: float,
+) -> DiscoveryScenario:
+    """Return the storm of Java consumers whose programs start again when they are refused.
+
+    Clients that ask once leave with their refusal, and the queue becomes shorter. These come again
+    after five seconds, so it does not: more is asked for, and hardly anybody is answered more.
+    """
+    group = Group(
+        name="java-watch",
+        family="java-watch",
+        clients=clients,
+        restart_seconds=RETURNING_RESTART_SECONDS,
+        reader=Reader(
+            rate_bytes_per_second=read_rate_bytes_per_second,
+            receive_buffer_bytes=SOCKET_BUFFER_BYTES,
+        ),
+    )
+    return DiscoveryScenario(
+        service_url=service_url,
+        namespaces=tuple(namespaces),
+        groups=(group,),
+        phases=Phases(measure_seconds=RETURNING_MEASURE_SECONDS, drain_seconds=0.0),
     )
 
 
