@@ -18,9 +18,9 @@ from loadgen.advice.limits import Limits, Setting, limits_of
 from loadgen.advice.report import verdict, write
 from loadgen.advice.shapes import chosen, shapes_of_cluster, shapes_of_corpus, shapes_of_file
 from loadgen.advice.workload import NEVER, Readers, Workload
-from loadgen.demo.own_cluster import read_own_server
-from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.live.steps import StepDisplay
+from loadgen.own_servers.operator_files import read_own_server
 from loadgen.report.tables import summary_console
 from loadgen.scenarios.discovery.scenario import Family
 from loadgen.servers.loopback import require_own_cluster

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
-from loadgen.demo.own_cluster import OwnCluster, read_own_server
 from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
 from loadgen.demo.result import DemoOptions
-from loadgen.demo.step_display import StepDisplay
-from loadgen.demo.topics import OwnTopics, parse_topics, read_own_topics
+from loadgen.demo.topics import parse_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
+from loadgen.live.steps import StepDisplay
+from loadgen.own_servers.operator_files import OwnCluster, read_own_server
 from loadgen.report.client_memory.pictures import draw_client_memory_pictures
 from loadgen.report.clients.pictures import draw_coming_back
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from loadgen.corpus.lists.own_topics import OwnTopics
     from loadgen.corpus.topic_plan import TopicPlan
-    from loadgen.demo.own_cluster import OwnCluster
-    from loadgen.demo.step_display import StepDisplay
-    from loadgen.demo.topics import DemoTopics, OwnTopics
+    from loadgen.demo.topics import DemoTopics
     from loadgen.errors import ExitCode
+    from loadgen.live.steps import StepDisplay
+    from loadgen.own_servers.operator_files import OwnCluster
     from loadgen.results.checks import CheckResult
 
 
