@@ -39,9 +39,16 @@ def test_medians_agree_within_a_share_and_short_times_within_milliseconds(
 def test_what_depends_on_how_a_server_is_made_is_left_out() -> None:
     rows = [
         (name, Unit.BYTES, 1.0, 2.0)
-        for name in ("broker: memory over idle", "broker: unread at most", "broker: processor time",
-                     "response p9999", "broker: direct held at most")
-    ]  # fmt: skip
+        for name in (
+            "refused: x memory limit exceeded",
+            "broker: memory over idle",
+            "broker: unread at most",
+            "broker: processor time",
+            "response p9999",
+            "broker: direct held at most",
+        )
+    ]
     assert [each.row.figure for each in agreements(comparison(*rows))] == [
-        "broker: direct held at most"
+        "refused: x memory limit exceeded",
+        "broker: direct held at most",
     ]

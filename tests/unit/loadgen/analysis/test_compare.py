@@ -157,6 +157,8 @@ def test_refusals_that_some_runs_lack_are_zero_and_what_some_did_not_measure_is_
     comparison = compare([watched, run("b")])
     # Then
     assert [side.median for side in row(comparison, "refused: full").sides] == [3, 0]
+    met_later = compare([run("b"), watched])
+    assert [each.figure for each in met_later.rows][:3] == ["answered", "refused", "refused: full"]
     assert not [each for each in comparison.rows if each.figure.startswith("broker")]
     alone = compare([watched])
     assert [each.figure for each in alone.rows][-2:] == [
