@@ -9,6 +9,7 @@ import typer
 
 from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
 from loadgen.corpus.topic_plan import TopicPlan
+from loadgen.demo.advice import advice_lines
 from loadgen.demo.demo import run_demo
 from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
 from loadgen.demo.result import DemoOptions
@@ -200,6 +201,9 @@ def show(console: Console, result: DemoResult) -> None:
             console.print(
                 f"! {summary.label}: {late_start_sentence(summary)}", style="yellow", markup=False
             )
+    for line in (result.returning, *(advice_lines(result.advice) if result.advice else ())):
+        if line:
+            console.print(f"\n{line}", markup=False, highlight=False)
     if result.hidden is not None:
         console.print(f"! {result.hidden}", style="yellow", markup=False, highlight=False)
     for path in result.pictures:

@@ -16,6 +16,8 @@ from loadgen.clients.connect import raise_open_file_limit
 from loadgen.corpus.corpus import write_corpus
 from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.corpus.lists.own_topics import OwnTopics
+from loadgen.corpus.topic_plan import TopicPlan
+from loadgen.demo.advice import advice_for
 from loadgen.demo.plan import (
     CLIENT_TIMEOUT_SECONDS,
     RUNS,
@@ -25,7 +27,8 @@ from loadgen.demo.plan import (
     proxy_settings,
     run_settings,
 )
-from loadgen.demo.result import REPORT_NAME, SUMMARY_NAME, DemoResult, conclude
+from loadgen.demo.result import REPORT_NAME, SUMMARY_NAME, DemoParts, DemoResult, conclude
+from loadgen.demo.returning import run_returning_storm
 from loadgen.demo.stuck import run_stuck_part
 from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
@@ -45,7 +48,6 @@ if TYPE_CHECKING:
 
     from loadgen.clients.records import RequestCounters
     from loadgen.corpus.corpus import Corpus
-    from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.demo.plan import DemoRun
     from loadgen.demo.result import DemoOptions
     from loadgen.demo.topics import DemoTopics
@@ -73,12 +75,24 @@ def run_demo(options: DemoOptions, steps: StepDisplay) -> DemoResult:
         stuck = {}
         if options.own is None:
             stuck = run_stuck_part(options.out, _stuck_directory(options), steps, _storm_notes)
+        returning = advice = None
+        if isinstance(options.topics, TopicPlan) and options.own is None:
+            rate = options.read_rate_bytes_per_second
+            what = f"In virtual time: {plural(options.clients, 'program')} that start again"
+            with steps.step(what):
+                names = [each.name for each in topics.namespaces]
+                returning = run_returning_storm(
+                    options.out, options.topics, names, options.clients, rate
+                )
+            with steps.step("Which limits would bring all back: advice"):
+                advice = advice_for(topics, options.clients, rate)
     finally:
         if not options.keep:
             shutil.rmtree(_corpus_directory(options), ignore_errors=True)
             shutil.rmtree(_stuck_directory(options), ignore_errors=True)
     with steps.step("Writing the report"):
-        return conclude(options, topics, (documents, stuck), steps)
+        parts = DemoParts(documents, stuck, returning, advice)
+        return conclude(options, topics, parts, steps)
 
 
 def _prepare(options: DemoOptions) -> None:

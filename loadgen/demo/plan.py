@@ -49,11 +49,11 @@ RUNS = (
 
 # The same storm as in "pulsar", of clients that are not content with a refusal.
 RETURNING_RUN = DemoRun(
-    "pulsar-returning", "Limits on, as in Pulsar, and programs that start again", "pulsar", LIMIT_MB
+    "pulsar-returning", "As in Pulsar, programs that start again", "pulsar", LIMIT_MB
 )
 RETURNING_RESTART_SECONDS = 5.0
 # The first are refused after 25 s; so long until they have asked again, and wait once more.
-RETURNING_MEASURE_SECONDS = 45.0
+RETURNING_MEASURE_SECONDS = 60.0
 
 # The second part: the case that was recorded of a real broker, in the time that it takes to show.
 STUCK_LIMIT_MB = 1
@@ -136,7 +136,6 @@ def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckSc
 
 
 def returning_scenario(
-    service_url: str,
     namespaces: Sequence[NamespaceExpectation],
     clients: int,
     read_rate_bytes_per_second: float,
@@ -157,7 +156,6 @@ def returning_scenario(
         ),
     )
     return DiscoveryScenario(
-        service_url=service_url,
         namespaces=tuple(namespaces),
         groups=(group,),
         phases=Phases(measure_seconds=RETURNING_MEASURE_SECONDS, drain_seconds=0.0),
