@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.advice.advice import Request
@@ -40,7 +41,8 @@ def advice_for(
         operation_timeout_seconds=CLIENT_TIMEOUT_SECONDS,
     )
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB, pause=profile == "floodgate")
-    return quick_advice(Request(workload, GOAL, profile, Setting(limits, limits), seconds=8.0))
+    request = Request(workload, GOAL, profile, Setting(limits, limits), seconds=8.0)
+    return replace(quick_advice(request), not_confirmed="loadgen advise does that")
 
 
 def advice_lines(advice: Advice) -> list[str]:
@@ -53,9 +55,8 @@ def advice_lines(advice: Advice) -> list[str]:
                 for each in advice.findings
                 if each.server == server and each.key.endswith("SizeMB")
             )
-            lines.append(
-                f"{server}.conf: {limits}. `loadgen advise` has all keys, and what each costs."
-            )
+            lines.append(f"{server}.conf: {limits}")
+        lines.append("`loadgen advise` finds all keys, what each costs, and one step less.")
     return [*lines, *advice.obstacles]
 
 

@@ -79,7 +79,8 @@ class DemoParts:
 class DemoResult:
     """The result of the demo: of the storms, and of the second part.
 
-    ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little.
+    ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little;
+    ``last_words`` are on programs that start again, and the advice.
     """
 
     summaries: Mapping[str, RunSummary]
@@ -90,8 +91,7 @@ class DemoResult:
     duration_seconds: float
     pictures: Sequence[Path] = ()
     hidden: str | None = None
-    returning: str | None = None
-    advice: Advice | None = None
+    last_words: Sequence[str] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -115,9 +115,9 @@ def conclude(
     runs = [load_run(options.out / RUN_DIRECTORIES / name) for name in (*storms, *stuck)]
     report = options.out / REPORT_NAME
     notes = [*(options.own.notes() if options.own else ()), *([hidden] if hidden else ())]
-    returning = returning_sentence(parts.returning) if parts.returning else None
-    notes += [returning] if returning else []
-    notes += advice_lines(parts.advice) if parts.advice else []
+    words = [returning_sentence(parts.returning)] if parts.returning else []
+    words += advice_lines(parts.advice) if parts.advice else []
+    notes += words
     write_report(report, runs, title=_title(options, topics), checks=checks, notes=notes)
     pictures = draw_pictures(runs, options.out) if options.own is not None else []
     duration_seconds = steps.elapsed_seconds
@@ -135,16 +135,7 @@ def conclude(
     }
     summary.write_text(f"{json.dumps(document, indent=2)}\n", encoding="utf-8")
     return DemoResult(
-        storms,
-        stuck,
-        checks,
-        report,
-        summary,
-        duration_seconds,
-        pictures,
-        hidden,
-        returning,
-        parts.advice,
+        storms, stuck, checks, report, summary, duration_seconds, pictures, hidden, words
     )
 
 
