@@ -107,7 +107,7 @@ def test_who_is_refused_comes_again_before_the_returning_run_ends() -> None:
     # Given
     namespaces = tuple(NamespaceExpectation(name=f"a/{number}") for number in range(2))
     # When
-    found = returning_scenario(BROKER.service_url, namespaces, 1000, 100_000.0)
+    found = returning_scenario(namespaces, 1000, 100_000.0)
     # Then
     (group,) = found.groups
     assert (group.clients, group.restart_seconds) == (1000, RETURNING_RESTART_SECONDS)
