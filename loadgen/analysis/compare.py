@@ -33,7 +33,7 @@ class FinishedRun:
     @property
     def conditions(self) -> dict[str, Any]:
         """Everything that has to be alike in runs that are compared."""
-        scenario = dict(self.description["scenario"])
+        scenario = dict(self.description.get("scenario") or {})
         for name in _ADDRESSES:
             scenario.pop(name, None)
         return {**scenario, "executor": self.description.get("executor")}

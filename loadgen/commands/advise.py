@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from loadgen.advice.advice import Advice
     from loadgen.advice.workload import NamespaceShape
 
-_MOST_CLIENTS = 1_000_000
+_MOST_CLIENTS = 100_000
 _FAMILIES: tuple[str, ...] = get_args(Family)
 _DEFAULT_MESSAGE_BYTES = 5 * 1024 * 1024
 _SEARCH_SHARE = 0.6

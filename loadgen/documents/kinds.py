@@ -56,4 +56,6 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401
 
 def _kind(model: type[BaseModel]) -> Any:  # noqa: ANN401
     field = model.model_fields.get("kind")
-    return get_args(field.annotation)[0] if field else None
+    # A document's own kind is any text.
+    names = get_args(field.annotation) if field else ()
+    return names[0] if names else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ _ISO = re.compile(
 )
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 _MOST_MOMENTS = 1_000_000
+_MOST_BYTES = 256 * 2**20
 
 
 def with_traces(tree: Any) -> Any:  # noqa: ANN401
@@ -49,6 +51,8 @@ def read_trace(file: Path) -> list[float]:
         UsageError: It cannot be read, has no moment or too many, or a line begins with none.
     """
     try:
+        if not stat.S_ISREG(file.stat().st_mode) or file.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"the trace {file} is no file of at most {_MOST_BYTES // 2**20} MiB")
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise UsageError(f"the trace {file} cannot be read: {error.strerror}") from None

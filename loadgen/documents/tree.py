@@ -127,6 +127,8 @@ class _Reader:
     def _branch(self, node: yaml.MappingNode) -> Branch:
         written: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise UsageError(f"{self._place(key)}: a key has to be a word")
             if key.value in written:
                 raise UsageError(f"{self._place(key)}: {str(key.value)[:60]} is there twice")
             written.add(str(key.value))

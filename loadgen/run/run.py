@@ -121,4 +121,11 @@ def check_options(scenario: Scenario, options: RunOptions) -> None:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
+    for group in getattr(scenario, "groups", ()):
+        at_once = getattr(group.arrivals, "clients_at_once", None)
+        if at_once is not None and at_once < min(options.tasks, group.clients):
+            raise UsageError(
+                f"group {group.name}: clients_at_once {at_once} cannot be shared by --tasks "
+                f"{options.tasks}: use --tasks {at_once} or fewer"
+            )
     require_watched(options.thresholds, options.watched_processes)

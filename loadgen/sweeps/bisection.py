@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from loadgen.sweeps.variation import Range, Value
 
 
+_MOST_PROBES = 60
+"""A limit at 0 is never close enough: no bracket is a small share of it."""
+
+
 @dataclass(frozen=True)
 class Limit:
     """The answer.
@@ -57,7 +61,7 @@ def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> 
     if low_passes == high_passes:
         return Limit("all" if low_passes else "none", None, None, tuple(probes))
     good, bad = (wanted.low, wanted.high) if low_passes else (wanted.high, wanted.low)
-    while not _close(good, bad, precision, whole=wanted.whole):
+    while len(probes) < _MOST_PROBES and not _close(good, bad, precision, whole=wanted.whole):
         middle = _middle(good, bad, whole=wanted.whole)
         if tried(middle):
             good = middle

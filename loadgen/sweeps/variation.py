@@ -9,6 +9,7 @@ all groups, ``groups.NAME.FIELD`` is one group's, and what is a group's alone, s
 from __future__ import annotations
 
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
@@ -81,7 +82,7 @@ def parse_range(text: str) -> Range:
 
 
 def _number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _value(text: str) -> Value:
@@ -99,6 +100,8 @@ def grid(varied: Sequence[Varied], seeds: Sequence[int]) -> Iterator[dict[str, V
         UsageError: A path is there twice, or there are more than ``MOST_POINTS``.
     """
     paths = [each.path for each in varied]
+    if "seed" in paths:
+        raise UsageError("--vary seed: use --seeds N, which runs each point with seeds 1 to N")
     for path in paths:
         if paths.count(path) > 1:
             raise UsageError(f"--vary {path} is there twice: give all its values at once")
@@ -155,6 +158,8 @@ def _set_of_cluster(cluster: dict[str, Any], part: str, key: str, value: Value) 
 
 def _set_of_groups(groups: list[dict[str, Any]], path: str, value: Value) -> None:
     if path == "clients":
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            raise UsageError(f"--vary clients={value}: clients are a whole number")
         sizes = shares(int(value), [group["clients"] for group in groups])
         for group, size in zip(groups, sizes, strict=True):
             group["clients"] = size

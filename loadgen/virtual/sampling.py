@@ -49,10 +49,12 @@ class Sampler(WatchedServers):
         self._timer = self._clock.call_at(self._clock.now() + self._interval, self.start)
 
     def stop(self) -> None:
-        """Look once more, and end."""
+        """Look once more, when all clients have left, and end."""
         if self._timer is not None:
             self._timer.cancel()
         self._take()
+        for process in self.processes.values():
+            process.seen_at_the_end = True
 
     def points(
         self, seconds_of: Callable[[float], float]

@@ -1,7 +1,8 @@
 """The stated times: what a server's work takes while virtual time stands still for its code.
 
-Floodgate's were measured by ``python -m loadgen.virtual.calibrate`` on one core of a machine with
-two; a real Pulsar's are from storms of small answers against 4.2.4 on the same two cores.
+Floodgate's are such that its storms of small answers take as long in virtual time as over sockets
+on two cores (``python -m tests.proof virtual_time`` compares); a real Pulsar's are from storms of
+small answers against 4.2.4 on the same two cores.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from limiter.clock import clock_sleep
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.scenarios.registry import kind_of
 from loadgen.stuck_peers.task import BesidePeersTask
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 KINDS = ("discovery", "storm", "stuck", "lookups")
 """The kinds of scenarios whose clients stand on a Ground, and need no HTTP and no messages."""
+_SETTLE_SECONDS = 3.0
 _COLLECT_AFTER = (100_000, 50, 1_000)
 
 
@@ -85,11 +87,13 @@ def run_in_virtual_time(
         link: Between clients and servers.
 
     Raises:
-        UsageError: A scenario of this kind does not run in virtual time.
+        UsageError: A scenario of this kind does not run in virtual time, or restarts servers.
         LoadgenError: A server refuses its configuration.
     """
     if scenario.kind not in KINDS:
         raise UsageError(f"{scenario.kind} does not run in virtual time: {', '.join(KINDS)} do")
+    if cluster.events:
+        raise UsageError("no server is restarted in virtual time: use --executor process or spark")
     with (
         stopped_watches(),
         _seldom_collected(),
@@ -130,6 +134,8 @@ async def _run(
         sampler = Sampler(servers.services, servers.clock, task.time)
         sampler.start()
         report = await task.run()
+        # The servers learn that all clients have left: now their books have to balance.
+        await clock_sleep(servers.clock, _SETTLE_SECONDS)
         sampler.stop()
         facts = {name: asdict(facts_of(each)) for name, each in servers.services.items()}
         real_seconds = time.perf_counter() - begun

@@ -58,7 +58,7 @@ class Disconnects(_Part):
     """
 
     at_seconds: Moment
-    every_seconds: Moment = 0.0
+    every_seconds: Annotated[float, Field(ge=0.1, le=86_400)] | Literal[0] = 0
     jitter: Annotated[float, Field(ge=0, le=1)] = 0.0
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
 

@@ -32,7 +32,7 @@ def test_families_are_read_with_their_clients() -> None:
         (["cpp"], "has no number of clients .*write cpp=600"),
         (["cpp=0"], "has no number of clients"),
         (["cpp=1", "cpp=2"], "--family cpp is there twice"),
-        (["cpp=600000", "go=600000"], "1,200,000 clients are too many"),
+        (["cpp=60000", "go=60000"], "120,000 clients are too many"),
     ],
 )
 def test_families_that_are_none_are_refused(texts: list[str], said: str) -> None:

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from loadgen.cluster import ClusterPlan, TopicsPlan
+from loadgen.corpus.topic_plan import plan_namespaces
+from loadgen.documents.document import topic_plan
+from loadgen.scenario import NamespaceExpectation
+from loadgen.scenarios.storm.scenario import StormScenario
+from loadgen.virtual.simulation import VirtualRun, run_in_virtual_time
+
+TOPICS = TopicsPlan(namespaces=1, per_namespace=15_000, mean_name_bytes=100)
+ANSWER_BYTES = 1_530_000
+"""About what a list of these topics takes."""
+LIMIT_MB = 15
+
+
+def slow_storm(profile: str) -> VirtualRun:
+    keys = {f"maxTopicListInFlight{kind}MemSizeMB": str(LIMIT_MB) for kind in ("Heap", "Direct")}
+    for kind in ("Heap", "Direct"):
+        keys[f"maxTopicListInFlight{kind}MemSizePermitsAcquireTimeoutMillis"] = "3000"
+    keys["floodgateSocketSendBufferBytes"] = "65536"
+    names = [each.name for each in plan_namespaces(topic_plan(TOPICS))]
+    scenario = StormScenario(
+        service_url="pulsar://127.0.0.1:6650",
+        namespaces=tuple(NamespaceExpectation(name=name) for name in names),
+        clients=50,
+        read_rate_bytes_per_second=45_000.0,
+    )
+    return run_in_virtual_time(
+        scenario,
+        ClusterPlan(profile=profile, broker=keys, topics=TOPICS),  # type: ignore[arg-type]
+    )
+
+
+def outcomes(run: VirtualRun) -> Counter[str]:
+    (report,) = run.reports
+    return Counter(report.rows["outcome"].to_pylist())
+
+
+def test_as_in_pulsar_only_so_many_slow_clients_are_answered_as_their_lists_fit() -> None:
+    # When every client reads for longer than others may wait
+    run = slow_storm("pulsar")
+    # Then
+    fit = LIMIT_MB * 1024 * 1024 // ANSWER_BYTES
+    found = outcomes(run)
+    assert found["refused"] == 50 - found["answered"]
+    assert abs(found["answered"] - fit) <= 1
+
+
+def test_floodgate_answers_all_with_one_list() -> None:
+    assert outcomes(slow_storm("floodgate")) == {"answered": 50}
+
+
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+def test_when_all_clients_have_left_nothing_is_held(profile: str) -> None:
+    # When
+    run = slow_storm(profile)
+    # Then
+    assert [run.watch.processes["broker"].held_bytes(kind) for kind in ("heap", "direct")] == [0, 0]
+
+
+def test_the_same_scenario_gives_the_same_rows_in_another_process() -> None:
+    # Given
+    code = (
+        "from tests.integration.loadgen.test_virtual_time import slow_storm;"
+        "import hashlib; run = slow_storm('pulsar');"
+        "print(hashlib.sha256(str(run.reports[0].rows.to_pylist()).encode()).hexdigest())"
+    )
+    # When
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    # Then
+    assert len(found) == 1
