@@ -33,9 +33,13 @@ class Subcommand:
 
 
 SUBCOMMANDS = {
-    "topics": Subcommand("loadgen.commands.topics", "topics", "Make topics as Parquet."),
-    "snapshot": Subcommand("loadgen.commands.snapshot", "snapshot", "Read a cluster's topics."),
-    "load": Subcommand("loadgen.commands.load", "load", "Load topics into a running server."),
+    "topics": Subcommand("loadgen.commands.corpus.topics", "topics", "Make topics as Parquet."),
+    "snapshot": Subcommand(
+        "loadgen.commands.corpus.snapshot", "snapshot", "Read a cluster's topics."
+    ),
+    "load": Subcommand(
+        "loadgen.commands.corpus.load", "load", "Load topics into a running server."
+    ),
     "run": Subcommand("loadgen.commands.run", "run", "Drive clients against a server."),
     "scenarios": Subcommand(
         "loadgen.commands.scenarios", "scenarios", "List, show and check scenarios."
@@ -43,12 +47,15 @@ SUBCOMMANDS = {
     "cluster": Subcommand(
         "loadgen.commands.cluster", "cluster", "Start the servers of a scenario, to try it."
     ),
-    "compare": Subcommand("loadgen.commands.compare", "compare_runs", "Compare finished runs."),
+    "compare": Subcommand(
+        "loadgen.commands.comparing.compare", "compare_runs", "Compare finished runs."
+    ),
     "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
     "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
     "sweep": Subcommand("loadgen.commands.sweep", "sweep", "Run many values in virtual time."),
     "find-limit": Subcommand("loadgen.commands.sweep", "find_limit", "Bisect what still passes."),
-    "spark": Subcommand("loadgen.commands.spark", "spark", "Pack loadgen for a cluster."),
+    "sql": Subcommand("loadgen.commands.spark.sql", "sql", "Ask finished runs in Spark SQL."),
+    "spark": Subcommand("loadgen.commands.spark.cluster", "spark", "Pack loadgen for a cluster."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
     "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
 }

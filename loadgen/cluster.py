@@ -65,6 +65,7 @@ class ClusterPlan(BaseModel):
     def processes(self) -> tuple[str, ...]:
         """The names of its servers."""
         return ("broker",) if self.proxy is None else ("broker", "proxy")
+
     events: Annotated[tuple[ServerEvent, ...], Field(max_length=100)] = ()
 
     @model_validator(mode="after")

@@ -72,6 +72,7 @@ class Advice:
         today: What comes of the operator's present limits; None: not tried.
         tries: Tries in virtual time, and ``seconds`` that they took.
         complete: False if time ran out before the limits were at their smallest.
+        quick: True if the limits were reckoned, and tried alone.
         notes: Where a larger limit was worse.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
@@ -87,6 +88,7 @@ class Advice:
     tries: int = 0
     seconds: float = 0.0
     complete: bool = True
+    quick: bool = False
     notes: tuple[str, ...] = ()
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()

@@ -25,6 +25,8 @@ SERVED_PER_SECOND = 50.0
 SHORTEST_WAIT_MILLIS = 1_000
 _MARGIN_SECONDS = 1.0
 _QUEUE_AS_SHIPPED = 10_000
+_HEAP_PART = 4
+"""A quarter of what may be accounted is heap, at first."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,14 @@ def guess(workload: Workload, goal: Goal, *, proxy: bool) -> Setting:
 
 
 def widest(workload: Workload, goal: Goal, *, proxy: bool) -> Setting:
-    """Return the largest limits that the goal allows, in the proportion of the answers' sizes."""
-    mean, least = workload.mean, least_limits(workload)
-    share = mean.charged_bytes / max(1, mean.charged_bytes + mean.answer_bytes)
-    heap_mb = min(
-        max(least.heap_mb, round(goal.accounted_mb * share)), goal.accounted_mb - least.direct_mb
+    """Return the largest limits that the goal allows: most of it where answers wait for readers."""
+    least = least_limits(workload)
+    heap_mb = max(
+        least.heap_mb,
+        _megabytes(workload.first_estimates_bytes + workload.largest.charged_bytes),
+        goal.accounted_mb // _HEAP_PART,
     )
+    heap_mb = min(heap_mb, goal.accounted_mb - least.direct_mb)
     limits = Limits(heap_mb=max(1, heap_mb), direct_mb=max(1, goal.accounted_mb - heap_mb))
     return Setting(limits, limits if proxy else None)
 
@@ -148,7 +152,8 @@ def expected(workload: Workload, goal: Goal, setting: Setting) -> Outcome:
     first = setting.of(setting.servers[0])  # behind a proxy the broker's reader is fast
     places = first.direct_mb * MB_BYTES // max(1, mean.answer_bytes)
     held = workload.readers.held_seconds(mean.answer_bytes)
-    seconds = max(seconds, workload.answers / max(1, places) * held)
+    # All start together, so places are free again together: whole rounds.
+    seconds += math.ceil(workload.answers / max(1, places)) * held
     seconds += workload.readers.seconds(mean.answer_bytes) - held
     fits = all(
         setting.of(server).heap_mb >= least.heap_mb

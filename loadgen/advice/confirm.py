@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.advice.advice import Confirmation
 from loadgen.advice.engine import engine_for
 from loadgen.advice.findings import findings
 from loadgen.advice.goal import misses
-from loadgen.advice.outcome import outcome_of
+from loadgen.advice.outcome import accounted, outcome_of
 from loadgen.advice.scenario import document_of
 from loadgen.advice.search import Tries, memory_knobs
 from loadgen.analysis.thresholds import parse_thresholds
@@ -130,15 +130,3 @@ def _storm(
     requests = load_request_rows(result.directory)
     clients = load_client_rows(result.directory)
     return outcome_of(request.goal, requests, clients, accounted(result.summary["processes"]))
-
-
-def accounted(processes: dict[str, dict[str, Any]]) -> dict[str, int]:
-    """Return the most that each server's limiter held, by its own high-water marks."""
-    return {
-        name: sum(
-            each["high_water_bytes"] or each["highest_scrape_bytes"] or 0
-            for each in (told.get("heap"), told.get("direct"))
-            if each
-        )
-        for name, told in processes.items()
-    }

@@ -6,9 +6,10 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from loadgen.advice.outcome import outcome_of
+from loadgen.advice.outcome import accounted, outcome_of
 from loadgen.advice.scenario import document_of
 from loadgen.documents.reading import parse_document
+from loadgen.results.writing import process_document
 from loadgen.virtual.service_times import FLOODGATE, PULSAR
 from loadgen.virtual.simulation import run_in_virtual_time
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from loadgen.advice.advice import Request
     from loadgen.advice.goal import Outcome
     from loadgen.advice.limits import Setting
-    from loadgen.virtual.simulation import VirtualRun
-
-_USED = ("_topic_list_heap_memory_used_bytes", "_topic_list_direct_memory_used_bytes")
 
 
 def engine_for(request: Request) -> Callable[[Setting], Outcome]:
@@ -33,19 +31,10 @@ def engine_for(request: Request) -> Callable[[Setting], Outcome]:
         with _servers_silent():
             run = run_in_virtual_time(document.scenario, document.cluster, times=times)
         (report,) = run.reports
-        return outcome_of(goal, report.rows, report.clients, _accounted(run))
+        processes = {name: process_document(each) for name, each in run.watch.processes.items()}
+        return outcome_of(goal, report.rows, report.clients, accounted(processes))
 
     return outcome
-
-
-def _accounted(run: VirtualRun) -> dict[str, int]:
-    """Return the most that each server's limiter was seen to hold."""
-    held: dict[str, dict[float, float]] = {}
-    for at, server, metric, value in run.watch.points(lambda at: at):
-        if metric.endswith(_USED):
-            of_server = held.setdefault(server, {})
-            of_server[at] = of_server.get(at, 0.0) + value
-    return {server: round(max(sums.values(), default=0)) for server, sums in held.items()}
 
 
 @contextmanager

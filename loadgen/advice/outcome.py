@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,3 +54,15 @@ def outcome_of(
         accounted=accounted,
         reasons=dict(reasons),
     )
+
+
+def accounted(processes: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Return the most that each server's limiter held, as a run's summary says."""
+    return {
+        name: sum(
+            each["high_water_bytes"] or each["highest_scrape_bytes"] or 0
+            for each in (told.get("heap"), told.get("direct"))
+            if each
+        )
+        for name, told in processes.items()
+    }

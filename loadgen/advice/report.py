@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.advice.advice import Advice
+    from loadgen.advice.goal import Outcome
     from loadgen.advice.limits import Setting
     from loadgen.advice.workload import Workload
 
@@ -122,25 +123,29 @@ def verdict(advice: Advice) -> str:
     if advice.today is not None:
         told_today = f" Today's limits, in virtual time: {told(goal, advice.today)}."
     searched = f"{plural(advice.tries, 'storm')} in virtual time ({advice.seconds:.0f} s)"
-    found = f"Found by {searched}: {told(goal, advice.outcome)}, {advice.outcome}.{told_today}"
+    how = "Reckoned, and tried by" if advice.quick else "Found by"
+    found = f"{how} {searched}: {_told(advice, advice.outcome)}.{told_today}"
     if not advice.complete:
         found += " The time was over before every limit was at its smallest."
     return f"{found} {_confirmed(advice)}"
+
+
+def _told(advice: Advice, outcome: Outcome) -> str:
+    return f"{told(advice.request.goal, outcome)}, {percent(outcome.refused_share)} refused"
 
 
 def _confirmed(advice: Advice) -> str:
     if not advice.confirmations:
         return f"Not confirmed by a real storm: {advice.not_confirmed}."
     last = advice.confirmations[-1]
-    goal = advice.request.goal
     before = len(advice.confirmations) - 1
     smaller = (
         f" {plural(before, 'storm')} before it, with smaller limits, missed it." if before else ""
     )
     return (
         f"A real storm of {plural(last.outcome.clients, 'client')} here, against Floodgate in "
-        f"profile {advice.request.profile} with these limits: {told(goal, last.outcome)}, "
-        f"{last.outcome}.{smaller}"
+        f"profile {advice.request.profile} with these limits: {_told(advice, last.outcome)}."
+        f"{smaller}"
     )
 
 

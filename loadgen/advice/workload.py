@@ -112,14 +112,18 @@ class Workload:
         return max(self.namespaces, key=lambda each: (each.charged_bytes, each.name))
 
     @property
+    def listed_namespaces(self) -> int:
+        """Namespaces that anybody lists: each family begins with the first."""
+        return min(len(self.namespaces), max(self.families.values()))
+
+    @property
     def first_estimates_bytes(self) -> int:
         """Heap that first requests of all namespaces hold together, as shipped.
 
         Each reserves so little as long as nobody knows the size of its list, and waits for the rest
         behind all who came meanwhile: with less than this they wait for each other.
         """
-        at_once = min(self.clients, len(self.namespaces))
-        return at_once * min(FIRST_ESTIMATE_BYTES, self.mean.charged_bytes)
+        return self.listed_namespaces * min(FIRST_ESTIMATE_BYTES, self.mean.charged_bytes)
 
     @property
     def mean(self) -> NamespaceShape:

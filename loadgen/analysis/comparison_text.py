@@ -36,11 +36,11 @@ def markdown_of(comparison: Comparison) -> str:
     """Return the comparison as Markdown."""
     headings = _headings(comparison)
     lines = [
-        f"| | {' | '.join(map(_escaped, headings))} |",
+        f"| | {' | '.join(map(escaped, headings))} |",
         f"|---|{'---:|' * len(headings)}",
-        *(f"| {_escaped(row.figure)} | {' | '.join(_cells(row))} |" for row in comparison.rows),
+        *(f"| {escaped(row.figure)} | {' | '.join(_cells(row))} |" for row in comparison.rows),
         "",
-        *(f"{_escaped(each)}  " for each in sentences(comparison)),
+        *(f"{escaped(each)}  " for each in sentences(comparison)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -107,13 +107,14 @@ def _headings(comparison: Comparison) -> list[str]:
 def _cells(row: Row) -> list[str]:
     cells = []
     for side, difference in zip(row.sides, row.differences, strict=True):
-        cells.append(_side_text(side, row.unit))
+        cells.append(side_text(side, row.unit))
         if difference is not None:
             cells.append(difference_text(difference))
     return cells
 
 
-def _side_text(side: Side, unit: Unit) -> str:
+def side_text(side: Side, unit: Unit) -> str:
+    """Write a median, with its spread where there is one."""
     median = in_words(unit, side.median)
     if side.least == side.most:
         return median
@@ -133,5 +134,6 @@ def difference_text(difference: Difference) -> str:
     return f"{(difference.ratio - 1) * 100:+.1f} %"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Write a text that has no meaning of its own in Markdown's tables."""
     return text.replace("|", "\\|").replace("<", "&lt;")

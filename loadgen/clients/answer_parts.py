@@ -27,13 +27,11 @@ def ending(body: AnswerBody) -> tuple[str | None, bool]:
     if body.own is None and body.size_bytes in known:
         return known[body.size_bytes]
     offset = 0
-    with memoryview(body.shared.data if body.own is None else body.own) as whole:
-        view = whole[: body.size_bytes]
+    with memoryview(body.shared.data if body.own is None else body.own)[: body.size_bytes] as view:
         while offset < len(view) and view[offset] == _TOPICS_TAG:
             size, begin = decode_varint(view, offset + 1)
             offset = begin + size
         response = parse_answer(bytes(view[offset:]))
-        view.release()
     found = response.topics_hash if response.HasField("topics_hash") else None, response.changed
     if body.own is None:
         known[body.size_bytes] = found

@@ -36,7 +36,7 @@ class ListQuestion:
 
     Attributes:
         names_wanted: So many names of the answer are told; the others are only counted.
-        names_matching: Only names that match are told, where the client looks itself.
+        names_matching: Only names that match are told: a broker may leave that to the client.
     """
 
     namespace: str

@@ -10,7 +10,7 @@ from loadgen.dry_run.machine import this_machine
 from loadgen.dry_run.needs import RunShape, needs_of
 from loadgen.dry_run.obstacles import DoesNotFitError, obstacles
 from loadgen.dry_run.view import dry_run_document, needs_table, schedule_table
-from loadgen.executors.processes import ExecutorKind
+from loadgen.executors.processes import RunExecutor
 from loadgen.report.tables import summary_console
 from loadgen.servers.loopback import is_loopback
 
@@ -40,7 +40,10 @@ def require_room(
 
 
 def _needs(document: Document, options: RunOptions, own: ClusterWanted | None) -> Needs:
-    local = options.master is None or options.executor == ExecutorKind.PROCESS
+    if options.executor == RunExecutor.VIRTUAL:
+        proxy = document.cluster.proxy is not None
+        return needs_of(document.scenario, document.cluster, RunShape(1, proxy, sockets=False))
+    local = options.master is None or options.executor == RunExecutor.PROCESS
     if own is None:
         shape = RunShape(
             tasks=options.tasks,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loadgen.analysis.thresholds import parse_thresholds
-from loadgen.commands.document_options import EXAMPLES, wanted_document
+from loadgen.commands.comparing.repeats import numbered, run_all
+from loadgen.commands.document_options import EXAMPLES, in_profile, wanted_document
 from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted, will_watch
 from loadgen.commands.preflight import require_room
-from loadgen.commands.run_outcome import fail_if_invalid, show
+from loadgen.commands.run_outcome import fail_if_invalid
 from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
 from loadgen.executors.processes import RunExecutor
@@ -28,6 +29,9 @@ from loadgen.servers.processes import termination_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from loadgen.own_servers.cluster import ClusterWanted
+    from loadgen.run.run import RunResult
 
 
 def run_options(  # noqa: PLR0913 (each parameter but the first is an option of the command)
@@ -130,6 +134,12 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
             show_default=False,
         ),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help="Profile of the scenario's own servers: pulsar or floodgate.", show_default=False
+        ),
+    ] = None,
     broker_conf: Annotated[
         Path | None,
         typer.Option(
@@ -142,6 +152,13 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         typer.Option(
             help="proxy.conf for the scenario's own proxy; with it there is one.",
             show_default=False,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            help="Run it so often, each time with fresh servers if they are its own.",
+            show_default="1, or as the document says",
         ),
     ] = None,
     dry_run: Annotated[
@@ -165,15 +182,29 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Drive the clients of a scenario against its own servers or yours, and check every answer."""
-    document = wanted_document(target, family, given)
+    document = in_profile(wanted_document(target, family, given), profile, given)
     options = run_options(document, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
-    own = own_cluster_wanted(document, options, given, (broker_conf, proxy_conf))
+    files = (broker_conf, proxy_conf)
+    own = own_cluster_wanted(document, options, given, files)
     if own is None:
         require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
     check_options(document.scenario, options if own is None else will_watch(options, own))
     require_room(document, options, own, dry=dry_run, as_json=as_json)
     if dry_run:
         return
+
+    def run_once(repeat: RunOptions) -> RunResult:
+        own = own_cluster_wanted(document, repeat, given, files)
+        return _run_once(document, repeat, own, as_json=as_json)
+
+    wanted = numbered(options, document.head.repeats if repeats is None else repeats)
+    for result in run_all(wanted, run_once, as_json=as_json):
+        fail_if_invalid(result, document.scenario, allow_empty=allow_empty)
+
+
+def _run_once(
+    document: Document, options: RunOptions, own: ClusterWanted | None, *, as_json: bool
+) -> RunResult:
     with_spark = options.executor == RunExecutor.SPARK
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
     with (
@@ -184,9 +215,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         ) as observer,
     ):
         shown = replace(watched, on_progress=observer.on_counters, on_watch=observer.on_watch)
-        result = execute(scenario, shown)
-    show(result, as_json=as_json)
-    fail_if_invalid(result, document.scenario, allow_empty=allow_empty)
+        return execute(scenario, shown)
 
 
 def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:

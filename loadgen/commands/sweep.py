@@ -35,6 +35,7 @@ _TARGET = typer.Argument(
     metavar="NAME|FILE", help="A shipped scenario, or a document of your own: FILE.yaml."
 )
 _MOST_SEEDS = 1000
+_PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
 
 
 def sweep(  # noqa: PLR0913 - one parameter for each option
@@ -165,7 +166,8 @@ def find_limit(
     def passes(value: Value) -> bool:
         found = run(with_values(document, {wanted.path: value}))
         told = f"missed {'; '.join(found.missed)}" if found.missed else "passed"
-        figures = ", ".join(f"{name} {in_words(name, found.figures[name])}" for name in SHOWN[:3])
+        shown = {SHOWN[name]: in_words(name, found.figures[name]) for name in _PROBED}
+        figures = ", ".join(f"{head} {words}" for head, words in shown.items())
         sys.stderr.write(f"{wanted.path}={value}: {told} ({figures})\n")
         sys.stderr.flush()
         return found.passed

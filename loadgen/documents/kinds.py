@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
-from loadgen.scenarios.discovery.scenario import DiscoveryScenario
 from loadgen.scenarios.registry import SCENARIOS
 
 if TYPE_CHECKING:
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
 
     from loadgen.scenario import Scenario
 
-MODELS: dict[str, type[Scenario]] = {
-    "discovery": DiscoveryScenario,
-    **{name: kind.model for name, kind in SCENARIOS.items()},
-}
+MODELS: dict[str, type[Scenario]] = {name: kind.model for name, kind in SCENARIOS.items()}
 _ELSEWHERE = ("kind", "service_url", "admin_url")
 """Fields of a scenario that are not of its load: the head's, and those of the command line."""
 

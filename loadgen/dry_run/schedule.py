@@ -98,17 +98,13 @@ def _of_groups(scenario: DiscoveryScenario, cluster: ClusterPlan) -> Iterator[Gr
         yield GroupSchedule(
             group.name,
             group.clients,
-            group.clients * _connections_each(group),
+            group.clients * group.connections_each,
             _repeated(group, np.sort(np.asarray(starts[group.name], dtype=float)), end),
             answer,
             answer / rate if rate else 0.0,
             group.reader.never,
             later=group.family != "once",
         )
-
-
-def _connections_each(group: Group) -> int:
-    return int(getattr(group, "connections_each", 1))
 
 
 def _repeated(group: Group, starts: NDArray[np.float64], end: float) -> NDArray[np.float64]:

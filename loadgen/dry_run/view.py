@@ -116,7 +116,8 @@ def _rows(needs: Needs, machine: Machine) -> Iterator[tuple[str, str, str]]:
         yield f"descriptors, {process.name}{each}", f"{process.descriptors:,}", limit
     for address, ports in needs.ports.items():
         yield f"ports, {address}", f"{ports:,}", _known(machine.ports)
-    yield "connecting at once", f"{needs.connecting_at_once:,}", _known(machine.backlog)
+    if needs.processes:
+        yield "connecting at once", f"{needs.connecting_at_once:,}", _known(machine.backlog)
     more = ", and what clients ask for later" if any(each.later for each in needs.groups) else ""
     answers = plural(needs.answers, "answer")
     yield f"bytes of {answers}{more}", format_bytes(needs.answer_bytes), ""
@@ -125,7 +126,9 @@ def _rows(needs: Needs, machine: Machine) -> Iterator[tuple[str, str, str]]:
         if process.own:
             each = f" (each of {process.count})" if process.count > 1 else ""
             yield f"memory, {process.name}{each}", f"about {format_bytes(process.memory_bytes)}", ""
-    yield "memory in all", f"about {format_bytes(needs.memory_bytes)}", _size(machine.memory_bytes)
+    if needs.processes:
+        in_all = f"about {format_bytes(needs.memory_bytes)}"
+        yield "memory in all", in_all, _size(machine.memory_bytes)
     topics = f", {plural(needs.topics, 'topic')}" if needs.topics else ""
     yield f"disk{topics}", f"about {format_bytes(needs.disk_bytes)}", _size(machine.disk_bytes)
 

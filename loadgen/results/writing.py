@@ -80,18 +80,19 @@ def agreed_reports(reports: Sequence[TaskReport]) -> list[TaskReport]:
 
     Within a task all answers of a namespace were compared when they were verified.
     """
-    references: dict[str, AnswerVerdict] = {}  # the first right answer of each namespace
+    # The first right answer of each namespace; groups may ask for different parts of it.
+    references: dict[tuple[str, str], AnswerVerdict] = {}
     ordered = sorted(reports, key=lambda report: report.facts.task)
     return [replace(each, rows=_agreed_rows(each.rows, references)) for each in ordered]
 
 
-def _agreed_rows(rows: pa.Table, references: dict[str, AnswerVerdict]) -> pa.Table:
+def _agreed_rows(rows: pa.Table, references: dict[tuple[str, str], AnswerVerdict]) -> pa.Table:
     changed = rows.to_pylist()
     for row in changed:
         if row["outcome"] != Outcome.ANSWERED.value or row["topics"] is None:
             continue
         verdict = AnswerVerdict(row["topics"], row["topics_hash"])
-        reference = references.setdefault(row["namespace"], verdict)
+        reference = references.setdefault((row["namespace"], row["group"]), verdict)
         problem = disagreement(verdict, reference).problem
         if problem is not None:
             row["outcome"] = Outcome.WRONG.value

@@ -58,7 +58,8 @@ def pack(archive: Path, on_files: Callable[[int], None] = lambda _: None) -> int
     unfinished = archive.with_name(f".{archive.name}.unfinished")
     try:
         with (
-            gzip.GzipFile(unfinished, "wb", compresslevel=1, mtime=0) as zipped,
+            unfinished.open("wb") as file_of_all,
+            gzip.GzipFile("", "wb", compresslevel=1, fileobj=file_of_all, mtime=0) as zipped,
             tarfile.open(fileobj=zipped, mode="w") as tar,
         ):
             _add(tar, "bin/python", _LAUNCHER.encode(), mode=0o755)

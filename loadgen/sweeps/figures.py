@@ -6,7 +6,7 @@ import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadgen.analysis.judging import judge
 from loadgen.analysis.measured import Measured, NotMeasuredError
@@ -14,6 +14,7 @@ from loadgen.analysis.thresholds import parse_threshold, parse_thresholds
 from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster
 from loadgen.own_servers.configuration import ServerFiles
 from loadgen.results.reading import load_client_rows, load_request_rows
+from loadgen.results.writing import process_document
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.virtual.simulation import run_in_virtual_time
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from loadgen.documents.document import Document
-    from loadgen.virtual.simulation import VirtualRun
 
-SECONDS, SHARES, COUNTS, BYTES = "s", "%", "", "MB"
 FIGURES = {
     "clients.back.rate": "0%",
     "clients.back.p50": "0s",
@@ -44,7 +43,6 @@ FIGURES = {
 }
 """What each point of a sweep is measured by, with a value of its unit."""
 _MEASURES = {name: parse_threshold(f"{name} >= {unit}") for name, unit in FIGURES.items()}
-_PREFIX = "pulsar_{}_topic_list_"
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class RunFigures:
 def virtual_figures(document: Document) -> RunFigures:
     """Run a document in virtual time."""
     run = run_in_virtual_time(document.scenario, document.cluster)
-    processes = {name: _process(run, name) for name in run.watch.processes}
+    processes = {name: process_document(each) for name, each in run.watch.processes.items()}
     return _figures(document, Measured.of_reports(run.reports, processes))
 
 
@@ -106,21 +104,3 @@ def _value(measured: Measured, name: str) -> float | None:
     except NotMeasuredError:
         return None
     return None if math.isinf(value) else value
-
-
-def _process(run: VirtualRun, server: str) -> dict[str, Any]:
-    """Return what the summary of a run says of a server, of its limiter alone."""
-    found: dict[str, Any] = {}
-    series = run.watch.processes[server].series
-    prefix = _PREFIX.format(server)
-    for kind in ("heap", "direct"):
-        used = series[f"{prefix}{kind}_memory_used_bytes"].values
-        found[kind] = {
-            "high_water_bytes": None,
-            "highest_scrape_bytes": max(used),
-            "final_bytes": used[-1],
-            "limit_bytes": series[f"{prefix}{kind}_memory_limit_bytes"].values[-1],
-        }
-        found[f"{kind}_queue_peak"] = max(series[f"{prefix}{kind}_queue_size"].values)
-        found[f"{kind}_timeouts"] = series[f"{prefix}{kind}_timeout_total"].values[-1]
-    return found

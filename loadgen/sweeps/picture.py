@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from loadgen.sweeps.sweep import Point
     from loadgen.sweeps.variation import Value
 
-SHOWN = (
-    "clients.back.rate",
-    "clients.back.p99",
-    "requests.refused.rate",
-    "list.response.p99",
-    "broker.heap.used.max",
-    "broker.direct.used.max",
-)
+SHOWN = {
+    "clients.back.rate": "back",
+    "clients.back.p99": "back p99",
+    "requests.refused.rate": "refused",
+    "list.response.p99": "list p99",
+    "broker.heap.used.max": "heap",
+    "broker.direct.used.max": "direct",
+}
+"""Figures of the table, and the heads of their columns."""
 DRAWN = "clients.back.p99"
 _SEED = "seed"
 _MOST_LINES = 6
@@ -49,8 +50,8 @@ def table_of(points: Sequence[Point]) -> Table:
     by_values = combinations(points)
     for path, _ in next(iter(by_values)):
         table.add_column(_short(path))
-    for name in SHOWN:
-        table.add_column(name, justify="right")
+    for head in SHOWN.values():
+        table.add_column(head, justify="right", no_wrap=True)
     table.add_column("passed", justify="right")
     for values, same in by_values.items():
         told = [in_words(name, _median(same, name)) for name in SHOWN]

@@ -157,7 +157,7 @@ class ScenarioTask(Generic[ScenarioT]):
             task=self.plan.task,
             clients=len(self.clients),
             start_error_seconds=max(0.0, self.start_error_seconds),
-            client_start_error_seconds=max(late, default=0.0),
+            client_start_error_seconds=max(0.0, max(late, default=0.0)),
             t0_epoch_seconds=t0_epoch_seconds,
             interrupted=self.interrupted,
             connections_lost=sum(client.connections_lost for client in self.clients),

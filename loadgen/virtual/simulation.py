@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.scenarios.registry import kind_of
 from loadgen.stuck_peers.task import BesidePeersTask
 from loadgen.tasks.ground import Ground
@@ -25,6 +26,7 @@ from loadgen.virtual.sockets import (
     agreed,
 )
 from loadgen.virtual.stopwatches import stopped_watches
+from server.errors import ConfigError, StartError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from loadgen.virtual.links.network import Link
     from loadgen.virtual.service_times import ServiceTimes
 
+KINDS = ("discovery", "storm", "stuck", "lookups")
+"""The kinds of scenarios whose clients stand on a Ground, and need no HTTP and no messages."""
 _COLLECT_AFTER = (100_000, 50, 1_000)
 
 
@@ -81,14 +85,20 @@ def run_in_virtual_time(
         link: Between clients and servers.
 
     Raises:
-        StartError: A server refuses its configuration.
+        UsageError: A scenario of this kind does not run in virtual time.
+        LoadgenError: A server refuses its configuration.
     """
+    if scenario.kind not in KINDS:
+        raise UsageError(f"{scenario.kind} does not run in virtual time: {', '.join(KINDS)} do")
     with (
         stopped_watches(),
         _seldom_collected(),
         asyncio.Runner(loop_factory=VirtualLoop) as runner,
     ):
-        return runner.run(_run(scenario, cluster, times, link))
+        try:
+            return runner.run(_run(scenario, cluster, times, link))
+        except (StartError, ConfigError) as error:
+            raise LoadgenError(f"the servers cannot be started: {error}") from None
 
 
 @contextmanager

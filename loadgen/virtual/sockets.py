@@ -80,18 +80,20 @@ class VirtualConnector:
         receive_buffer_bytes: int,
         other: tuple[str, int] | None = None,
     ) -> str | None:
-        """Connect one client; return why that failed, or None. There is but one server."""
-        del other
+        """Connect one client; return why that failed, or None."""
+        port = self._port if other is None else other[1]
         try:
             async with self._places:
-                await self._connect(client, receive_buffer_bytes)
+                await self._connect(client, receive_buffer_bytes, port)
         except (OSError, ConnectFailedError) as error:
             return connect_failure(error)
         return None
 
-    async def _connect(self, client: ClientConnection, receive_buffer_bytes: int) -> None:
+    async def _connect(
+        self, client: ClientConnection, receive_buffer_bytes: int, port: int
+    ) -> None:
         sock = VirtualSocket(client, self._parsed)
-        end = self._network.connect(sock, BudgetReader(client), self._port, receive_buffer_bytes)
+        end = self._network.connect(sock, BudgetReader(client), port, receive_buffer_bytes)
         if end is None:
             raise ConnectionRefusedError(111, "Connection refused")
         sock.end = end
@@ -158,8 +160,12 @@ class VirtualSocket(asyncio.Transport):
         self.end.close()
 
     def pause_reading(self) -> None:
-        """Read nothing any more."""
+        """Read nothing, until told otherwise."""
         self.end.read_by(NEVER)
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self.end.read_by(BudgetReader(self._client))
 
     def get_extra_info(self, name: str, default: object = None) -> object:
         """Return itself as the socket, for who watches for its end."""
@@ -173,24 +179,26 @@ class VirtualSocket(asyncio.Transport):
 
     def frame_begins(self, frame: ReceivedFrame) -> None:
         """Let the client note its first byte."""
-        del frame
-        self._client.bytes_received(1)
+        client = self._client
+        client.bytes_received(1)
+        found = listing_in(frame)
+        if found is not None:
+            frame.request_id, frame.offset = found
+            frame.body = client.new_body(frame.request_id)
 
     def frame_received(self, frame: ReceivedFrame) -> None:
         """Hand over a frame that was read whole."""
         client = self._client
         client.bytes_received(frame.size_bytes - 1)
-        found = listing_in(frame)
-        if found is None:
+        body, offset = frame.body, frame.offset
+        if body is None:
             client.receive(parsed(frame, self._parsed))
         else:
-            request_id, offset = found
-            body = client.new_body(request_id)
             for piece in frame.pieces:
                 if offset < len(piece):
                     body.feed(memoryview(piece)[offset:])
                 offset = max(0, offset - len(piece))
-            client.receive(Listing(request_id, body))
+            client.receive(Listing(frame.request_id, body))
         client.between_frames()
 
     def disconnected(self, error: Exception | None) -> None:

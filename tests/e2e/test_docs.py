@@ -316,7 +316,7 @@ def test_blocks_are_found_with_their_directives(tmp_path: Path) -> None:
         ("storm", 2), ("", 1), ("run", 1),
     ]  # fmt: skip
     assert list(programs(found[0].commands[0])) == [["a", "--x", "1", "--y=2"], ["b"]]
-    assert flags(["a", "--x", "1", "--y=2"]) == ["--x", "--y"]
+    assert flags(["a", "--x", "1", "--y=2", "--", "b", "--z"]) == ["--x", "--y"]
     assert list(programs(found[0].commands[1])) == [["c"]]
 
 

@@ -51,6 +51,10 @@ PROOFS = {
     "topics_100m": Proof(
         "A hundred million topics are made in under five minutes", "tests.proof.sizes.made_topics"
     ),
+    "spark_standalone": Proof(
+        "A cluster of Spark makes the same topics and the same storm as this machine alone",
+        "tests.proof.spark.standalone",
+    ),
     "limiter_soak": Proof(
         "Random use of a limiter loses no permit", "tests.proof.soaks.limiter_soak"
     ),
@@ -77,6 +81,10 @@ PROOFS = {
     "recorded_overload": Proof(
         "As shipped, one client that does not read starves all others",
         "tests.proof.overload.recorded_overload",
+    ),
+    "family_storms": Proof(
+        "10,000 sockets of each family come back through the proxy",
+        "tests.proof.overload.family_storms",
     ),
     "stuck_clients": Proof(
         "Clients that do not read hurt nobody else", "tests.proof.overload.stuck_clients"
@@ -137,8 +145,15 @@ PROOFS = {
         "Ten thousand regex consumers of this client start at once and lose their broker",
         "tests.proof.consumers.client_storm",
     ),
+    "shipped_scenarios": Proof(
+        "Every shipped scenario runs by its name and meets what it expects",
+        "tests.proof.shipped_scenarios",
+    ),
     "report_pages": Proof(
         "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
+    ),
+    "coordinated_omission": Proof(
+        "A stall of the server is in the response times", "tests.proof.coordinated_omission"
     ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"

@@ -133,5 +133,9 @@ def programs(command: str) -> Iterator[list[str]]:
 
 
 def flags(words: list[str]) -> list[str]:
-    """Return the long flags among a program's words, without their values."""
-    return [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]
+    """Return the long flags among a program's words, without their values.
+
+    What follows a lone ``--`` is for another program.
+    """
+    own = words[: words.index("--")] if "--" in words else words
+    return [word.partition("=")[0] for word in own if word.startswith("--")]

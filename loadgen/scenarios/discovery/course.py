@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
+from loadgen.clients.schedule import ON_TIME_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from limiter.clock import TimerHandle
     from loadgen.clients.context import ClientContext
-    from loadgen.scenarios.discovery.family_client import FamilyClient
+    from loadgen.scenarios.discovery.driver.family_client import FamilyClient
     from loadgen.scenarios.discovery.scenario import DiscoveryScenario
 
 
@@ -98,7 +100,7 @@ class Course:
         while waiting and not self._over:
             moment = _moment(waiting[-1])
             late_seconds = time.seconds() - moment
-            if late_seconds < 0:
+            if late_seconds < -ON_TIME_SECONDS:
                 clock.call_at(clock.now() - late_seconds, self._start_due, waiting)
                 return
             self.start_error_seconds = max(self.start_error_seconds, late_seconds)

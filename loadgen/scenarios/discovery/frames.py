@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.clients.wires import ListQuestion
 from proto.frames import encode_command
-
-if TYPE_CHECKING:
-    from loadgen.clients.wires import ListQuestion
 
 Type = pb.BaseCommand
 NOBODY_ASKED = 2**63
@@ -18,6 +15,20 @@ NOBODY_ASKED = 2**63
 
 def list_frame(request_id: int, question: ListQuestion) -> bytes:
     """Return GET_TOPICS_OF_NAMESPACE for persistent topics."""
+    if question.properties:
+        return _list_frame(request_id, question)
+    plain = (request_id, question.namespace, question.pattern, question.topics_hash)
+    return _plain_list_frame(*plain)
+
+
+@lru_cache(maxsize=4096)
+def _plain_list_frame(
+    request_id: int, namespace: str, pattern: str | None, topics_hash: str | None
+) -> bytes:
+    return _list_frame(request_id, ListQuestion(namespace, pattern, topics_hash))
+
+
+def _list_frame(request_id: int, question: ListQuestion) -> bytes:
     topics = pb.CommandGetTopicsOfNamespace(
         request_id=request_id,
         namespace=question.namespace,

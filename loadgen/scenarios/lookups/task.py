@@ -6,27 +6,33 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import Reconnector, ScheduledClient
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, lookup_frame
 from loadgen.scenarios.lookups.scenario import LookupsScenario
+from loadgen.tasks.ground import SOCKETS
 from loadgen.tasks.task import ScenarioTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.scenario import ClientPlan
+    from loadgen.tasks.ground import Ground
     from loadgen.tasks.task import TaskPlan
 
 
 class LookupsTask(ScenarioTask[LookupsScenario]):
     """A task of clients that look topics up. Mutable state: the clients."""
 
-    def __init__(self, plan: TaskPlan[LookupsScenario], agree: Callable[[float], float]) -> None:
-        super().__init__(plan, agree)
-        self._connector = Connector()
+    def __init__(
+        self,
+        plan: TaskPlan[LookupsScenario],
+        agree: Callable[[float], float],
+        ground: Ground = SOCKETS,
+    ) -> None:
+        super().__init__(plan, agree, ground)
+        self._connector = ground.new_connector()
         receive_buffer_bytes = self.scenario.receive_buffer_bytes
         self._reconnector = Reconnector(self._connector, receive_buffer_bytes, LookupConnection)
 
@@ -34,7 +40,7 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
         """List each namespace once, then connect every client."""
         share = (self.scenario, self.plan.task, self.plan.tasks)
         plans = list(scheduled_plans(*share, loopback=self.plan.loopback))
-        raise_open_file_limit(len(plans))
+        self._connector.allow(len(plans))
         await self._connector.resolve(self.scenario)
         askers = {each.namespace.name: each for each in plans}
         topics = {name: await self._topics(asker) for name, asker in askers.items()}

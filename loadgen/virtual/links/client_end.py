@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadgen.clients.answers import AnswerBody
     from loadgen.virtual.links.pipe import Pipe
     from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
@@ -22,15 +23,21 @@ _LENGTH_BYTES = 4
 
 
 class ReceivedFrame:
-    """A frame: its place in the stream, and its pieces."""
+    """A frame: its place in the stream, and its pieces.
 
-    __slots__ = ("begun", "end", "pieces", "start")
+    Attributes:
+        body: Where a listing's bytes go that stand behind ``offset``; None for other frames.
+    """
+
+    __slots__ = ("begun", "body", "end", "offset", "pieces", "request_id", "start")
 
     def __init__(self, start: int, end: int) -> None:
         self.start = start
         self.end = end
         self.begun = False
         self.pieces: list[Buffer] = []
+        self.body: AnswerBody | None = None
+        self.request_id = self.offset = 0
 
     @property
     def size_bytes(self) -> int:

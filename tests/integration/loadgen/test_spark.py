@@ -11,21 +11,25 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from loadgen.commands.spark.sql import ask
 from loadgen.corpus.corpus import Corpus, write_corpus
 from loadgen.corpus.data_source import register
 from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.corpus.lists.listed import write_listed_corpus
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
-from loadgen.errors import ExitCode, LoadgenError
+from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import SparkError, SparkSettings, spark_session
+from loadgen.sql.queries import QUERIES
+from loadgen.sql.tables import register_tables
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
@@ -94,10 +98,7 @@ def test_spark_makes_the_rows_of_the_process_executor(
     assert told[-1] == parts
 
 
-@pytest.mark.parametrize("tasks", [2, 7])
-def test_the_data_source_has_the_rows_of_a_corpus(
-    spark: SharedSpark, tmp_path: Path, tasks: int
-) -> None:
+def test_the_data_source_has_the_rows_of_a_corpus(spark: SharedSpark, tmp_path: Path) -> None:
     # Given
     session = spark.session()
     expected = write_corpus(SKEWED, tmp_path / "process", 1, in_this_process(lambda done: None))
@@ -105,7 +106,7 @@ def test_the_data_source_has_the_rows_of_a_corpus(
     # When
     frame = session.read.format("floodgate_topics").options(
         topics=400, namespaces=9, seed=7, namespace_skew=1, non_persistent_share=0.1,
-        partitions_of_frame=tasks,
+        partitions_of_frame=7,
     ).load()  # fmt: skip
     # Then
     found = {row.topic: row.asDict() for row in frame.collect()}
@@ -172,6 +173,47 @@ def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_report(
     assert result.exit_code is ExitCode.INTERRUPTED
     assert interrupted[0].answered <= result.summary["answered"] < 400
     assert result.summary["disconnected"] == result.summary["unreachable"] == 0
+
+
+def test_percentiles_of_spark_sql_are_those_of_the_report(
+    spark: SharedSpark, tmp_path: Path
+) -> None:
+    # Given
+    expected = tuple(NamespaceExpectation(name=name) for name in NAMES)
+    with running(StandInBroker(NAMES)) as url:
+        scenario = StormScenario(
+            service_url=url, namespaces=expected, clients=40, spread_seconds=0.2
+        )
+        result = execute(scenario, RunOptions("run", out=tmp_path, executor="process", tasks=1))
+    # When
+    columns, answers = ask(spark.session(), [result.directory], QUERIES["by-outcome"].sql)
+    # Then
+    (answer,) = (dict(zip(columns, each, strict=True)) for each in answers)
+    assert (answer["run"], answer["outcome"], answer["requests"]) == ("run", "answered", 40)
+    of_report = result.summary["latency_seconds"]
+    for name in ("p50", "p90", "p99", "p999", "max"):
+        assert answer[name] == pytest.approx(of_report[name], abs=1e-6)
+
+
+def test_every_named_query_can_be_asked_of_a_run_that_left_little(
+    spark: SharedSpark, tmp_path: Path
+) -> None:
+    # Given a run without clients, servers and most of its figures, and an odd name
+    directory = tmp_path / "on-local[1] {x}*"
+    directory.mkdir()
+    requests = pa.table({"client": pa.array([1], pa.int32()), "namespace": ["a/b"]})
+    pq.write_table(requests, directory / "requests.parquet")
+    (directory / "summary.json").write_text('{"schema_version": 1, "answered": 1}')
+    # When
+    register_tables(spark.session(), [directory])
+    # Then
+    assert all(spark.session().sql(query.sql).columns for query in QUERIES.values())
+
+
+def test_what_is_no_sql_is_one_sentence(spark: SharedSpark, tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('{"schema_version": 1}')
+    with pytest.raises(UsageError, match=r"TABLE_OR_VIEW_NOT_FOUND.*\(tables: requests, clients"):
+        ask(spark.session(), [tmp_path], "SELECT * FROM nothing")
 
 
 def test_what_spark_prints_goes_into_its_own_log(spark: SharedSpark) -> None:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 SEARCH_SECONDS = 240.0
 REPEATS = 3
-MISSED_AT_LEAST = 2
 _CHECKS = "checks.json"
 _OWN_NETWORK = (
     "ip link set lo up && "
@@ -53,10 +52,11 @@ def prove(options: ProofOptions) -> ProofResult:
         said = f"not given to a real Pulsar: {COMMAND} names no command that starts one"
         result.check("a real broker", True, said)
         return result
-    clusters = CLUSTERS[:1] if options.quick else CLUSTERS
-    for cluster in clusters:
+    repeats = 1 if options.quick else REPEATS
+    for cluster in CLUSTERS:
         options.note(cluster.title)
-        _in_own_network([sys.executable, "-m", __name__, cluster.name, str(options.out)])
+        words = (cluster.name, str(options.out), str(repeats))
+        _in_own_network([sys.executable, "-m", __name__, *words])
         written = json.loads((options.out / cluster.name / _CHECKS).read_text(encoding="utf-8"))
         result.figures[cluster.name] = written["figures"]
         for each in written["checks"]:
@@ -71,9 +71,12 @@ def _in_own_network(command: list[str]) -> None:
         raise ProofError(f"the storms in a network of their own ended with {ended.returncode}")
 
 
-def prove_cluster(cluster: ProvenCluster, out: Path, note: Callable[[str], None]) -> ProofResult:
-    """Seek advice for one cluster, and give it to a real broker."""
+def prove_cluster(
+    cluster: ProvenCluster, out: Path, repeats: int, note: Callable[[str], None]
+) -> ProofResult:
+    """Seek advice for one cluster, and give it to a real broker, each setting so many times."""
     result = ProofResult()
+    most = -(-2 * repeats // 3)
     advice = _advice(cluster, note)
     (out / "advice.md").write_text(markdown(advice), encoding="utf-8")
     if advice.setting is None:
@@ -82,11 +85,11 @@ def prove_cluster(cluster: ProvenCluster, out: Path, note: Callable[[str], None]
     setting = Setting(
         limits_of(parse_properties(fragment(advice, "broker"), "broker.conf"), "broker.conf")
     )
-    met = list(_storms(cluster, setting, out, "advised", note))
+    met = list(_storms(cluster, setting, out / "advised", repeats, note))
     result.figures["advised"] = _figures(setting, met)
     result.check(
         f"{cluster.name}: advised",
-        sum(not misses(cluster.goal, each) for each in met) >= MISSED_AT_LEAST,
+        sum(not misses(cluster.goal, each) for each in met) >= most,
         _sentence(cluster, setting, met),
     )
     for knob in memory_knobs(setting):
@@ -96,10 +99,10 @@ def prove_cluster(cluster: ProvenCluster, out: Path, note: Callable[[str], None]
         if lower is None or not finding.decides:
             result.check(name, True, f"{cluster.name}: {knob.key}: {finding.binds}")
             continue
-        found = list(_storms(cluster, lower, out, knob.name, note))
+        found = list(_storms(cluster, lower, out / knob.name, repeats, note))
         result.figures[knob.name] = _figures(lower, found)
         missed = sum(bool(misses(cluster.goal, each)) for each in found)
-        result.check(name, missed >= MISSED_AT_LEAST, _sentence(cluster, lower, found))
+        result.check(name, missed >= most, _sentence(cluster, lower, found))
     return result
 
 
@@ -111,18 +114,18 @@ def _advice(cluster: ProvenCluster, note: Callable[[str], None]) -> Advice:
 
 
 def _storms(
-    cluster: ProvenCluster, setting: Setting, out: Path, name: str, note: Callable[[str], None]
+    cluster: ProvenCluster, setting: Setting, out: Path, repeats: int, note: Callable[[str], None]
 ) -> Iterator[Outcome]:
     """Yield what came of each repeat, every one with a broker of its own where that matters."""
-    repeats = list(range(1, REPEATS + 1))
-    rounds = [[each] for each in repeats] if cluster.afresh else [repeats]
+    numbers = list(range(1, repeats + 1))
+    rounds = [[each] for each in numbers] if cluster.afresh else [numbers]
     for together in rounds:
-        note(f"{cluster.name}: a real broker with {name} starts")
+        note(f"{cluster.name}: a real broker starts: {out.name}")
         with real_cluster(cluster, setting) as addresses:
             _require_limits(setting, limits_in_force(addresses[1]))
             for repeat in together:
-                outcome = storm(cluster, setting, addresses, out, f"{name}-{repeat}")
-                note(f"{cluster.name}: {name} {repeat}: {told(cluster.goal, outcome)}")
+                outcome = storm(cluster, setting, addresses, out, str(repeat))
+                note(f"{cluster.name}: {out.name} {repeat}: {told(cluster.goal, outcome)}")
                 yield outcome
 
 
@@ -142,13 +145,18 @@ def _sentence(cluster: ProvenCluster, setting: Setting, outcomes: list[Outcome])
     return f"{cluster.title}; {limits}: {each}"
 
 
-def main(name: str, out: str) -> None:
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+def main(name: str, out: str, repeats: str) -> None:
     """Prove one cluster, in whatever network this process is."""
     folder = Path(out) / name
     folder.mkdir(parents=True, exist_ok=True)
     cluster = next(each for each in CLUSTERS if each.name == name)
     try:
-        result = prove_cluster(cluster, folder, lambda said: print(said, file=sys.stderr))  # noqa: T201
+        result = prove_cluster(cluster, folder, int(repeats), _say)
     except (ProofError, LoadgenError) as error:
         sys.exit(str(error))
     written = json.dumps(result.to_json(), indent=2)

@@ -14,11 +14,8 @@ import urllib.request
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from loadgen.corpus.loader import TopicLoader
-
 from client.admin.pulsar_admin import PulsarAdmin
-from loadgen.advice.confirm import accounted
-from loadgen.advice.outcome import outcome_of
+from loadgen.advice.outcome import accounted, outcome_of
 from loadgen.advice.scenario import document_of
 from loadgen.corpus.source import TopicToCreate
 from loadgen.documents.reading import parse_document
@@ -26,6 +23,7 @@ from loadgen.results.reading import load_client_rows, load_request_rows
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
+from loadgen.transfer.loader import TopicLoader
 from tests.official.servers import free_port
 from tests.proof.client.real_broker import COMMAND
 from tests.proof.result import ProofError

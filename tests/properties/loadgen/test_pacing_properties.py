@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loadgen.clients.pacing import ReadBudget
 from loadgen.scenarios.discovery.arrivals import Constant, Poisson, Ramp, Step
-from tests.support.peers.answering_wire import ScheduledLoad
+from tests.support.runs.scheduled_load import ScheduledLoad
 
 SPAN_SECONDS, BURST_SECONDS = 10.0, 0.010
 RATES = st.floats(100.0, 3_000.0)
@@ -73,6 +73,7 @@ def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(
         at = seconds * share
         area = first * at + (last - first) / (2 * seconds) * at * at
         assert within(moments, 0.0, at) == pytest.approx(area, rel=0.01, abs=1)
+    assert within(moments, seconds, 1.0) == pytest.approx(last, rel=0.01, abs=1)
     most = max(within(moments, begin, BURST_SECONDS) for begin in moments)
     assert most <= max(1.0, 2 * max(first, last) * BURST_SECONDS)
 

@@ -103,7 +103,7 @@ def test_every_failure_keeps_its_own_exit_code(
     def fail() -> None:
         raise LoadgenError("An answer was wrong.", ExitCode.CORRECTNESS)
 
-    monkeypatch.setattr("loadgen.commands.topics.topics", fail)
+    monkeypatch.setattr("loadgen.commands.corpus.topics.topics", fail)
     # When / Then
     assert run(monkeypatch, "topics") == 97
 
@@ -124,7 +124,7 @@ def test_an_interrupt_ends_with_130_and_one_line(
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("loadgen.commands.topics.topics", interrupted)
+    monkeypatch.setattr("loadgen.commands.corpus.topics.topics", interrupted)
     # When / Then
     assert run(monkeypatch, "topics") == ExitCode.INTERRUPTED
     assert capsys.readouterr().err == "loadgen: interrupted before it was done\n"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from loadgen.clients import answers
 from loadgen.clients.answers import AnswerChecker, AnswerVerdict, disagreement, verify_answer
 from loadgen.scenario import NamespaceExpectation
@@ -136,3 +137,48 @@ def test_answers_that_differ_are_not_kept_beyond_the_limit(monkeypatch) -> None:
     # Then
     assert pending.own is None
     assert pending.verdict() == AnswerVerdict(20, RIGHT.hash)
+
+
+UNCHANGED = pb.CommandGetTopicsOfNamespaceResponse(
+    request_id=1, changed=False, topics_hash=RIGHT.hash
+).SerializeToString()[2:]
+
+
+def asked_again(checker: AnswerChecker, asked_hash: str, data: bytes) -> AnswerVerdict:
+    body = checker.body(UNKNOWN, None, asked_hash)
+    body.feed(memoryview(data))
+    return checker.submit(body).verdict()
+
+
+def test_nothing_changed_is_right_only_behind_the_hash_of_the_names() -> None:
+    # Given
+    checker = AnswerChecker(filtered=False)
+    submit(checker, listing_body(NAMES))[1].verdict()
+    # When
+    verdicts = [asked_again(checker, each, UNCHANGED) for each in (str(RIGHT.hash), "deadbeef")]
+    # Then
+    assert verdicts[0] == AnswerVerdict(None, "")
+    assert "behind hash deadbeef" in (verdicts[1].problem or "")
+
+
+def test_nothing_changed_and_names_contradict_each_other() -> None:
+    data = UNCHANGED + listing_body(NAMES[:1])[:-2]
+    verdict = asked_again(AnswerChecker(filtered=False), str(RIGHT.hash), data)
+    assert verdict.problem == "says that nothing changed, and lists 1 topics"
+
+
+def test_a_list_that_comes_behind_a_hash_is_verified_like_any_other() -> None:
+    found = asked_again(AnswerChecker(filtered=False), "deadbeef", listing_body(NAMES))
+    assert found == AnswerVerdict(20, RIGHT.hash)
+
+
+def test_answers_to_different_questions_share_no_bytes_and_need_not_agree() -> None:
+    # Given
+    checker = AnswerChecker(filtered=False)
+    whole, part = checker.body(UNKNOWN), checker.body(UNKNOWN, "t-.*")
+    # When
+    whole.feed(memoryview(listing_body(NAMES)))
+    part.feed(memoryview(listing_body(NAMES[:3])))
+    # Then
+    assert part.own is None
+    assert [each.verdict().problem for each in (whole, part)] == [None, None]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loadgen.clients.records import TaskFacts, TaskReport, report_rows
 from loadgen.results.writing import summarized
-from tests.support.peers.answering_wire import ScheduledLoad
+from tests.support.runs.scheduled_load import ScheduledLoad
 
 SERVICE = 0.001
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999, "max": 1.0}

@@ -19,7 +19,8 @@ from loadgen.results.writing import (
     write_requests,
     write_server_metrics,
 )
-from loadgen.servers.scrape import ProcessWatch, ScrapedSeries, ScrapeTarget, ServerWatch
+from loadgen.servers.scrape import ProcessWatch, ServerWatch
+from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 MB = 1024 * 1024
 
@@ -263,6 +264,7 @@ def test_a_server_without_floodgates_own_figures_leaves_them_unknown() -> None:
         "direct_timeouts": None,
         "heap_queue_peak": 3,
         "direct_queue_peak": None,
+        "again_seconds": None,
         "cpu_seconds": None,
         "descriptors_peak": None,
         "descriptors_limit": None,

@@ -1,0 +1,1 @@
+"""Commands about topics: made, read from a cluster, loaded into one."""

@@ -1,0 +1,1 @@
+"""Commands about Spark: its cluster, and its SQL."""

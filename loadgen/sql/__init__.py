@@ -1,0 +1,1 @@
+"""Analysis in Spark SQL over the Parquet of run directories."""

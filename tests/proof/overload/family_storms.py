@@ -1,0 +1,134 @@
+"""A storm of 10,000 sockets through the proxy, of each family: all are back, all is checked.
+
+A client whose family tunnels has two sockets, so there are half as many. Broker and proxy have the
+limits and the socket buffers of the demo. In a second part fewer clients attach to topics as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, get_args
+
+from benchmarks.imports.memory_import import write_topics
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Family, Group, Phases
+from tests.proof.overload.recorded_limits import limits
+from tests.proof.process_samples import ProcessSamples
+from tests.proof.result import ProofResult
+from tests.proof.servers import (
+    SOCKET_BUFFER_BYTES,
+    ClusterSettings,
+    check_logs,
+    check_nothing_held,
+    expectations,
+    running_cluster,
+    settled_figures,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.proof.result import ProofOptions
+
+TOPICS = 100_000
+SOCKETS, QUICK_SOCKETS = 10_000, 400
+LIMIT_MB = 50
+TIMEOUT_MILLIS = 25_000
+PATTERN = "order.*"
+"""A twentieth of the names of each namespace. With the namespace it has less than 50 characters:
+a broker does not apply longer ones as shipped, and answers with all."""
+TOPICS_EACH = 2
+MEASURE_SECONDS = 240.0
+HOLD_SECONDS = 15.0
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Run the storm of each family."""
+    result = ProofResult()
+    corpus = options.out / "topics"
+    write_topics(corpus, TOPICS, lambda _: None)
+    sockets = QUICK_SOCKETS if options.quick else SOCKETS
+    for family in get_args(Family):
+        _storm(options, corpus, _group(family, sockets), result)
+    for family in ("java-watch", "cpp"):
+        attached = _group(family, sockets // 5, attach=TOPICS_EACH)
+        _storm(options, corpus, attached, result)
+    return result
+
+
+def _group(family: str, sockets: int, attach: int = 0) -> Group:
+    """Return a group that has as many sockets in all."""
+    pattern = None if family == "once" else PATTERN
+    name = f"{family}-attached" if attach else family
+    found = Group(name=name, family=family, clients=1, pattern=pattern, attach=attach)  # type: ignore[arg-type]
+    return found.model_copy(update={"clients": sockets // found.connections_each})
+
+
+def _storm(options: ProofOptions, corpus: Path, group: Group, result: ProofResult) -> None:
+    options.note(group.name)
+    logs = options.out / group.name
+    keys = {
+        "floodgateProfile": "floodgate",
+        "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
+        **limits(LIMIT_MB, TIMEOUT_MILLIS),
+    }
+    settings = ClusterSettings(logs, keys, {"metadataStoreUrl": "memory:local"}, (corpus,))
+    with running_cluster(settings) as servers:
+        broker, proxy = servers
+        scenario = DiscoveryScenario(
+            service_url=proxy.service_url,
+            namespaces=tuple(expectations(corpus)),
+            groups=(group,),
+            phases=Phases(measure_seconds=MEASURE_SECONDS, hold_seconds=_hold_seconds(group)),
+        )
+        samples = ProcessSamples({each.module: each.pid for each in servers}, "generator")
+        run = RunOptions(
+            group.name,
+            out=options.out / "runs",
+            broker_admin_url=broker.web_url,
+            broker_pid=broker.pid,
+            proxy_admin_url=proxy.web_url,
+            proxy_pid=proxy.pid,
+            on_progress=lambda _: samples.sample(),
+        )
+        summary = execute(scenario, run).summary
+        samples.sample()
+        held = {each.module: settled_figures(each) for each in servers}
+    needs = {name: asdict(each) for name, each in samples.needs().items()}
+    figures = summary["groups"][group.name]
+    result.figures[group.name] = {**figures, "processes": needs, "memory": summary["processes"]}
+    _judge(group, summary, figures, result)
+    check_nothing_held(held, result, f"{group.name}: ")
+    check_logs(logs, result, f"{group.name}: ")
+
+
+def _hold_seconds(group: Group) -> float:
+    """Return how long all goes on: java-poll makes its second connection when it is back."""
+    return HOLD_SECONDS if group.family == "java-poll" else 0.0
+
+
+def _judge(
+    group: Group, summary: dict[str, Any], figures: dict[str, Any], result: ProofResult
+) -> None:
+    back, refused = figures["back"], sum(figures["refused"].values())
+    took = figures["back_seconds"] or {"p50": 0.0, "max": 0.0}
+    result.check(
+        f"{group.name}: all are back or refused by name",
+        back + refused == group.clients and back > 0,
+        f"{group.name}: of {group.clients} clients with {figures['connections']} connections {back}"
+        f" were back (half within {took['p50']:.1f} s, all within {took['max']:.1f} s) and"
+        f" {refused} refused: {figures['refused']}; others: {figures['lost']}"
+        f" {figures['unfinished']}",
+    )
+    result.check(
+        f"{group.name}: every answer is right",
+        summary["wrong"] == 0,
+        f"{group.name}: {summary['wrong']} wrong of {summary['answered']} answers",
+    )
+    wanted = group.clients * group.connections_each
+    result.check(
+        f"{group.name}: all connections count",
+        figures["connections"] == wanted or refused > 0,
+        f"{group.name}: {figures['connections']} connections, {wanted} planned",
+    )

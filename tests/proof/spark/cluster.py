@@ -1,0 +1,124 @@
+"""A standalone cluster of Spark on the loopback: a master and workers, a process each.
+
+Its processes know nothing of this environment: they run in a folder of their own, with a PATH and
+Java, so that executors have only what they are sent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+
+from loadgen.servers.processes import stop
+from loadgen.spark.java import find_java
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SPARK_HOME = Path(pyspark.__file__).parent
+READY_SECONDS = 120.0
+POLL_SECONDS = 0.2
+WORKERS = 2
+
+
+@dataclass(frozen=True)
+class StandaloneCluster:
+    """The running cluster.
+
+    Attributes:
+        environment: For spark-submit.
+    """
+
+    url: str
+    web_url: str
+    environment: Mapping[str, str]
+
+    def applications(self) -> list[dict[str, Any]]:
+        """Return the applications that have ended, with the slots that they had."""
+        found: list[dict[str, Any]] = _state(self.web_url)["completedapps"]
+        return found
+
+
+@contextmanager
+def standalone_cluster(out: Path, port: int) -> Iterator[StandaloneCluster]:
+    """Run a master on ``port`` and its web port on the next one, and workers of a core each.
+
+    Raises:
+        ProofError: It did not come up.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    environment = _environment(out)
+    url, web_url = f"spark://127.0.0.1:{port}", f"http://127.0.0.1:{port + 1}"
+    master = ["master.Master", "--port", str(port), "--webui-port", str(port + 1)]
+    worker = ["worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+    with ExitStack() as stack:
+        stack.enter_context(_process(master, out, environment, "master"))
+        for number in range(WORKERS):
+            name = f"worker-{number}"
+            command = [*worker, "--work-dir", str((out / name).resolve()), url]
+            stack.enter_context(_process(command, out, environment, name))
+        _await_workers(web_url, out)
+        yield StandaloneCluster(url, web_url, environment)
+
+
+def _environment(out: Path) -> dict[str, str]:
+    return {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(out.resolve()),
+        "SPARK_HOME": str(SPARK_HOME),
+        "JAVA_HOME": str(find_java(os.environ, out.resolve()).home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(out.resolve()),
+        # A node's own Python, without any package of ours.
+        "LOADGEN_PYTHON": str(sys._base_executable),  # type: ignore[attr-defined]
+    }
+
+
+@contextmanager
+def _process(
+    words: list[str], out: Path, environment: Mapping[str, str], name: str
+) -> Iterator[None]:
+    kind, *options = words
+    command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}"]
+    with (out / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--host", "127.0.0.1", *options],
+            cwd=out,
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            yield
+        finally:
+            stop(process)
+
+
+def _await_workers(web_url: str, out: Path) -> None:
+    give_up = time.monotonic() + READY_SECONDS
+    while time.monotonic() < give_up:
+        try:
+            if _state(web_url)["aliveworkers"] == WORKERS:
+                return
+        except (OSError, ValueError):  # it does not listen yet, or knows nothing yet
+            pass
+        time.sleep(POLL_SECONDS)
+    raise ProofError(f"the cluster was not there after {READY_SECONDS:.0f} s; see {out}/*.log")
+
+
+def _state(web_url: str) -> dict[str, Any]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"{web_url}/json/", timeout=10) as answer:
+        state: dict[str, Any] = json.loads(answer.read())
+    return state

@@ -1,0 +1,85 @@
+"""Sweeps and bisections refuse what they cannot do before anything runs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.commands import sweep as command
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.sweeps.figures import FIGURES, RunFigures
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.documents.document import Document
+
+KEY = "maxTopicListInFlightHeapMemSizeMB"
+
+
+def scenario(folder: Path, thresholds: str = "[clients.back.max < 5s]") -> str:
+    path = folder / "mine.yaml"
+    path.write_text(
+        "kind: discovery\n"
+        "load: {groups: [{name: all, clients: 3}]}\n"
+        f"cluster: {{broker: {{{KEY}: 50}}}}\nthresholds: {thresholds}\n"
+    )
+    return str(path)
+
+
+def test_a_sweep_needs_something_to_vary(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing is varied"):
+        command.sweep(scenario(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["[1]", "broker.k: 5", ": ["])
+def test_a_grid_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
+    # Given
+    grid = tmp_path / "grid.yaml"
+    grid.write_text(text)
+    # Then
+    with pytest.raises(UsageError, match=r"--grid .*grid\.yaml"):
+        command.sweep(scenario(tmp_path), grid_file=grid)
+
+
+def test_a_limit_of_nothing_is_not_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no thresholds: nothing would ever fail"):
+        command.find_limit(scenario(tmp_path, "[]"), vary="clients=1..9")
+
+
+def passing_from(least: int) -> object:
+    def figures(document: Document) -> RunFigures:
+        value = int(document.cluster.broker[KEY])
+        missed = () if value >= least else ("clients.back.max < 5s: 9.0 s",)
+        return RunFigures(dict.fromkeys(FIGURES), missed)
+
+    return figures
+
+
+def test_the_answer_comes_with_its_bracket_and_every_probe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    monkeypatch.setattr(command, "virtual_figures", passing_from(17))
+    # When
+    command.find_limit(scenario(tmp_path), vary=f"broker.{KEY}=1..100", as_json=True)
+    # Then
+    told = capsys.readouterr()
+    answer = json.loads(told.out)
+    assert (answer["kind"], answer["passes"], answer["fails"]) == ("smallest", 17, 16)
+    assert len(told.err.splitlines()) == len(answer["probes"])
+    assert f"broker.{KEY}=1: missed clients.back.max < 5s: 9.0 s" in told.err
+
+
+def test_ends_that_both_pass_are_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    monkeypatch.setattr(command, "virtual_figures", passing_from(1))
+    # Then
+    with pytest.raises(LoadgenError, match="Both ends pass") as ended:
+        command.find_limit(scenario(tmp_path), vary=f"broker.{KEY}=1..100")
+    assert ended.value.exit_code is ExitCode.THRESHOLDS
+    assert "Both ends pass" in capsys.readouterr().out

@@ -1,0 +1,74 @@
+"""A sweep has a row for each run, the same ones every time, and medians over seeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from loadgen.documents.reading import parse_document
+from loadgen.sweeps.figures import FIGURES
+from loadgen.sweeps.picture import combinations, in_words, table_of
+from loadgen.sweeps.sweep import Point, jobs_of, run_job, write_points
+from loadgen.sweeps.variation import Varied, grid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENT = parse_document("""
+name: small
+kind: discovery
+cluster:
+  profile: pulsar
+  broker: {maxTopicListInFlightDirectMemSizeMB: 1, floodgateSocketSendBufferBytes: 4096}
+  topics: {namespaces: 2, per_namespace: 200}
+load:
+  groups:
+    - name: all
+      clients: 6
+      arrivals: {kind: poisson, per_second: 20}
+      reader: {rate_bytes_per_second: 100000, receive_buffer_bytes: 4096}
+thresholds:
+  - clients.back.max < 60s
+""")
+
+
+def test_the_same_point_has_the_same_figures_every_time() -> None:
+    # Given
+    first, second = jobs_of(DOCUMENT, list(grid([Varied("clients", (6,))], [1, 2])))
+    # Then
+    assert run_job(first) == run_job(first)
+    assert run_job(first) != run_job(second)
+
+
+def point(size: int, seed: int, seconds: float) -> Point:
+    figures = dict.fromkeys(FIGURES) | {"clients.back.p99": seconds}
+    return Point({"broker.size": size, "seed": seed}, figures, passed=seconds < 5)
+
+
+POINTS = [point(10, 1, 7.0), point(10, 2, 3.0), point(10, 3, 4.0), point(20, 1, 1.0)]
+
+
+def test_a_row_has_the_values_the_figures_and_the_verdict(tmp_path: Path) -> None:
+    # When
+    rows = pq.read_table(write_points(POINTS, tmp_path)).to_pylist()
+    # Then
+    assert rows[0] == {"broker.size": 10, "seed": 1, "clients.back.p99": 7.0, "passed": False}
+    assert len(rows) == 4
+
+
+def test_a_combination_is_told_by_the_median_of_its_seeds() -> None:
+    # When
+    table = table_of(POINTS)
+    # Then
+    assert [len(same) for same in combinations(POINTS).values()] == [3, 1]
+    cells = {column.header: list(column.cells) for column in table.columns}
+    assert cells["back p99"] == ["4.00 s", "1.00 s"]
+    assert cells["passed"] == ["2 of 3", "1 of 1"]
+
+
+def test_figures_are_written_in_their_units() -> None:
+    assert in_words("clients.back.rate", 0.995) == "99.50 %"
+    assert in_words("broker.heap.used.max", 2 * 1024 * 1024) == "2.0 MB"
+    assert in_words("broker.heap.waiting.max", 1200) == "1,200"
+    assert in_words("list.response.p99", None) == "-"
