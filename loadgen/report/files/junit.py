@@ -42,6 +42,4 @@ def _add(suite: Element, group: str, checks: Iterable[CheckResult]) -> None:
 
 def _text(value: object) -> str:
     """Return a text that XML can hold: without control characters."""
-    return "".join(
-        each if each >= " " and each not in "\ufffe\uffff" else " " for each in str(value)
-    )
+    return _NOT_XML.sub(" ", str(value))

@@ -19,7 +19,7 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             stranger.sendto(b"rubbish", receiver.address)
             stranger.sendto(b'{"task": 1, "counters": {"x": 1}}', receiver.address)
-            stranger.sendto(b'{"task": 1, "counters": {"families": {}, "latencies": "x"}}', address)
+            stranger.sendto(b'{"task": 1, "counters": {"families": {}, "latencies": [1]}}', address)
         for sender in senders:
             sender.send(RequestCounters(connected=10, answered=1))
         senders[0].send(RequestCounters(connected=10, answered=5))

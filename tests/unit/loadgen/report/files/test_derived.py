@@ -102,7 +102,7 @@ def test_a_kinds_own_checks_are_test_cases(directory: Path) -> None:
 
 def test_text_of_a_run_breaks_no_table_and_no_xml(directory: Path) -> None:
     # Given
-    evil = "a|b\x00\n<i>`*</testcase>"
+    evil = "a|b\x00\ufffe\n<i>`*</testcase>"
     edit_json(directory / "summary.json", label=evil, name=evil, refused={evil: 3})
     # When
     write_derived(directory)
