@@ -14,8 +14,6 @@ import urllib.request
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from loadgen.corpus.loader import TopicLoader
-
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.advice.outcome import accounted, outcome_of
 from loadgen.advice.scenario import document_of
