@@ -19,8 +19,8 @@ from benchmarks.processes import BenchError
 from benchmarks.registry import BENCHES
 from benchmarks.result import BenchOptions, BenchResult
 from benchmarks.tables import TERMINAL_COLUMNS, result_table
-from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import LoadgenError
+from loadgen.live.steps import StepDisplay
 from loadgen.servers.processes import termination_interrupts
 
 SCHEMA_VERSION = 1

@@ -34,8 +34,12 @@ class Subcommand:
 
 SUBCOMMANDS = {
     "topics": Subcommand("loadgen.commands.corpus.topics", "topics", "Make topics as Parquet."),
-    "snapshot": Subcommand("loadgen.commands.corpus.snapshot", "snapshot", "Read a cluster's topics."),
-    "load": Subcommand("loadgen.commands.corpus.load", "load", "Load topics into a running server."),
+    "snapshot": Subcommand(
+        "loadgen.commands.corpus.snapshot", "snapshot", "Read a cluster's topics."
+    ),
+    "load": Subcommand(
+        "loadgen.commands.corpus.load", "load", "Load topics into a running server."
+    ),
     "run": Subcommand("loadgen.commands.run", "run", "Drive clients against a server."),
     "scenarios": Subcommand(
         "loadgen.commands.scenarios", "scenarios", "List, show and check scenarios."

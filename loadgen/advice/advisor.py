@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loadgen.advice.advice import Advice, Request
     from loadgen.advice.goal import Outcome
     from loadgen.advice.limits import Setting
-    from loadgen.demo.step_display import StepDisplay
+    from loadgen.live.steps import StepDisplay
 
 _QUICK_TRIES = 3
 

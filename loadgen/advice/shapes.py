@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.advice.workload import NamespaceShape
 from loadgen.corpus.corpus import open_corpus
-from loadgen.demo.topics import read_own_topics
+from loadgen.corpus.lists.own_topics import read_own_topics
 from loadgen.errors import UsageError
 from loadgen.transfer.loader import admin_errors
 from proto.names import NamespaceName

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 # Medians nearer than this are taken for the same: counts and bytes, and times.
 SHARE, TIME_SHARE, TIME_SECONDS = 0.02, 0.05, 0.02
-_LEFT_OUT = ("p999", "p9999", "processor time", "memory", "unread")
+_LEFT_OUT = (
+    "p999",
+    "p9999",
+    "processor time",
+    "memory over idle",
+    "highest scrape",
+    "unread at most",
+)
 """What differs by how a server is made, and what a few hundred requests cannot tell."""
 
 
@@ -36,9 +43,7 @@ class Agreement:
 
 def agreements(comparison: Comparison) -> list[Agreement]:
     """Return how near both sides are, in each figure that both can tell."""
-    rows = [row for row in comparison.rows if not row.figure.endswith(_LEFT_OUT)]
-    kept = [row for row in rows if not any(each in row.figure for each in _LEFT_OUT)]
-    return [_agreement(row) for row in kept]
+    return [_agreement(row) for row in comparison.rows if not row.figure.endswith(_LEFT_OUT)]
 
 
 def _agreement(row: Row) -> Agreement:

@@ -198,8 +198,9 @@ def _values(groups: Sequence[Group]) -> _Values:
     ]
     units = {name: each.unit for group in found for run in group for name, each in run.items()}
     values: _Values = {}
-    for name, unit in units.items():
-        counted = name.startswith("refused: ")
+    # A reason that only a later run met stands beside the others all the same.
+    for name in sorted(units, key=_place):
+        unit, counted = units[name], name.startswith("refused: ")
         rows = [
             [run[name].value if name in run else 0.0 for run in group if name in run or counted]
             for group in found
@@ -207,6 +208,13 @@ def _values(groups: Sequence[Group]) -> _Values:
         if all(len(row) == len(group) for row, group in zip(rows, found, strict=True)):
             values[name] = (unit, rows)
     return values
+
+
+def _place(figure: str) -> int:
+    """Return the place of a row: answered, refused with its reasons, then as they were found."""
+    first = ("answered", "refused")
+    kind = figure.partition(":")[0]
+    return first.index(kind) if kind in first else len(first)
 
 
 def _may_differ(row: tuple[Unit, list[list[float]]]) -> bool:

@@ -18,9 +18,9 @@ from loadgen.advice.limits import Limits, Setting, limits_of
 from loadgen.advice.report import verdict, write
 from loadgen.advice.shapes import chosen, shapes_of_cluster, shapes_of_corpus, shapes_of_file
 from loadgen.advice.workload import NEVER, Readers, Workload
-from loadgen.demo.own_cluster import read_own_server
-from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.live.steps import StepDisplay
+from loadgen.own_servers.operator_files import read_own_server
 from loadgen.report.tables import summary_console
 from loadgen.scenarios.discovery.scenario import Family
 from loadgen.servers.loopback import require_own_cluster
@@ -64,7 +64,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         typer.Option(
             metavar="NAME=COUNT",
             help=f"Clients of a family ({', '.join(_FAMILIES)}); repeat for more.",
-            show_default="java-watch=1000",
+            show_default="1,000 java-watch",
         ),
     ] = None,
     read_rate: Annotated[
@@ -85,7 +85,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         str, typer.Option(help="Time over which clients start; 0s: all at once.")
     ] = "0s",
     operation_timeout: Annotated[
-        str, typer.Option(help="How long a client waits for an answer.")
+        str, typer.Option("--timeout", help="How long a client waits for an answer.")
     ] = "30s",
     period: Annotated[str, typer.Option(help="Period in which clients poll.")] = "60s",
     broker_conf: Annotated[
@@ -119,7 +119,11 @@ def advise(  # noqa: PLR0913 - one parameter for each option
     ] = False,
     yes_this_is_my_cluster: Annotated[
         bool,
-        typer.Option("--yes-this-is-my-cluster", help="Allow an address beyond the loopback."),
+        typer.Option(
+            "--yes-this-is-my-cluster",
+            help="Allow an address beyond the loopback.",
+            rich_help_panel="Elsewhere",
+        ),
     ] = False,
 ) -> None:
     """Find the topic-list limits that meet a goal, and what one step less would do.
@@ -157,7 +161,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
             slow_rate=_slow_rate(slow_rate),
             network_bytes=int(parse_size("--network", network)),
         ),
-        operation_timeout_seconds=parse_seconds("--operation-timeout", operation_timeout),
+        operation_timeout_seconds=parse_seconds("--timeout", operation_timeout),
         spread_seconds=0.0 if spread in ("0", "0s") else parse_seconds("--spread", spread),
         period_seconds=parse_seconds("--period", period),
         max_message_bytes=_message_bytes(broker),

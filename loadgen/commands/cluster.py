@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from loadgen.commands.own_cluster import said
-from loadgen.demo.own_cluster import read_own_server
 from loadgen.documents.reading import read_document
 from loadgen.own_servers.cluster import ClusterWanted, running_cluster
 from loadgen.own_servers.configuration import ServerFiles
+from loadgen.own_servers.operator_files import read_own_server
 from loadgen.servers.processes import termination_interrupts
 
 
@@ -42,14 +42,13 @@ def cluster(
     wanted = ClusterWanted(document.cluster, out, files, makes_topics=document.makes_topics)
     try:
         with termination_interrupts(), running_cluster(wanted, said(as_json=False)) as servers:
+            words = [f"loadgen run {target} --service-url {servers.service_url}"]
             for server in filter(None, (servers.broker, servers.proxy)):
                 place = f"{server.service_url} {server.web_url} process {server.pid}"
                 sys.stdout.write(f"{server.module} {place}\n")
-            named = f" --corpus {servers.corpus}" if servers.corpus else ""
-            watch = f"--broker-admin-url {servers.broker.web_url}"
-            sys.stdout.write(
-                f"loadgen run {target} --service-url {servers.service_url}{named} {watch}\n"
-            )
+                words.append(f"--{server.module}-admin-url {server.web_url}")
+            words += [f"--corpus {servers.corpus}"] if servers.corpus else []
+            sys.stdout.write(f"{' '.join(words)}\n")
             sys.stdout.flush()
             signal.pause()
     except KeyboardInterrupt:

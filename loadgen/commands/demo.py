@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
-from loadgen.demo.own_cluster import OwnCluster, read_own_server
-from loadgen.demo.plan import RUNS, STUCK_RUNS, default_namespaces
+from loadgen.demo.plan import RETURNING_RUN, RUNS, STUCK_RUNS, default_namespaces
 from loadgen.demo.result import DemoOptions
-from loadgen.demo.step_display import StepDisplay
-from loadgen.demo.topics import OwnTopics, parse_topics, read_own_topics
+from loadgen.demo.topics import parse_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
+from loadgen.live.steps import StepDisplay
+from loadgen.own_servers.operator_files import OwnCluster, read_own_server
 from loadgen.report.client_memory.pictures import draw_client_memory_pictures
 from loadgen.report.clients.pictures import draw_coming_back
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
@@ -181,7 +182,10 @@ def picture(
 
 
 def _draw_demo(demo_directory: Path, out: Path) -> list[Path]:
-    paths = draw_pictures(load_demo(demo_directory, [run.name for run in RUNS]), out)
+    names = [run.name for run in RUNS]
+    if (demo_directory / RUN_DIRECTORIES / RETURNING_RUN.name).is_dir():
+        names.append(RETURNING_RUN.name)
+    paths = draw_pictures(load_demo(demo_directory, names), out)
     if (demo_directory / RUN_DIRECTORIES / STUCK_RUNS[0].name).is_dir():  # a rehearsal has none
         stuck = load_demo(demo_directory, [run.name for run in STUCK_RUNS])
         paths += draw_stuck_pictures(stuck, out)
@@ -199,6 +203,8 @@ def show(console: Console, result: DemoResult) -> None:
             console.print(
                 f"! {summary.label}: {late_start_sentence(summary)}", style="yellow", markup=False
             )
+    for line in result.last_words:
+        console.print(f"\n{line}", markup=False, highlight=False)
     if result.hidden is not None:
         console.print(f"! {result.hidden}", style="yellow", markup=False, highlight=False)
     for path in result.pictures:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
+from loadgen.cluster import ClusterPlan
 from loadgen.commands.scenario_options import (
     given_fields,
     option_sentence,
@@ -15,6 +16,7 @@ from loadgen.commands.scenario_options import (
 )
 from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.document import Document, Head
+from loadgen.documents.faults import meant
 from loadgen.documents.groups import changed_groups
 from loadgen.documents.kinds import MODELS
 from loadgen.documents.reading import read_document
@@ -85,6 +87,24 @@ def changed(document: Document, family: str | None, given: Mapping[str, Any]) ->
     return replace(
         document.with_scenario(scenario), makes_topics=document.makes_topics and not names
     )
+
+
+def in_profile(document: Document, profile: str | None, given: Mapping[str, Any]) -> Document:
+    """Return a document whose own servers have another profile.
+
+    Raises:
+        UsageError: There is no such profile, or a server is named that has its own.
+    """
+    if profile is None:
+        return document
+    profiles = get_args(ClusterPlan.model_fields["profile"].annotation)
+    if profile not in profiles:
+        raise UsageError(f"--profile {profile[:60]!r} is none{meant(profile, profiles)}")
+    if given["service_url"]:
+        raise UsageError(
+            "--profile is for a scenario's own servers: leave out --service-url, or it"
+        )
+    return document.with_cluster(document.cluster.model_copy(update={"profile": profile}))
 
 
 def _namespaces(document: Document, given: Mapping[str, Any]) -> Any:  # noqa: ANN401

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loadgen.demo.own_cluster import read_own_server
 from loadgen.errors import UsageError
 from loadgen.executors.processes import RunExecutor
 from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster, simulated
 from loadgen.own_servers.configuration import ServerFiles
+from loadgen.own_servers.operator_files import read_own_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

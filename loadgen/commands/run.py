@@ -13,7 +13,7 @@ import typer
 
 from loadgen.analysis.thresholds import parse_thresholds
 from loadgen.commands.comparing.repeats import numbered, run_all
-from loadgen.commands.document_options import EXAMPLES, wanted_document
+from loadgen.commands.document_options import EXAMPLES, in_profile, wanted_document
 from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted, will_watch
 from loadgen.commands.preflight import require_room
 from loadgen.commands.run_outcome import fail_if_invalid
@@ -134,6 +134,12 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
             show_default=False,
         ),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help="Profile of the scenario's own servers: pulsar or floodgate.", show_default=False
+        ),
+    ] = None,
     broker_conf: Annotated[
         Path | None,
         typer.Option(
@@ -176,7 +182,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     **given: Any,  # noqa: ANN401
 ) -> None:
     """Drive the clients of a scenario against its own servers or yours, and check every answer."""
-    document = wanted_document(target, family, given)
+    document = in_profile(wanted_document(target, family, given), profile, given)
     options = run_options(document, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
     files = (broker_conf, proxy_conf)
     own = own_cluster_wanted(document, options, given, files)

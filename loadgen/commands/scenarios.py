@@ -19,7 +19,8 @@ scenarios = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     invoke_without_command=True,
-    help="List the shipped scenarios; show one, check your own, print their schema.",
+    help="List the shipped scenarios; show one, check your own, print their schema.\n\n"
+    "Examples:\n\n  loadgen scenarios\n\n  loadgen scenarios show restart-storm --resolved",
 )
 _Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A shipped scenario, or a file.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]

@@ -1,4 +1,4 @@
-"""Where the parts of a corpus are written: here, in processes beside, or in Spark's tasks.
+"""Executors of the parts of a corpus: this process, processes beside it, or the tasks of Spark.
 
 All run the same function for each part, so all write the same rows.
 """
@@ -8,8 +8,11 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from loadgen.errors import LoadgenError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,6 +53,10 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
             for done, future in enumerate(as_completed(futures), start=1):
                 yield from future.result()
                 on_part_done(done)
+        except BrokenProcessPool:
+            raise LoadgenError(
+                "a process that worked on a part was killed: has the machine memory enough?"
+            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 

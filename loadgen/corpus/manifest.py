@@ -43,7 +43,7 @@ class NamespaceEntry(Listing):
 
     @property
     def asked(self) -> Listing:
-        """What a client is answered: it asks for persistent topics."""
+        """The listing that a client is answered with: it asks for persistent topics."""
         return self.persistent or self
 
     def to_json(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class TopicShape:
 
     @property
     def property_count(self) -> int | None:
-        """How many properties each topic has, if the shape says a number."""
+        """The number of properties of each topic, if the shape says one."""
         number = int(self.properties) if self.properties[:3].isdecimal() else 0
         return number if 1 <= number <= MOST_PROPERTIES else None
 

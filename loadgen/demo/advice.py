@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from loadgen.advice.advice import Request
 from loadgen.advice.advisor import quick_advice
 from loadgen.advice.goal import Goal
 from loadgen.advice.limits import Limits, Setting
+from loadgen.advice.report import verdict
 from loadgen.advice.workload import NamespaceShape, Readers, Workload
 from loadgen.demo.plan import CLIENT_TIMEOUT_SECONDS, LIMIT_MB, SOCKET_BUFFER_BYTES
 
@@ -39,4 +41,28 @@ def advice_for(
         operation_timeout_seconds=CLIENT_TIMEOUT_SECONDS,
     )
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB, pause=profile == "floodgate")
-    return quick_advice(Request(workload, GOAL, profile, Setting(limits, limits), seconds=8.0))
+    request = Request(workload, GOAL, profile, Setting(limits, limits), seconds=8.0)
+    return replace(quick_advice(request), not_confirmed="loadgen advise does that")
+
+
+def advice_lines(advice: Advice) -> list[str]:
+    """Return the advice in a few lines: the verdict, and each server's memory limits."""
+    lines = [f"Advice for this cluster ({advice.request.goal}): {verdict(advice)}"]
+    if advice.setting is not None:
+        for server in advice.setting.servers:
+            limits = ", ".join(
+                f"{each.key}={each.value}"
+                for each in advice.findings
+                if each.server == server and each.key.endswith("SizeMB")
+            )
+            lines.append(f"{server}.conf: {limits}")
+        lines.append("`loadgen advise` finds all keys, what each costs, and one step less.")
+    return [*lines, *advice.obstacles]
+
+
+def advised(advice: Advice) -> dict[str, Any]:
+    """Describe the advice for the demo's summary."""
+    keys: dict[str, dict[str, str]] = {server: {} for server in ("broker", "proxy")}
+    for each in advice.findings:
+        keys[each.server][each.key] = each.value
+    return {"met": advice.met, "verdict": verdict(advice), "keys": keys}

@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING, Any
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.corpus.corpus import write_corpus
 from loadgen.corpus.executors import in_spark, in_this_process
+from loadgen.corpus.lists.own_topics import OwnTopics
+from loadgen.corpus.topic_plan import TopicPlan
+from loadgen.demo.advice import advice_for
 from loadgen.demo.plan import (
     CLIENT_TIMEOUT_SECONDS,
     RUNS,
     SOCKET_BUFFER_BYTES,
     DemoRun,
     broker_settings,
-    local_broker,
-    local_proxy,
     proxy_settings,
+    run_settings,
 )
-from loadgen.demo.result import REPORT_NAME, SUMMARY_NAME, DemoResult, conclude
+from loadgen.demo.result import REPORT_NAME, SUMMARY_NAME, DemoParts, DemoResult, conclude
+from loadgen.demo.returning import run_returning_storm
 from loadgen.demo.stuck import run_stuck_part
-from loadgen.demo.topics import DemoTopics, OwnTopics, topics_of_corpus, topics_of_operator
+from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
+from loadgen.own_servers.local import local_broker, local_proxy
 from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
@@ -44,12 +48,11 @@ if TYPE_CHECKING:
 
     from loadgen.clients.records import RequestCounters
     from loadgen.corpus.corpus import Corpus
-    from loadgen.corpus.topic_plan import TopicPlan
-    from loadgen.demo.own_cluster import OwnCluster
     from loadgen.demo.plan import DemoRun
     from loadgen.demo.result import DemoOptions
-    from loadgen.demo.step_display import StepDisplay
     from loadgen.demo.topics import DemoTopics
+    from loadgen.live.steps import StepDisplay
+    from loadgen.own_servers.operator_files import OwnCluster
     from loadgen.servers.processes import ServerProcess
 
 
@@ -72,12 +75,24 @@ def run_demo(options: DemoOptions, steps: StepDisplay) -> DemoResult:
         stuck = {}
         if options.own is None:
             stuck = run_stuck_part(options.out, _stuck_directory(options), steps, _storm_notes)
+        returning = advice = None
+        if isinstance(options.topics, TopicPlan) and options.own is None:
+            rate = options.read_rate_bytes_per_second
+            what = f"In virtual time: {plural(options.clients, 'program')} that start again"
+            with steps.step(what):
+                names = [each.name for each in topics.namespaces]
+                returning = run_returning_storm(
+                    options.out, options.topics, names, options.clients, rate
+                )
+            with steps.step("Which limits would bring all back: advice"):
+                advice = advice_for(topics, options.clients, rate)
     finally:
         if not options.keep:
             shutil.rmtree(_corpus_directory(options), ignore_errors=True)
             shutil.rmtree(_stuck_directory(options), ignore_errors=True)
     with steps.step("Writing the report"):
-        return conclude(options, topics, (documents, stuck), steps)
+        parts = DemoParts(documents, stuck, returning, advice)
+        return conclude(options, topics, parts, steps)
 
 
 def _prepare(options: DemoOptions) -> None:
@@ -218,7 +233,7 @@ def broker_launch(
     importing, log = topics.import_arguments, logs / "broker.log"
     if own is None:
         return ServerLaunch("broker", broker_settings(run), log, importing)
-    settings = own.broker.settings(run, local_broker())
+    settings = own.broker.settings(run_settings(run), local_broker(), limited=run.limit_mb > 0)
     return ServerLaunch("broker", settings, log, (*own.broker.arguments, *importing))
 
 
@@ -231,5 +246,9 @@ def proxy_launch(
         return ServerLaunch("proxy", proxy_settings(run, broker), log)
     if own.proxy is None:
         return None
-    settings = own.proxy.settings(run, local_proxy(broker.service_url, broker.web_url))
+    settings = own.proxy.settings(
+        run_settings(run),
+        local_proxy(broker.service_url, broker.web_url),
+        limited=run.limit_mb > 0,
+    )
     return ServerLaunch("proxy", settings, log, own.proxy.arguments)

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loadgen.own_servers.local import local_broker, local_proxy
+from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
 from loadgen.scenarios.stuck.scenario import StuckScenario
 from loadgen.units import MB_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from loadgen.scenario import NamespaceExpectation
     from loadgen.servers.processes import ServerProcess
@@ -45,11 +47,13 @@ RUNS = (
     DemoRun("floodgate", "Limits on, Floodgate", "floodgate", LIMIT_MB),
 )
 
-_LOOPBACK = {
-    "webServicePort": "0",
-    "bindAddress": "127.0.0.1",
-    "advertisedAddress": "127.0.0.1",
-}
+# The same storm as in "pulsar", of clients that are not content with a refusal.
+RETURNING_RUN = DemoRun(
+    "pulsar-returning", "As in Pulsar, programs that start again", "pulsar", LIMIT_MB
+)
+RETURNING_RESTART_SECONDS = 5.0
+# The first are refused after 25 s; so long until they have asked again, and wait once more.
+RETURNING_MEASURE_SECONDS = 60.0
 
 # The second part: the case that was recorded of a real broker, in the time that it takes to show.
 STUCK_LIMIT_MB = 1
@@ -101,11 +105,6 @@ def broker_settings(run: DemoRun) -> dict[str, str]:
     return {**local_broker(), **run_settings(run)}
 
 
-def local_broker() -> dict[str, str]:
-    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
-    return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
-
-
 def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
     """Return the broker's configuration in one run of the second part, in Pulsar's keys."""
     timeouts = {
@@ -136,19 +135,36 @@ def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckSc
     )
 
 
+def returning_scenario(
+    namespaces: Sequence[NamespaceExpectation],
+    clients: int,
+    read_rate_bytes_per_second: float,
+) -> DiscoveryScenario:
+    """Return the storm of Java consumers whose programs start again when they are refused.
+
+    Clients that ask once leave with their refusal, and the queue becomes shorter. These come again
+    after five seconds, so it does not: more is asked for, and hardly anybody is answered more.
+    """
+    group = Group(
+        name="java-watch",
+        family="java-watch",
+        clients=clients,
+        restart_seconds=RETURNING_RESTART_SECONDS,
+        reader=Reader(
+            rate_bytes_per_second=read_rate_bytes_per_second,
+            receive_buffer_bytes=SOCKET_BUFFER_BYTES,
+        ),
+    )
+    return DiscoveryScenario(
+        namespaces=tuple(namespaces),
+        groups=(group,),
+        phases=Phases(measure_seconds=RETURNING_MEASURE_SECONDS, drain_seconds=0.0),
+    )
+
+
 def proxy_settings(run: DemoRun, broker: ServerProcess) -> Mapping[str, str]:
     """Return the proxy's configuration in one run, in front of ``broker``."""
     return {**local_proxy(broker.service_url, broker.web_url), **run_settings(run)}
-
-
-def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
-    return {
-        "servicePort": "0",
-        "brokerServiceURL": broker_service_url,
-        "brokerWebServiceURL": broker_web_url,
-        **_LOOPBACK,
-    }
 
 
 def run_settings(run: DemoRun) -> dict[str, str]:

@@ -6,8 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen.demo.advice import advice_lines, advised
 from loadgen.demo.checks import demo_checks, exit_code, hidden_storm, own_checks, stuck_checks
 from loadgen.demo.plan import StormSize
+from loadgen.demo.returning import returning_sentence
 from loadgen.report.page import write_report
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures
 from loadgen.results.reading import load_run
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from loadgen.advice.advice import Advice
+    from loadgen.corpus.lists.own_topics import OwnTopics
     from loadgen.corpus.topic_plan import TopicPlan
-    from loadgen.demo.own_cluster import OwnCluster
-    from loadgen.demo.step_display import StepDisplay
-    from loadgen.demo.topics import DemoTopics, OwnTopics
+    from loadgen.demo.topics import DemoTopics
     from loadgen.errors import ExitCode
+    from loadgen.live.steps import StepDisplay
+    from loadgen.own_servers.operator_files import OwnCluster
     from loadgen.results.checks import CheckResult
 
 
@@ -57,10 +61,26 @@ TITLE = "A restart storm, and one peer that does not read"
 
 
 @dataclass(frozen=True)
+class DemoParts:
+    """What the parts of the demo found: summaries as written.
+
+    Attributes:
+        returning: The storm of programs that start again; None where topics are an operator's.
+        advice: For the demo's own cluster; None likewise.
+    """
+
+    storms: Mapping[str, dict[str, Any]]
+    stuck: Mapping[str, dict[str, Any]]
+    returning: dict[str, Any] | None = None
+    advice: Advice | None = None
+
+
+@dataclass(frozen=True)
 class DemoResult:
     """The result of the demo: of the storms, and of the second part.
 
-    ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little.
+    ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little;
+    ``last_words`` are on programs that start again, and the advice.
     """
 
     summaries: Mapping[str, RunSummary]
@@ -71,6 +91,7 @@ class DemoResult:
     duration_seconds: float
     pictures: Sequence[Path] = ()
     hidden: str | None = None
+    last_words: Sequence[str] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -81,18 +102,22 @@ class DemoResult:
 def conclude(
     options: DemoOptions,
     topics: DemoTopics,
-    documents: tuple[Mapping[str, dict[str, Any]], Mapping[str, dict[str, Any]]],
+    parts: DemoParts,
     steps: StepDisplay,
 ) -> DemoResult:
     """Judge the runs of both parts and write what is left for the reader."""
     storms, stuck = (
-        {name: parse_summary(document) for name, document in part.items()} for part in documents
+        {name: parse_summary(document) for name, document in part.items()}
+        for part in (parts.storms, parts.stuck)
     )
     checks = _checks(options, topics, storms, stuck)
     hidden = hidden_storm(storms["off"], _size(options, topics)) if options.own else None
     runs = [load_run(options.out / RUN_DIRECTORIES / name) for name in (*storms, *stuck)]
     report = options.out / REPORT_NAME
     notes = [*(options.own.notes() if options.own else ()), *([hidden] if hidden else ())]
+    words = [returning_sentence(parts.returning)] if parts.returning else []
+    words += advice_lines(parts.advice) if parts.advice else []
+    notes += words
     write_report(report, runs, title=_title(options, topics), checks=checks, notes=notes)
     pictures = draw_pictures(runs, options.out) if options.own is not None else []
     duration_seconds = steps.elapsed_seconds
@@ -100,14 +125,18 @@ def conclude(
     document = {
         **_described(options, topics),
         "notes": notes,
-        "runs": dict(documents[0]),
-        "stuck": dict(documents[1]),
+        "runs": dict(parts.storms),
+        "stuck": dict(parts.stuck),
+        "returning": parts.returning,
+        "advice": advised(parts.advice) if parts.advice else None,
         "checks": [asdict(check) for check in checks],
         "passed": all(check.passed for check in checks),
         "duration_seconds": round(duration_seconds, 1),
     }
     summary.write_text(f"{json.dumps(document, indent=2)}\n", encoding="utf-8")
-    return DemoResult(storms, stuck, checks, report, summary, duration_seconds, pictures, hidden)
+    return DemoResult(
+        storms, stuck, checks, report, summary, duration_seconds, pictures, hidden, words
+    )
 
 
 def _checks(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from loadgen.clients.records import RequestCounters
     from loadgen.corpus.corpus import Corpus
     from loadgen.demo.plan import DemoRun
-    from loadgen.demo.step_display import StepDisplay
+    from loadgen.live.steps import StepDisplay
 
 _SEED = 7
 _FILES = 1

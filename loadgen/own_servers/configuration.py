@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.demo.own_cluster import OwnServer
-from loadgen.demo.plan import local_broker, local_proxy
 from loadgen.documents.server_keys import FOLDER
+from loadgen.own_servers.local import local_broker, local_proxy
+from loadgen.own_servers.operator_files import OwnServer
 from loadgen.servers.processes import ServerLaunch
 
 if TYPE_CHECKING:

@@ -87,6 +87,7 @@ def draw_memory(
     legend: str = "upper right",
 ) -> None:
     """Memory over time, and what each line needed in a legend."""
+    runs = [run for run in runs if not run.clients.num_rows]  # in virtual time there is no memory
     axis: Axis = time_axis(runs)
     at = np.linspace(axis.low, axis.high, _TIME_POINTS)
     for run, colour in zip(runs, theme.runs, strict=False):
@@ -111,8 +112,11 @@ def _legend(run: Run) -> str:
 
 def _draw_clients(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
     """Draw what the clients got, one bar per run."""
-    for row, (run, colour) in enumerate(zip(runs, theme.runs, strict=True)):
+    for row, (run, colour) in enumerate(zip(runs, (*theme.runs, theme.soft), strict=False)):
         summary = run.summary
+        if run.clients.num_rows:
+            _draw_family(axes, row, run, theme)
+            continue
         axes.barh(row, summary.answered, color=colour, height=0.42)
         axes.barh(
             row, summary.refused_total, left=summary.answered, height=0.42,
@@ -129,3 +133,18 @@ def _draw_clients(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa
     most = max(run.summary.clients for run in runs)
     axes.set_xlim(0, most)
     title(axes, f"What {plural(most, 'client')} got", theme)
+
+
+def _draw_family(axes: Any, row: int, run: Run, theme: Theme) -> None:  # noqa: ANN401
+    """Draw how many clients of a run that come again are back, and how often all have asked."""
+    back = len(run.clients["back_seconds"].drop_null())
+    asked, clients = sum(run.clients["listings"].to_pylist()), run.clients.num_rows
+    axes.barh(row, back, color=theme.soft, height=0.42)
+    axes.barh(
+        row, clients - back, left=back, height=0.42,
+        color=theme.soft, alpha=0.25, hatch="...", edgecolor=theme.soft, linewidth=0,
+    )  # fmt: skip
+    seconds = max(run.requests.finished_seconds)
+    words = f"{back:,} back after {seconds:.0f} s, asked {asked:,} times (virtual time)"
+    axes.text(0, row - 0.33, run.summary.label, color=theme.ink, fontsize=9, fontweight="bold")
+    axes.text(0, row + 0.4, words, color=theme.soft, fontsize=9)

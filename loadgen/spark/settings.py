@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 
@@ -34,7 +35,7 @@ EVERYWHERE = (
         "How long it looks for these slots.",
     ),
 )
-"""What every session sets, local or not."""
+"""Settings of every session, local or not."""
 
 ON_A_CLUSTER = (
     Setting(
@@ -54,7 +55,7 @@ ON_A_CLUSTER = (
         "A process that is kept has imported everything already.",
     ),
 )
-"""What a cluster needs beside them; sessions leave it to the cluster's own files."""
+"""Settings of a cluster beside them; sessions leave it to the cluster's own files."""
 
 
 def archive_settings(archive: str) -> tuple[Setting, ...]:
@@ -69,6 +70,12 @@ def archive_settings(archive: str) -> tuple[Setting, ...]:
             "spark.pyspark.python",
             "./environment/bin/python",
             "The first python3 of a node's PATH has none of the packages.",
+        ),
+        Setting(
+            "spark.pyspark.driver.python",
+            sys.executable,
+            "The driver runs here, where nothing is unpacked. Leave it out with a driver that runs "
+            "in the cluster.",
         ),
     )
 

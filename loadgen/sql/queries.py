@@ -40,7 +40,7 @@ WITH asked AS (
   SELECT run, floor(finished_seconds) AS second,
     count_if(outcome = 'answered') AS answered, count_if(outcome = 'refused') AS refused,
     count_if(outcome NOT IN ('answered', 'refused')) AS others,
-    percentile_disc(0.99) WITHIN GROUP (ORDER BY response_seconds) AS p99
+    round(percentile_disc(0.99) WITHIN GROUP (ORDER BY response_seconds), 6) AS p99
   FROM requests WHERE finished_seconds IS NOT NULL GROUP BY run, floor(finished_seconds)
 ), served AS (
   SELECT run, floor(at_seconds) AS second,
@@ -50,7 +50,7 @@ WITH asked AS (
     max(value) FILTER (WHERE process = 'proxy' AND figure = 'direct.used') AS proxy_direct,
     max(value) FILTER (WHERE process = 'proxy' AND figure = 'resident') AS proxy_resident,
     max(value) FILTER (WHERE figure = 'direct.waiting') AS waiting
-  FROM server_metrics GROUP BY run, floor(at_seconds)
+  FROM server_metrics WHERE at_seconds >= -5 GROUP BY run, floor(at_seconds)
 )
 SELECT * FROM asked FULL OUTER JOIN served USING (run, second) ORDER BY run, second"""
 
@@ -71,12 +71,12 @@ QUERIES = {
         " duration_seconds FROM runs ORDER BY started_at, run",
     ),
     "medians": Query(
-        "Runs of one scenario and label together: medians over the runs, and how far they lie "
-        "apart.",
-        "SELECT scenario, label, count(*) AS runs, percentile(answered, 0.5) AS answered,\n  "
-        "percentile(refused, 0.5) AS refused, round(percentile(p50, 0.5), 6) AS p50,\n  "
-        "round(percentile(p99, 0.5), 6) AS p99, round(min(p99), 6) AS least_p99,\n  "
-        "round(max(p99), 6) AS most_p99\nFROM runs GROUP BY scenario, label, config_hash "
-        "ORDER BY scenario, label",
+        "Runs of one scenario, whose labels differ by a number at the end at most, together: "
+        "medians, and how far they lie apart.",
+        "SELECT scenario, regexp_replace(label, '[-_ ]?[0-9]+$', '') AS label, count(*) AS runs,\n"
+        "  percentile(answered, 0.5) AS answered, percentile(refused, 0.5) AS refused,\n"
+        "  round(percentile(p50, 0.5), 6) AS p50, round(percentile(p99, 0.5), 6) AS p99,\n"
+        "  round(min(p99), 6) AS least_p99, round(max(p99), 6) AS most_p99\n"
+        "FROM runs GROUP BY 1, 2, config_hash ORDER BY 1, 2",
     ),
 }

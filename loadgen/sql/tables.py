@@ -6,6 +6,7 @@ Every row has the name of its run. What runs of older versions do not have is nu
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
@@ -78,10 +79,15 @@ def _table(session: SparkSession, table: str, names: Mapping[Path, str]) -> Data
     frame = session.createDataFrame([], columns)
     for directory, name in names.items():
         if (directory / file).is_file():
-            rows = session.read.parquet(str((directory / file).resolve()))
+            rows = session.read.parquet(_literal((directory / file).resolve()))
             rows = rows.withColumn("run", functions.lit(name))
             frame = frame.unionByName(rows, allowMissingColumns=True)
     return frame.withColumns({name: functions.expr(text) for name, text in derived.items()})
+
+
+def _literal(path: Path) -> str:
+    """Return a path in which Spark finds no wild cards."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))
 
 
 def run_names(directories: Sequence[Path]) -> dict[Path, str]:

@@ -22,7 +22,7 @@ SAVE_SECONDS = 1.0
 
 
 class LoadState:
-    """What of one source is in one server.
+    """The part of one source that is in one server.
 
     Args:
         source: What is loaded.

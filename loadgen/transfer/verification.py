@@ -32,7 +32,7 @@ _SHOWN = 3
 
 @dataclass
 class Verification:
-    """What the listings said.
+    """The result of the listings.
 
     Attributes:
         topics: Persistent topics that were listed, and are right.

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 Ts = TypeVarTuple("Ts")
 EPOCH_MS = 1_767_225_600_000
 """The wall clock's reading at the loop's beginning: the same in every run."""
+LATE_SECONDS = 1e-9
+"""Sums of times are not exact: who looks at the clock when a timer fires must not find that its
+moment has not come yet."""
 _FEWEST_PURGED = 1_000
 _HANDLE: Any = None
 
@@ -71,10 +74,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        """Arm a timer."""
+        """Arm a timer; as a real one it fires a little late and never early."""
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._sequence += 1
-        heappush(self._timers, (when, self._sequence, timer, _HANDLE))
+        heappush(self._timers, (when + LATE_SECONDS, self._sequence, timer, _HANDLE))
         return timer
 
     def call_later(

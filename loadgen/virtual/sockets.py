@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 LEAD_SECONDS = 0.5
 """Seconds between the last connection and T0, as between real tasks."""
-_NANOSECOND = 1e-9
 _LENGTH_BYTES = 4
 _HEADER_BYTES = 8
 _MOST_PARSED = 10_000
@@ -48,13 +47,6 @@ class VirtualRunTime(RunTime):
         """Begin soon."""
         del t0_epoch_seconds
         self.t0 = self.monotonic() + LEAD_SECONDS
-
-    def seconds(self) -> float:
-        """Return seconds since T0, and a nanosecond.
-
-        A timer fires at exactly its moment here; nobody may find that it is not quite reached.
-        """
-        return self.monotonic() - self.t0 + _NANOSECOND
 
 
 def agreed(_: float) -> float:

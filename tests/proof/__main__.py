@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.processes import BenchError
-from loadgen.demo.step_display import StepDisplay
 from loadgen.errors import LoadgenError
+from loadgen.live.steps import StepDisplay
 from loadgen.servers.processes import termination_interrupts
 from tests.proof.registry import PROOFS
 from tests.proof.result import ProofError, ProofOptions, ProofResult

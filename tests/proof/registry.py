@@ -152,6 +152,9 @@ PROOFS = {
     "report_pages": Proof(
         "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
     ),
+    "coordinated_omission": Proof(
+        "A stall of the server is in the response times", "tests.proof.coordinated_omission"
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE_NAME = "beside.md"
+REPORT_NAME = "beside.html"
 # Of one side: the other has its own.
 _OF_A_SIDE = (
     "--service-url",

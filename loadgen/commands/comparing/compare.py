@@ -12,10 +12,11 @@ import typer
 from loadgen.analysis.agreement import page_of
 from loadgen.analysis.compare import FinishedRun, compare
 from loadgen.analysis.comparison_text import document_of, markdown_of, sentences, table_of
-from loadgen.commands.comparing.beside import PAGE_NAME, Sides, run_both
+from loadgen.commands.comparing.beside import PAGE_NAME, REPORT_NAME, Sides, run_both
 from loadgen.errors import UsageError
+from loadgen.report.page import write_report
 from loadgen.report.tables import summary_console
-from loadgen.results.reading import load_description, load_document
+from loadgen.results.reading import load_description, load_document, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,9 +84,12 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     comparison = compare(runs, force=True)
     page = page_of(comparison, versions(comparison), sides.command)
     write_page(out / PAGE_NAME, page)
+    last = [load_run(Path(group.runs[-1].place)) for group in comparison.groups]
+    write_report(out / REPORT_NAME, last, title="Floodgate beside Pulsar")
     show(comparison, markdown, as_json=as_json)
     if not as_json:
-        sys.stdout.write(f"\n{page}\nThis page is {out / PAGE_NAME}\n")
+        where = f"This page is {out / PAGE_NAME}, both over time {out / REPORT_NAME}"
+        sys.stdout.write(f"\n{page}\n{where}\n")
 
 
 def versions(comparison: Comparison) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SHOWN_ROWS = 200
+_FILE_COLUMNS = 1000
 
 
 def sql(
@@ -111,9 +112,11 @@ def _print(columns: list[str], rows: list[tuple[Any, ...]], *, as_csv: bool, as_
     else:
         table = Table(box=None, pad_edge=False)
         for column in columns:
-            table.add_column(column)
+            table.add_column(column, overflow="fold")
         for row in rows[:_SHOWN_ROWS]:
             table.add_row(*("" if value is None else str(value) for value in row))
-        Console().print(table)
+        # Into a file or a pipe a row is a line.
+        width = None if sys.stdout.isatty() else _FILE_COLUMNS
+        Console(width=width).print(table)
         if len(rows) > _SHOWN_ROWS:
             typer.echo(f"and {len(rows) - _SHOWN_ROWS:,} more rows; --csv prints all", err=True)

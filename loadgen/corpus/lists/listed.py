@@ -85,7 +85,7 @@ def write_listed_corpus(
         UsageError: The list cannot be read, holds no topic, or has invalid ones.
         LoadgenError: The files cannot be written.
     """
-    pieces = pieces_of(path)
+    pieces = pieces_of(path.resolve())  # tasks may run in another folder
     buckets = max(1, min(MOST_BUCKETS, sum(piece.rows for piece in pieces) // BUCKET_ROWS))
     with replacing(out) as directory:
         scratch = directory / _SCRATCH

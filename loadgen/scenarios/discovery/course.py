@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from limiter.clock import TimerHandle
     from loadgen.clients.context import ClientContext
-    from loadgen.scenarios.discovery.family_client import FamilyClient
+    from loadgen.scenarios.discovery.driver.family_client import FamilyClient
     from loadgen.scenarios.discovery.scenario import DiscoveryScenario
 
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from loadgen.clients.records import CLIENT_ROWS
+from loadgen.clients.records import CLIENT_ROWS, Outcome
 from loadgen.scenarios.discovery.course import Course
-from loadgen.scenarios.discovery.family_client import FamilyClient
+from loadgen.scenarios.discovery.driver.family_client import FamilyClient
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, client_plans
 from loadgen.scenarios.discovery.socket_wires import Connecting, SocketWires
 from loadgen.tasks.ground import SOCKETS
@@ -74,8 +75,17 @@ class DiscoveryTask(ScenarioTask[DiscoveryScenario]):
         self._connecting.close()
 
     def report(self, t0_epoch_seconds: float) -> TaskReport:
-        """See ScenarioTask; every client has a row as well."""
+        """See ScenarioTask; clients have rows as well. The warm-up is left out."""
         self.start_error_seconds = self._course.start_error_seconds
         rows = [client.row(self.plan.task) for client in self._family_clients]
         clients = pa.Table.from_pylist(rows, schema=CLIENT_ROWS)
-        return replace(super().report(t0_epoch_seconds), clients=clients)
+        report = super().report(t0_epoch_seconds)
+        begins = self.scenario.phases.warm_up_seconds
+        return replace(report, rows=counted(report.rows, begins), clients=counted(clients, begins))
+
+
+def counted(rows: pa.Table, begins_seconds: float) -> pa.Table:
+    """Return what was due when the warm-up was over, and of before what was wrong."""
+    due = pc.greater_equal(rows["intended_start_seconds"], begins_seconds)
+    wrong = pc.equal(rows["outcome"], Outcome.WRONG.value)
+    return rows.filter(pc.or_(pc.fill_null(due, fill_value=True), wrong))

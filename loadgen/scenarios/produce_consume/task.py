@@ -101,7 +101,10 @@ class ProduceConsumeTask(ScenarioTask[ProduceConsumeScenario]):
         failure = await self._connector.connect(consumer, self.scenario.receive_buffer_bytes)
         failure = failure or await consumer.open()
         if failure is not None:
-            raise LoadgenError(f"a consumer of {consumer.plan.namespace.name} failed: {failure}")
+            raise LoadgenError(
+                f"a consumer of {consumer.plan.namespace.name} failed: {failure}; messages are for "
+                "a broker's address, not a proxy's"
+            )
 
     def start(self) -> None:
         """Begin with the schedule."""

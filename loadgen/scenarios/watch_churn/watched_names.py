@@ -50,19 +50,26 @@ class WatchedNames:
 
     def _take(self, topic: str, at_seconds: float, *, created: bool) -> None:
         known = (topic in self._begun_with and topic not in self._went) or topic in self._came
-        if known is created:
-            self.doubled += 1
-            if len(self.problems) < _PROBLEMS_KEPT:
-                done = "created" if created else "deleted"
-                self.problems.append(f"was told again that {topic} was {done}")
-            return
+        again = (topic, created) in self.told_seconds
         self.told_seconds.setdefault((topic, created), at_seconds)
+        if known is created:
+            self.doubled += again
+            self._problem(topic, created=created, again=again)
+            return
         into, out_of = (self._came, self._went) if created else (self._went, self._came)
         # A name that comes back is as it was.
         if topic in out_of:
             out_of.remove(topic)
         else:
             into.add(topic)
+
+    def _problem(self, topic: str, *, created: bool, again: bool) -> None:
+        done, why = ("created", "it had") if created else ("deleted", "it did not have")
+        words = f"told again that {topic} was {done}"
+        if not again:
+            words = f"told that {topic} was {done}, which {why}"
+        if len(self.problems) < _PROBLEMS_KEPT:
+            self.problems.append(f"was {words}")
 
     def was_told(self, change: Change) -> bool:
         """Tell whether a change has arrived."""

@@ -74,7 +74,10 @@ class Watcher(ClientConnection):
         self.send(watch_frame(namespace, pattern))
         failure = await self._within(self._answer)
         if failure:
-            raise LoadgenError(f"{namespace} cannot be watched: {failure}")
+            raise LoadgenError(
+                f"{namespace} cannot be watched: {failure}; watches are for a broker's address, "
+                "not a proxy's"
+            )
 
     async def list_names(self) -> frozenset[str]:
         """Return the names of its namespace as a listing has them.

@@ -35,10 +35,12 @@ TOPICS = 100_000
 SOCKETS, QUICK_SOCKETS = 10_000, 400
 LIMIT_MB = 50
 TIMEOUT_MILLIS = 25_000
-PATTERN = "account.accepted-2.*"
-"""Some of the names of each namespace of the corpus."""
+PATTERN = "order.*"
+"""A twentieth of the names of each namespace. With the namespace it has less than 50 characters:
+a broker does not apply longer ones as shipped, and answers with all."""
 TOPICS_EACH = 2
 MEASURE_SECONDS = 240.0
+HOLD_SECONDS = 15.0
 
 
 def prove(options: ProofOptions) -> ProofResult:
@@ -71,16 +73,14 @@ def _storm(options: ProofOptions, corpus: Path, group: Group, result: ProofResul
         "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
         **limits(LIMIT_MB, TIMEOUT_MILLIS),
     }
-    # As shipped a broker does not apply patterns of more than 50 characters: it answers with all.
-    own = {"metadataStoreUrl": "memory:local", "subscriptionPatternMaxLength": "100"}
-    settings = ClusterSettings(logs, keys, own, (corpus,))
+    settings = ClusterSettings(logs, keys, {"metadataStoreUrl": "memory:local"}, (corpus,))
     with running_cluster(settings) as servers:
         broker, proxy = servers
         scenario = DiscoveryScenario(
             service_url=proxy.service_url,
             namespaces=tuple(expectations(corpus)),
             groups=(group,),
-            phases=Phases(measure_seconds=MEASURE_SECONDS),
+            phases=Phases(measure_seconds=MEASURE_SECONDS, hold_seconds=_hold_seconds(group)),
         )
         samples = ProcessSamples({each.module: each.pid for each in servers}, "generator")
         run = RunOptions(
@@ -101,6 +101,11 @@ def _storm(options: ProofOptions, corpus: Path, group: Group, result: ProofResul
     _judge(group, summary, figures, result)
     check_nothing_held(held, result, f"{group.name}: ")
     check_logs(logs, result, f"{group.name}: ")
+
+
+def _hold_seconds(group: Group) -> float:
+    """Return how long all goes on: java-poll makes its second connection when it is back."""
+    return HOLD_SECONDS if group.family == "java-poll" else 0.0
 
 
 def _judge(

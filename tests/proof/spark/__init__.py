@@ -1,1 +1,1 @@
-"""What holds of Spark on a cluster of processes of its own."""
+"""Proofs of Spark on a cluster of processes of its own."""

@@ -111,7 +111,7 @@ def _await_workers(web_url: str, out: Path) -> None:
         try:
             if _state(web_url)["aliveworkers"] == WORKERS:
                 return
-        except OSError:
+        except (OSError, ValueError):  # it does not listen yet, or knows nothing yet
             pass
         time.sleep(POLL_SECONDS)
     raise ProofError(f"the cluster was not there after {READY_SECONDS:.0f} s; see {out}/*.log")

@@ -65,7 +65,8 @@ def prove(options: ProofOptions) -> ProofResult:
     """Do the same in all four places and compare."""
     result = ProofResult()
     options.note("packing")
-    packed = _json_of([*_LOADGEN, "spark", "package", "--out", str(options.out / "package")])
+    where = str((options.out / "package").resolve())
+    packed = _answer_of([*_LOADGEN, "spark", "package", "--out", where, "--json"])
     result.figures["archive_bytes"] = packed["archive_bytes"]
     options.note("starting a master and two workers")
     with standalone_cluster(options.out / "cluster", PORT) as cluster:
@@ -143,7 +144,7 @@ def _loadgen(
         submit = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", way.cluster.url]
         command = [*submit, "--properties-file", packed["conf"], packed["job"]]
         # Only the driver runs in this environment; executors unpack what was packed.
-        environment = {**way.cluster.environment, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        environment = dict(way.cluster.environment)
     done = subprocess.run(
         [*command, words[0], *words[1:], *way.arguments],
         cwd=ROOT,
@@ -158,12 +159,12 @@ def _loadgen(
         raise ProofError(f"{way.name}: loadgen {words[0]} ended with {done.returncode}: {last}")
 
 
-def _json_of(command: Sequence[str]) -> dict[str, Any]:
+def _answer_of(command: Sequence[str]) -> Any:
+    """Return the JSON that a command of loadgen prints."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ProofError(f"{' '.join(command[2:])} failed: {done.stderr.strip()}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return {name: str(ROOT / value) if name == "job" else value for name, value in told.items()}
+        raise ProofError(f"{' '.join(command[2:4])} failed: {done.stderr.strip()}")
+    return json.loads(done.stdout)
 
 
 def _compare_topics(corpora: dict[str, Path], result: ProofResult) -> None:
@@ -218,7 +219,7 @@ def _compare_runs(runs: dict[str, Path], result: ProofResult) -> None:
 def _ask_runs(runs: Sequence[Path], result: ProofResult) -> None:
     """Ask for the same figures in Spark SQL, and for clients and servers on one time axis."""
     words = [str(path) for path in runs]
-    rows = _rows_of([*_LOADGEN, "sql", *words, "--query", "by-outcome", "--json"])
+    rows = _answer_of([*_LOADGEN, "sql", *words, "--query", "by-outcome", "--json"])
     found = {row["run"]: row["p99"] for row in rows if row["outcome"] == "answered"}
     told = {
         path.name: json.loads((path / "summary.json").read_text())["latency_seconds"]["p99"]
@@ -226,16 +227,8 @@ def _ask_runs(runs: Sequence[Path], result: ProofResult) -> None:
     }
     close = all(abs(found.get(name, -1.0) - value) < 1e-5 for name, value in told.items())
     result.check("SQL", close, f"Spark SQL finds the p99 of all {len(told)} reports")
-    joined = _rows_of([*_LOADGEN, "sql", *words, "--query", "timeline", "--json"])
+    joined = _answer_of([*_LOADGEN, "sql", *words, "--query", "timeline", "--json"])
     both = [row for row in joined if row["answered"] and row["broker_resident"]]
     result.check(
         "joined", bool(both), f"{len(both)} seconds have both answers and the broker's memory"
     )
-
-
-def _rows_of(command: Sequence[str]) -> list[dict[str, Any]]:
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ProofError(f"{' '.join(command[2:4])} failed: {done.stderr.strip()}")
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    return rows

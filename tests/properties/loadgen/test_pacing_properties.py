@@ -73,6 +73,7 @@ def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(
         at = seconds * share
         area = first * at + (last - first) / (2 * seconds) * at * at
         assert within(moments, 0.0, at) == pytest.approx(area, rel=0.01, abs=1)
+    assert within(moments, seconds, 1.0) == pytest.approx(last, rel=0.01, abs=1)
     most = max(within(moments, begin, BURST_SECONDS) for begin in moments)
     assert most <= max(1.0, 2 * max(first, last) * BURST_SECONDS)
 

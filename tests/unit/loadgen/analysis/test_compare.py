@@ -14,6 +14,7 @@ from loadgen.analysis.comparison_text import (
     sentences,
     table_of,
 )
+from loadgen.analysis.rank_test import rank_test
 from loadgen.errors import UsageError
 
 PERCENTILES = ("p50", "p90", "p99", "p999", "p9999", "max")
@@ -103,6 +104,23 @@ def test_a_difference_in_one_figure_alone_is_shown_with_the_repeats_that_are_ask
     assert difference_text(row(comparison, "response p99").differences[1]) == "no difference shown"
 
 
+def test_what_would_be_shown_alone_is_not_shown_among_many_that_differ_by_chance() -> None:
+    # Given four repeats a side, of which one figure of many is always larger
+    def runs(label: str, refused: int, order: list[float]) -> list[FinishedRun]:
+        return [
+            run(label, each, number=n, summary={"refused": {"full": refused + n}})
+            for n, each in enumerate(order)
+        ]
+
+    assert rank_test([0, 1, 2, 3], [100, 101, 102, 103]) < 0.05
+    # When
+    comparison = compare([*runs("a", 0, FAST[:4]), *runs("b", 100, FAST[3::-1])])
+    # Then
+    difference = row(comparison, "refused: full").differences[1]
+    assert difference.probability > 0.05
+    assert difference_text(difference) == "no difference shown"
+
+
 def test_the_baseline_stands_first() -> None:
     runs = [*repeats("a", FAST), *repeats("b", SLOW), *repeats("c", SLOW)]
     comparison = compare(runs, baseline="b")
@@ -139,6 +157,8 @@ def test_refusals_that_some_runs_lack_are_zero_and_what_some_did_not_measure_is_
     comparison = compare([watched, run("b")])
     # Then
     assert [side.median for side in row(comparison, "refused: full").sides] == [3, 0]
+    met_later = compare([run("b"), watched])
+    assert [each.figure for each in met_later.rows][:3] == ["answered", "refused", "refused: full"]
     assert not [each for each in comparison.rows if each.figure.startswith("broker")]
     alone = compare([watched])
     assert [each.figure for each in alone.rows][-2:] == [

@@ -135,3 +135,10 @@ def test_options_of_the_other_kind_of_server_are_refused(
         own_cluster_wanted(
             read_document("storm"), RunOptions("n", out=tmp_path), {**NOTHING, **given}, files
         )
+
+
+def test_events_are_for_own_servers() -> None:
+    cascade = read_document("proxy-cascade")
+    named = {**NOTHING, "service_url": "pulsar://127.0.0.1:6650"}
+    with pytest.raises(UsageError, match="proxy-cascade restarts its own servers"):
+        own_cluster_wanted(cascade, RunOptions("n"), named, NO_FILES)

@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 from loadgen.commands.demo import show
+from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
-from loadgen.demo.own_cluster import OwnCluster, OwnServer, read_own_server
 from loadgen.demo.result import DemoOptions
-from loadgen.demo.step_display import StepDisplay
-from loadgen.demo.topics import OwnTopics, read_own_topics
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.live.steps import StepDisplay
+from loadgen.own_servers.operator_files import OwnCluster, OwnServer, read_own_server
 from loadgen.run.run import RunResult
 from loadgen.servers.processes import ServerLaunch, ServerProcess
 from tests.support.runs.run_directories import STORMS, edit_json, write_run

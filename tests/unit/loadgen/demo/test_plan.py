@@ -6,6 +6,9 @@ import pytest
 
 from loadgen.clients.schedule import due_moments
 from loadgen.demo.plan import (
+    RETURNING_MEASURE_SECONDS,
+    RETURNING_RESTART_SECONDS,
+    RETURNING_RUN,
     RUNS,
     STUCK_PERMIT_TIMEOUT_MILLIS,
     STUCK_RUNS,
@@ -15,6 +18,7 @@ from loadgen.demo.plan import (
     default_namespaces,
     mean_answer_bytes,
     proxy_settings,
+    returning_scenario,
     stuck_broker_settings,
     stuck_scenario,
 )
@@ -97,3 +101,17 @@ def test_smaller_demo_needs_less_in_proportion() -> None:
 
 def test_larger_demo_needs_no_more() -> None:
     assert StormSize(5000, 1_000_000).required_pending_bytes == 300 * MB
+
+
+def test_who_is_refused_comes_again_before_the_returning_run_ends() -> None:
+    # Given
+    namespaces = tuple(NamespaceExpectation(name=f"a/{number}") for number in range(2))
+    # When
+    found = returning_scenario(namespaces, 1000, 100_000.0)
+    # Then
+    (group,) = found.groups
+    assert (group.clients, group.restart_seconds) == (1000, RETURNING_RESTART_SECONDS)
+    assert group.reader.rate_bytes_per_second == 100_000.0
+    permits_seconds = 25.0
+    assert permits_seconds + RETURNING_RESTART_SECONDS < RETURNING_MEASURE_SECONDS
+    assert broker_settings(RETURNING_RUN) == broker_settings(RUNS[1])

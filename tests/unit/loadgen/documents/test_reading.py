@@ -235,7 +235,9 @@ def test_a_shipped_scenario_is_valid_and_says_what_it_shows_and_expects(name: st
     assert document.written.startswith("# yaml-language-server: $schema=../scenario.schema.json\n")
     assert document.head.description.strip()
     assert document.head.thresholds or name == "client-memory"  # which checks itself
-    assert parse_document(document.resolved_text()).resolved() == document.resolved()
+    again = parse_document(document.resolved_text())
+    assert again.resolved() == document.resolved()
+    assert again.makes_topics == document.makes_topics
     assert document.resolved()["load"] == yaml.safe_load(document.resolved_text())["load"]
 
 

@@ -43,6 +43,13 @@ load:
   phases: {measure_seconds: 20s}
 """.replace("PROFILE", "pulsar")
 )
+FAMILIES = """
+kind: discovery
+load:
+  groups:
+    - {name: go, family: go, clients: 100}
+    - {name: java, family: java-watch, clients: 50}
+"""
 SHAPE = RunShape(tasks=2, proxy=True, own_servers=True, makes_topics=True)
 ANSWER = 102_040
 ROOMY = Machine(1_000_000, 28_000, 4096, 1 << 50, 1 << 50)
@@ -87,6 +94,22 @@ def test_connections_descriptors_and_ports() -> None:
 def test_a_proxy_of_profile_floodgate_shares_its_connections() -> None:
     found = {each.name: each.connections for each in needs(profile="floodgate").processes}
     assert (found["proxy"], found["broker"]) == (115 + 8, 8)
+
+
+def test_a_family_that_tunnels_has_a_second_connection_through_the_proxy() -> None:
+    # Given
+    document = parse_document(f"extends: storm\n{FAMILIES}")
+    # When
+    found = needs_of(document.scenario, document.cluster, SHAPE)
+    direct = needs_of(document.scenario, document.cluster, replace(SHAPE, proxy=False))
+    # Then
+    assert (found.connections, found.tunnels) == (100 + 2 * 50, 50)
+    assert {each.name: each.connections for each in found.processes} == {
+        "worker": 100,
+        "proxy": 200 + 50 + 8,
+        "broker": 50 + 8,
+    }
+    assert (direct.connections, direct.tunnels) == (150, 0)
 
 
 def test_bytes_in_all_and_at_once() -> None:

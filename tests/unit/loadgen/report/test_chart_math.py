@@ -94,3 +94,11 @@ def test_the_growth_of_what_grows_evenly_is_its_rate(steps: list[float], rate: f
     # Then
     assert [at for at, _ in found] == moments[1:]
     assert [value for _, value in found] == pytest.approx([rate] * len(found), abs=1e-9)
+
+
+def test_growth_is_taken_over_the_time_that_is_asked_for() -> None:
+    # Given a total of which every other look sees nothing new
+    points = [(step / 4, step // 2 / 2) for step in range(13)]
+    # When, Then
+    assert {value for at, value in growth(points, over=1.0) if at >= 1} == {1.0}
+    assert {value for _, value in growth(points, over=0.25)} == {0.0, 2.0}

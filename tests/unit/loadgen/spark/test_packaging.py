@@ -1,4 +1,4 @@
-"""What executors are sent."""
+"""The archive that executors are sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls are made again, and after how long."""
+"""Some calls are made again, after waits that grow."""
 
 from __future__ import annotations
 

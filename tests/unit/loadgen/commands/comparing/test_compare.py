@@ -144,3 +144,27 @@ def test_repeats_go_on_until_they_are_interrupted(
     assert len(results) == runs
     together = json.loads(capsys.readouterr().out)["together"]
     assert [len(group["runs"]) for group in together["groups"]] == [runs]
+
+
+def test_a_page_says_where_both_sides_agree(tmp_path, monkeypatch, capsys) -> None:
+    # Given a model in the place of both sides
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        name, label = (command[command.index(each) + 1] for each in ("--name", "--label"))
+        directory = write_run(tmp_path / name, STORMS[1], clients=40, seed=len(name))
+        version = "Pulsar Server4.2.4" if label == "Pulsar" else "Floodgate 0.1.0"
+        edit_json(directory / "summary.json", label=label, server_version=version)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr("loadgen.commands.comparing.beside.subprocess.run", run)
+    # When
+    words = ["--beside", "pulsar://127.0.0.1:2", "--repeats", "2", "--out", tmp_path]
+    assert called(monkeypatch, *words, "--", "storm", "--clients", "40") == ExitCode.PASSED
+    # Then
+    page = (tmp_path / "beside.md").read_text()
+    assert page.startswith(
+        "# Floodgate beside Pulsar\n\n`loadgen run storm --clients 40`, 2 runs of"
+    )
+    assert "Floodgate is Floodgate 0.1.0, Pulsar is Pulsar Server4.2.4." in page
+    assert "| answered | 40 | 40 | +0.0 % | agree |" in page
+    assert page in capsys.readouterr().out
+    assert "Floodgate beside Pulsar" in (tmp_path / "beside.html").read_text()

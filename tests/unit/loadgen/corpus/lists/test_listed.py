@@ -118,6 +118,27 @@ def test_a_partitioned_topic_without_its_partitions_stands_for_them(tmp_path: Pa
         ("n-0", 3), ("n-1", 3), ("n-2", 3), ("b/d", 0)]  # fmt: skip
 
 
+def test_partitions_that_the_list_says_are_kept(tmp_path: Path) -> None:
+    # Given a topic of which one partition of eight is listed
+    path = tmp_path / "topics.parquet"
+    names = ["persistent://a/b/c-partition-0"]
+    pq.write_table(pa.table({"topic": names, "partitions": pa.array([8], "int32")}), path)
+    # When
+    found = rows(make(path, tmp_path / "out").corpus)
+    # Then
+    assert [row["partitions"] for row in found] == [8]
+
+
+def test_rows_are_numbered_through_a_file(tmp_path: Path) -> None:
+    # Given a second row group whose second row is invalid
+    path = tmp_path / "topics.parquet"
+    names = ["persistent://a/b/c", "persistent://a/b/d", "persistent://a/b/e", "one"]
+    pq.write_table(pa.table({"topic": names}), path, row_group_size=2)
+    # When / Then
+    with pytest.raises(UsageError, match="row 4: 'one' is not a full topic name"):
+        make(path, tmp_path / "out")
+
+
 def test_odd_but_valid_names_are_taken(tmp_path: Path) -> None:
     # Given
     odd = ["persistent://a/b/é x", "PERSISTENT://a/b/c", "persistent://a/b/-partition-0",

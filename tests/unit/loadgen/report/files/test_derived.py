@@ -13,6 +13,8 @@ import pytest
 from loadgen.commands.report import report
 from loadgen.errors import ExitCode
 from loadgen.report.files.derived import DERIVED_NAMES, write_derived
+from loadgen.results.reading import load_document
+from loadgen.results.verdict import verdict_of
 from tests.support.runs.run_directories import STORMS, edit_json, write_run
 from tests.support.runs.stuck_runs import write_stuck_run
 
@@ -88,6 +90,7 @@ def test_each_failure_is_a_failed_test_case_and_in_the_heading(
     assert [name for name, passed in cases(directory).items() if not passed] == failed
     heading = (directory / "README.md").read_text().splitlines()[0]
     assert heading.startswith("# ✗" if code else "# ✓")
+    assert verdict_of(load_document(directory)).exit_code is code
 
 
 def test_a_kinds_own_checks_are_test_cases(directory: Path) -> None:

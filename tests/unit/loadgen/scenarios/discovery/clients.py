@@ -5,7 +5,7 @@ from __future__ import annotations
 from loadgen.clients.context import ClientContext, RunTime
 from loadgen.clients.records import RequestCounters
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.discovery.family_client import FamilyClient
+from loadgen.scenarios.discovery.driver.family_client import FamilyClient
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, FamilyClientPlan, Group
 
 NAMESPACE = NamespaceExpectation(name="public/default")

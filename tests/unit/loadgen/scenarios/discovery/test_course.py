@@ -7,7 +7,7 @@ import pytest
 from loadgen.clients.context import ClientContext, RunTime
 from loadgen.clients.records import RequestCounters
 from loadgen.scenarios.discovery.course import Course
-from loadgen.scenarios.discovery.family_client import FamilyClient
+from loadgen.scenarios.discovery.driver.family_client import FamilyClient
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Phases, client_plans
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.discovery.scripted_wires import ScriptedWires

@@ -81,6 +81,17 @@ def test_a_lost_update_is_wrong() -> None:
     assert "0 are missing, 1 are gone" in names
 
 
+def test_a_deletion_without_its_creation_shows_that_one_was_lost() -> None:
+    watcher = Told()
+    watcher.tell(WENT, 2.2)
+    churn = churn_of(watcher)
+    assert wrong(churn) == [
+        f"watcher 0 of load/ns was never told that {TOPIC} was created",
+        f"watcher 0 of load/ns was told that {TOPIC} was deleted, which it did not have",
+    ]
+    assert churn.detail()["doubled"] == 0
+
+
 def test_a_doubled_update_is_wrong() -> None:
     watcher = Told()
     for change, at in ((CAME, 1.2), (CAME, 1.3), (WENT, 2.2)):

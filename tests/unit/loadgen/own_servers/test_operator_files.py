@@ -8,9 +8,10 @@ import pytest
 
 from broker.configuration.config import BrokerConfig
 from limiter.admission.rules import AdmissionPolicy
-from loadgen.demo.own_cluster import OwnCluster, OwnServer, read_own_server
-from loadgen.demo.plan import RUNS, DemoRun, local_broker, local_proxy
+from loadgen.demo.plan import RUNS, DemoRun, run_settings
 from loadgen.errors import UsageError
+from loadgen.own_servers.local import local_broker, local_proxy
+from loadgen.own_servers.operator_files import OwnCluster, OwnServer, read_own_server
 from proxy.config import ProxyConfig
 from server.configuration.common import Profile
 
@@ -61,13 +62,17 @@ LOCAL_PROXY = local_proxy("pulsar://127.0.0.1:1", "http://127.0.0.1:2")
 def broker_in(run: DemoRun, **keys: str) -> BrokerConfig:
     """What a broker makes of an operator's file in a run."""
     given = {**BROKER, **keys}
-    settings = OwnServer("broker", None, given).settings(run, local_broker())
+    settings = OwnServer("broker", None, given).settings(
+        run_settings(run), local_broker(), limited=run.limit_mb > 0
+    )
     return BrokerConfig.from_properties({**given, **settings})
 
 
 def proxy_in(run: DemoRun) -> ProxyConfig:
     """What a proxy makes of an operator's file in a run."""
-    settings = OwnServer("proxy", None, PROXY).settings(run, LOCAL_PROXY)
+    settings = OwnServer("proxy", None, PROXY).settings(
+        run_settings(run), LOCAL_PROXY, limited=run.limit_mb > 0
+    )
     return ProxyConfig.from_properties({**PROXY, **settings})
 
 
@@ -120,7 +125,11 @@ def test_a_key_that_the_role_does_not_know_is_never_set(role: str, run: DemoRun)
     # Given keys of both roles, and one of nobody
     server = OwnServer(role, None, {**BROKER, **PROXY, "floodgateProfil": "pulsar"})
     # When
-    settings = server.settings(run, local_broker() if role == "broker" else LOCAL_PROXY)
+    settings = server.settings(
+        run_settings(run),
+        local_broker() if role == "broker" else LOCAL_PROXY,
+        limited=run.limit_mb > 0,
+    )
     # Then
     assert [refusal for key in settings if (refusal := server.known.refusal(key))] == []
 
@@ -141,7 +150,7 @@ def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     assert "metadataStoreUrl" in notes[0]
     assert "brokerServiceURL" in notes[1]
     assert "maxTopicListInFlight" not in "".join(notes)
-    settings = cluster.broker.settings(RUNS[2], local_broker())
+    settings = cluster.broker.settings(run_settings(RUNS[2]), local_broker(), limited=True)
     assert "hidden" not in f"{notes}{settings}{cluster}"
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from client.discovery.actions import Unanswered
 from loadgen.clients.records import Outcome
-from loadgen.scenarios.discovery.chance import Chance
-from loadgen.scenarios.discovery.links import Links
-from loadgen.scenarios.discovery.subscription import Subscription
+from loadgen.scenarios.discovery.driver.chance import Chance
+from loadgen.scenarios.discovery.driver.links import Links
+from loadgen.scenarios.discovery.driver.subscription import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loadgen.clients.context import ClientContext
     from loadgen.clients.records import RequestRecord
     from loadgen.clients.wires import Wires
-    from loadgen.scenarios.discovery.link import Link
+    from loadgen.scenarios.discovery.driver.link import Link
     from loadgen.scenarios.discovery.scenario import FamilyClientPlan
 
 
@@ -163,7 +163,7 @@ class FamilyClient:
     def _reason(self) -> str:
         """Return why it gave up, or of one that still tries, what came of its last attempt."""
         if self.outcome is ClientOutcome.UNFINISHED and self._subscription is not None:
-            return self._subscription.reason or self.reason
+            return self._subscription.reason or self.reason  # or of the program before
         return self.reason
 
     # -- from start to back -------------------------------------------------------------------
@@ -176,6 +176,7 @@ class FamilyClient:
             self.random,
             on_progress=self._progress,
             on_given_up=self._gave_up,
+            on_unwatched=self._fail,
         )
 
     def _progress(self) -> None:
@@ -192,10 +193,6 @@ class FamilyClient:
     def _gave_up(self, failure: Failure, reason: str) -> None:
         """Fail the subscription: the program ends, or starts anew."""
         group = self.plan.group
-        if self.back_seconds is None:
-            lost = isinstance(failure, Unanswered)
-            self.outcome = ClientOutcome.LOST if lost else ClientOutcome.REFUSED
-            self.reason = reason
         if group.family != "once" and self._subscription is not None:
             self._subscription.close()
             self._links.close(Outcome.DISCONNECTED, "the client had given up")
@@ -203,7 +200,17 @@ class FamilyClient:
             clock = self.context.clock
             due = clock.now() + group.restart_seconds
             self._timers["restart"] = clock.call_at(due, self._restart)
+            if self.back_seconds is None:
+                self.reason = reason
         else:
+            self._fail(failure, reason)
+
+    def _fail(self, failure: Failure, reason: str) -> None:
+        """Take note that it will not be back any more."""
+        if self.back_seconds is None:
+            lost = isinstance(failure, Unanswered)
+            self.outcome = ClientOutcome.LOST if lost else ClientOutcome.REFUSED
+            self.reason = reason
             self._settle()
 
     def _restart(self) -> None:
@@ -211,8 +218,6 @@ class FamilyClient:
             self._subscription.close()
             self._listings += self._subscription.listings
         self._restarts += 1
-        if self.back_seconds is None:
-            self.outcome = ClientOutcome.UNFINISHED
         self._subscription = self._new_subscription()
         self._subscription.start(self.context.time.seconds())
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from loadgen.demo.plan import DemoRun, local_broker, local_proxy, run_settings
 from loadgen.errors import UsageError
+from loadgen.own_servers.local import local_broker, local_proxy
 from server.configuration.file import read_properties
 from server.configuration.known_keys import KnownKeys
 from server.errors import ConfigError
@@ -81,18 +81,21 @@ class OwnServer:
         keys = resources.files(self.role).joinpath(f"{self.role}_keys.json")
         return KnownKeys.from_json(keys.read_text(encoding="utf-8"))
 
-    def settings(self, run: DemoRun, local: Mapping[str, str]) -> dict[str, str]:
+    def settings(
+        self, wanted: Mapping[str, str], local: Mapping[str, str], *, limited: bool
+    ) -> dict[str, str]:
         """Return what is set over the file in one run.
 
         Args:
-            run: Its profile; and its limits, if it has none.
+            wanted: The run's own settings.
             local: Where the server listens, and what it is connected to.
+            limited: Whether the file's limits hold, and not those that are wanted.
         """
         return {
-            **(self._without_our_keys() if run.profile == "pulsar" else {}),
+            **(self._without_our_keys() if wanted[_PROFILE_KEY] == "pulsar" else {}),
             **{key: value for key, value in _LOCAL_OF[self.role].items() if key in self.keys},
             **local,
-            **self._of_the_run(run),
+            **self._of_the_run(wanted, limited=limited),
         }
 
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
@@ -118,12 +121,10 @@ class OwnServer:
         overridden = {*_LOCAL_OF[self.role], *local, _PROFILE_KEY}
         return self.known.check({k: v for k, v in self.keys.items() if k not in overridden})
 
-    def _of_the_run(self, run: DemoRun) -> dict[str, str]:
-        wanted = run_settings(run)
-        if run.limit_mb:  # the limits are the operator's
-            wanted = {key: value for key, value in wanted.items() if key not in _LIMITS}
+    def _of_the_run(self, wanted: Mapping[str, str], *, limited: bool) -> dict[str, str]:
+        kept = {k: v for k, v in wanted.items() if not (limited and k in _LIMITS)}
         send_buffer = self.keys.get(SEND_BUFFER_KEY, "").strip()
-        return {**wanted, SEND_BUFFER_KEY: send_buffer} if send_buffer else wanted
+        return {**kept, SEND_BUFFER_KEY: send_buffer} if send_buffer else kept
 
     def _without_our_keys(self) -> dict[str, str]:
         """Pulsar has none of our keys, and some of them do not go with its profile."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import GiveUp, ListTopics, LookUpPattern, OpenWatch
 from client.discovery.families import schedule_of
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from loadgen.clients.wires import ListQuestion
-from loadgen.scenarios.discovery.attaching import Attachments
-from loadgen.scenarios.discovery.ledger import LIST, LOOK_UP, WATCH
-from loadgen.scenarios.discovery.once import OnceSchedule
+from loadgen.scenarios.discovery.driver.attaching import Attachments
+from loadgen.scenarios.discovery.driver.ledger import LIST, LOOK_UP, WATCH
+from loadgen.scenarios.discovery.driver.once import OnceSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from client.discovery.schedule import DiscoverySchedule
     from limiter.clock import Clock
     from loadgen.clients.wires import BrokerAddress, ListAnswer, Wire
-    from loadgen.scenarios.discovery.link import Link
-    from loadgen.scenarios.discovery.links import Links
+    from loadgen.scenarios.discovery.driver.link import Link
+    from loadgen.scenarios.discovery.driver.links import Links
     from loadgen.scenarios.discovery.scenario import FamilyClientPlan
 
 _WATCHER_ID = 1
@@ -40,6 +41,7 @@ class Subscription:
         random: Returns numbers from 0 to 1.
         on_progress: Told when it may be further than before.
         on_given_up: Told why it fails.
+        on_unwatched: Told why it goes on without the watch that its family wants.
 
     Attributes:
         listings: How often topics were asked for.
@@ -47,7 +49,7 @@ class Subscription:
         reason: Why a request failed last, in words.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its parts
         self,
         plan: FamilyClientPlan,
         links: Links,
@@ -56,14 +58,16 @@ class Subscription:
         *,
         on_progress: Callable[[], None],
         on_given_up: Callable[[Failure, str], None],
+        on_unwatched: Callable[[Failure, str], None],
     ) -> None:
         self._plan = plan
         self._links = links
         self._clock = clock
         self._on_progress = on_progress
         self._on_given_up = on_given_up
+        self._on_unwatched = on_unwatched
         self._intended_seconds = 0.0
-        self._attached = self._closed = False
+        self._attached = self._unwatched = self._closed = False
         self._linked: Wire | None = None  # the connection that the schedule knows of
         self._watch_link: Link | None = None
         self.listings = 0
@@ -103,8 +107,8 @@ class Subscription:
 
     @property
     def complete(self) -> bool:
-        """True when the list, the watch if there is to be one, and all topics are there."""
-        return self._attached and self._schedule.complete
+        """True when the list, the watch if one is offered, and all topics are there."""
+        return self._attached and self._schedule.complete and not self._unwatched
 
     def start(self, intended_seconds: float) -> None:
         """Begin; that was to be at a moment relative to T0, now or a little earlier."""
@@ -247,13 +251,16 @@ class Subscription:
         self._links.request(link, WATCH, send, answered, self._watch_failed)
 
     def _watch_opened(self, link: Link, topics_hash: str) -> None:
-        self._watch_link = link
+        self._watch_link, self._unwatched = link, False
         self._schedule.watch_opened(topics_hash)
         self._on_progress()
 
     def _watch_failed(self, failure: Failure, reason: str) -> None:
         self.reason = reason
         self._schedule.watch_failed(failure)
+        if self._schedule.complete and failure != pb.NotAllowedError:
+            self._unwatched = True
+            self._on_unwatched(failure, reason)
         self._on_progress()
 
     def _close_watch(self) -> None:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.demo.topics import NamespaceSize, parse_topics, read_own_topics
+from loadgen.corpus.lists.own_topics import NamespaceSize, read_own_topics
+from loadgen.demo.topics import parse_topics
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:

@@ -64,6 +64,19 @@ def test_a_client_that_is_offered_no_watch_is_back_without_and_has_no_row_for_it
     assert {record.outcome for record in client.records} == {Outcome.ANSWERED}
 
 
+def test_a_client_that_gives_its_watch_up_is_not_back_and_polls_on():
+    settled = []
+    wires = wires_of(steps={"watch": [REFUSED] * 50})
+    # When
+    client = begun("java-watch", wires, settled=settled)
+    wires.clock.advance(200)
+    # Then
+    row = client.row(0)
+    assert (row["outcome"], row["reason"]) == ("refused", "TooManyRequests: scripted")
+    assert settled == [client]
+    assert row["listings"] > 2
+
+
 def test_a_client_is_back_when_all_its_topics_are_subscribed_to():
     wires = wires_of(delays={"subscribe": 2.0})
     # When

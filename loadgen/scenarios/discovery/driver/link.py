@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
 from loadgen.clients.records import Outcome
-from loadgen.scenarios.discovery.ledger import LIST, LOOK_UP, SUBSCRIBE, WATCH
+from loadgen.scenarios.discovery.driver.ledger import LIST, LOOK_UP, SUBSCRIBE, WATCH
 from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from client.discovery.actions import Failure
     from loadgen.clients.wires import BrokerAddress, ListAnswer, Wire, Wires
-    from loadgen.scenarios.discovery.ledger import Ledger, Request
+    from loadgen.scenarios.discovery.driver.ledger import Ledger, Request
 
 
 @dataclass(frozen=True, slots=True)

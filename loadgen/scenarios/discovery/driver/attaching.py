@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.backoff import Backoff
-from loadgen.scenarios.discovery.ledger import LOOK_UP, SUBSCRIBE
+from loadgen.scenarios.discovery.driver.ledger import LOOK_UP, SUBSCRIBE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from client.discovery.actions import Failure
     from limiter.clock import Clock, TimerHandle
     from loadgen.clients.wires import BrokerAddress, Wire
-    from loadgen.scenarios.discovery.link import Link
-    from loadgen.scenarios.discovery.links import Links
+    from loadgen.scenarios.discovery.driver.link import Link
+    from loadgen.scenarios.discovery.driver.links import Links
 
 REOPEN_SECONDS = 0.1
 """Seconds from the broker's closing of a consumer until its topic is looked up anew."""

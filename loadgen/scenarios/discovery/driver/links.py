@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.scenarios.discovery.ledger import Ledger, Request
-from loadgen.scenarios.discovery.link import Link, LinkRules
+from loadgen.scenarios.discovery.driver.ledger import Ledger, Request
+from loadgen.scenarios.discovery.driver.link import Link, LinkRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable

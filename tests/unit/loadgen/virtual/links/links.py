@@ -1,0 +1,50 @@
+"""A pipe between a sender of the tests and a sink that reads as it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadgen.virtual.links.pipe import Pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.virtual.links.kernel import KernelBuffers
+    from loadgen.virtual.loop import VirtualLoop
+
+
+class CountingSink:
+    """Keeps what was sent, and reads when the test says."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.pipe: Pipe
+        self.arrivals = 0
+        self.end: bool | None = None
+
+    def sent(self, buffers: Sequence[bytes | memoryview]) -> None:
+        self.pieces += map(bytes, buffers)
+
+    def arriving(self) -> None:
+        """Nothing is read by itself."""
+
+    def arrived(self) -> None:
+        self.arrivals += 1
+
+    def ended(self, *, reset: bool) -> None:
+        self.end = reset
+
+    def read(self, size: int) -> int:
+        """Read at most so much; return how much."""
+        taken = min(size, self.pipe.visible - self.pipe.read)
+        if taken:
+            self.pipe.was_read(self.pipe.read + taken)
+        return taken
+
+
+def joined(loop: VirtualLoop, buffers: KernelBuffers) -> tuple[Pipe, CountingSink]:
+    """Return a pipe whose sender goes on as soon as it may, and its sink."""
+    sink = CountingSink()
+    pipe = Pipe(loop, buffers, None, lambda: pipe.go_on())
+    pipe.sink, sink.pipe = sink, pipe
+    return pipe, sink

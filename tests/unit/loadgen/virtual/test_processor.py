@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from loadgen.virtual.loop import VirtualLoop
+from loadgen.virtual.processor import Processor
+from loadgen.virtual.service_times import FLOODGATE
+
+
+def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() -> None:
+    # Given
+    began: list[tuple[int, float]] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        processor = Processor(loop, FLOODGATE)
+
+        def work(number: int) -> None:
+            began.append((number, loop.time()))
+            processor.charge(2)
+
+        for number in range(3):
+            processor.serve(work, number)
+        loop.call_at(3, processor.serve, work, 3)
+        await asyncio.sleep(10)
+        processor.serve(work, 4)
+
+    # When
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(main())
+    # Then
+    assert [number for number, _ in began] == [0, 1, 2, 3, 4]
+    assert [when for _, when in began] == pytest.approx([0, 2, 4, 6, 10])

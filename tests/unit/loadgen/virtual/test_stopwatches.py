@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+from loadgen.virtual.stopwatches import CUT_BY_TIME, stopped_watches
+
+ROOT = Path(__file__).resolve().parents[4]
+MEASURES_ONLY = {
+    "broker.imports.importer",  # says how long an import took
+    "broker.patterns.filter",  # the size of steps; where one ends changes no answer
+    "broker.patterns.worker",  # another process
+    # Of messages on a disk, which virtual time has none of.
+    "broker.messages.stores.disposal",
+    "broker.messages.stores.log.cleaner",
+    "broker.messages.stores.log.writer",
+}
+
+
+def test_every_watch_that_cuts_turns_is_stopped() -> None:
+    # Given
+    uses = re.compile(r"^from time import .*perf_counter|time\.perf_counter\(", re.MULTILINE)
+    paths = [p for house in ("limiter", "proto", "server", "broker", "proxy", "client/connection")
+             for p in (ROOT / house).rglob("*.py")]  # fmt: skip
+    # When
+    found = {
+        str(path.relative_to(ROOT).with_suffix("")).replace("/", ".")
+        for path in paths
+        if uses.search(path.read_text(encoding="utf-8"))
+    }
+    # Then
+    assert found - MEASURES_ONLY == set(CUT_BY_TIME)
+
+
+def test_watches_go_on_behind_the_block() -> None:
+    # Given
+    module = import_module(CUT_BY_TIME[0])
+    # When
+    with stopped_watches():
+        stopped = module.perf_counter()
+    # Then
+    assert stopped == 0.0 < module.perf_counter()
