@@ -77,7 +77,7 @@ CLUSTERS = (
         "20 namespaces of 10,000, 1,000 clients that read as fast as it comes",
         namespaces=20,
         partitions=10_000,
-        families={"java-poll": 500, "go": 500},
+        families={"cpp": 500, "go": 500},
         goal=Goal(back_within_seconds=40.0),
         base="t" * 70,
     ),
