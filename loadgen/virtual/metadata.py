@@ -12,18 +12,39 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import asyncio
 
+    from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
-    from broker.stores.store import MetadataStore
+    from broker.topic_lists.listing import TopicListing
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
     from proto.names import NamespaceName
 
+_EVERYTHING = ".*"
 
-def take_time(store: MetadataStore, loop: VirtualLoop, processor: Processor) -> None:
-    """Let each listing of a store take its stated times from now on."""
-    times = processor.times
-    if not times.list_wait:
-        return
+
+def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
+    """Let each listing of a broker take its stated times from now on."""
+    if processor.times.list_wait:
+        _let_store_wait(broker, loop, processor)
+        _let_patterns_cost(broker, processor)
+
+
+def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
+    # The one that listings and watches share.
+    pattern_filter = broker.watches._context.pattern_filter
+    at_once = pattern_filter.filter
+
+    async def matched(listing: TopicListing, pattern: str) -> TopicListing:
+        kept = await at_once(listing, pattern)
+        if pattern.rpartition("://")[2] != _EVERYTHING:
+            processor.charge(processor.times.match_name * listing.totals.count)
+        return kept
+
+    pattern_filter.filter = matched  # type: ignore[method-assign]
+
+
+def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
+    store, times = broker.store, processor.times
     at_once = store.snapshot
 
     def listed(waiter: asyncio.Future[None], names: int) -> None:

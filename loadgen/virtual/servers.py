@@ -72,7 +72,7 @@ class VirtualServers:
         )
         self.services["broker"] = await self._exits.enter_async_context(broker)
         await fill(broker, cluster.topics)
-        take_time(broker.store, self._loop, self.processors["broker"])
+        take_time(broker, self._loop, self.processors["broker"])
         if cluster.proxy is not None:
             network.dialing = self.processors["proxy"]
             proxy = ProxyService(

@@ -1,7 +1,7 @@
 """Advice given to a real 4.2.4 as its broker.conf: its goal is met, and one step below it is not.
 
-In a network of its own, whose kernel buffers are bounded as those of a longer way are: on the
-plain loopback the kernel takes 4 MB of an answer at once, and no reader is slow.
+In a network of its own: where readers are slow, its kernel buffers are bounded as those of a
+longer way are. On the plain loopback the kernel takes 4 MB of an answer at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from loadgen.advice.report import markdown
 from loadgen.advice.search import memory_knobs
 from loadgen.errors import LoadgenError
 from server.configuration.file import parse_properties
-from tests.proof.advice.clusters import CLUSTERS, SEND_BUFFER_BYTES
+from tests.proof.advice.clusters import CLUSTERS
 from tests.proof.advice.real_storm import limits_in_force, real_cluster, storm
 from tests.proof.client.real_broker import COMMAND
 from tests.proof.result import ProofError, ProofOptions, ProofResult
@@ -40,8 +40,7 @@ SEARCH_SECONDS = 240.0
 REPEATS = 3
 _CHECKS = "checks.json"
 _OWN_NETWORK = (
-    "ip link set lo up && "
-    f'sysctl -qw net.ipv4.tcp_wmem="4096 16384 {SEND_BUFFER_BYTES}" && exec "$@"'
+    'ip link set lo up && sysctl -qw net.ipv4.tcp_wmem="4096 16384 $1" && shift && exec "$@"'
 )
 
 
@@ -56,7 +55,7 @@ def prove(options: ProofOptions) -> ProofResult:
     for cluster in CLUSTERS:
         options.note(cluster.title)
         words = (cluster.name, str(options.out), str(repeats))
-        _in_own_network([sys.executable, "-m", __name__, *words])
+        _in_own_network(cluster, [sys.executable, "-m", __name__, *words])
         written = json.loads((options.out / cluster.name / _CHECKS).read_text(encoding="utf-8"))
         result.figures[cluster.name] = written["figures"]
         for each in written["checks"]:
@@ -64,8 +63,9 @@ def prove(options: ProofOptions) -> ProofResult:
     return result
 
 
-def _in_own_network(command: list[str]) -> None:
-    made = ["unshare", "--net", "--map-root-user", "sh", "-c", _OWN_NETWORK, "sh", *command]
+def _in_own_network(cluster: ProvenCluster, command: list[str]) -> None:
+    network = ["unshare", "--net", "--map-root-user", "sh", "-c", _OWN_NETWORK, "sh"]
+    made = [*network, str(cluster.send_buffer_bytes), *command]
     ended = subprocess.run(made, check=False)
     if ended.returncode:
         raise ProofError(f"the storms in a network of their own ended with {ended.returncode}")
