@@ -155,6 +155,9 @@ PROOFS = {
     "coordinated_omission": Proof(
         "A stall of the server is in the response times", "tests.proof.coordinated_omission"
     ),
+    "virtual_time": Proof(
+        "Virtual time comes out as real runs do", "tests.proof.virtual.virtual_time"
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),
