@@ -1,0 +1,35 @@
+"""Where listings wait for a metadata store, first requests of many namespaces hold heap at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadgen.documents.reading import parse_document
+from loadgen.virtual.service_times import FLOODGATE, PULSAR, ServiceTimes
+from loadgen.virtual.simulation import run_in_virtual_time
+
+# 150 first estimates of 10,240 bytes do not fit 1 MB; a list counts 27 kB.
+DOCUMENT = parse_document("""
+kind: discovery
+cluster:
+  profile: pulsar
+  broker:
+    maxTopicListInFlightHeapMemSizeMB: 1
+    maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis: 1000
+  topics: {namespaces: 150, per_namespace: 200}
+load:
+  groups: [{name: all, clients: 150}]
+  phases: {measure_seconds: 5}
+""")
+
+
+@pytest.mark.parametrize(("times", "stall"), [(PULSAR, True), (FLOODGATE, False)])
+def test_first_requests_that_overlap_wait_for_each_other(
+    times: ServiceTimes, *, stall: bool
+) -> None:
+    # When
+    run = run_in_virtual_time(DOCUMENT.scenario, DOCUMENT.cluster, times=times)
+    # Then
+    outcomes = run.reports[0].rows["outcome"].to_pylist()
+    assert len(outcomes) == 150
+    assert ("refused" in outcomes) is stall
