@@ -149,6 +149,15 @@ def test_a_barrier_stage_runs_the_storm_of_the_worker_processes(
     assert len({task["t0_epoch_seconds"] for task in tasks}) == 1
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as Python starts with it; a run in a shell's background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_report(
     spark: SharedSpark, tmp_path: Path
 ) -> None:
@@ -225,14 +234,6 @@ def test_what_spark_prints_goes_into_its_own_log(spark: SharedSpark) -> None:
 def test_the_handler_of_ctrl_c_is_not_sparks(spark: SharedSpark) -> None:
     spark.session()
     assert signal.getsignal(signal.SIGINT) is spark.interrupt_handler
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as Python starts with it; a run in a shell's background has it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("ctrl_c")
