@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from loadgen.advice.outcome import accounted, outcome_of
@@ -11,10 +9,11 @@ from loadgen.advice.scenario import document_of
 from loadgen.documents.reading import parse_document
 from loadgen.results.writing import process_document
 from loadgen.virtual.service_times import FLOODGATE, PULSAR
+from loadgen.virtual.silence import servers_silent
 from loadgen.virtual.simulation import run_in_virtual_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from loadgen.advice.advice import Request
     from loadgen.advice.goal import Outcome
@@ -28,21 +27,10 @@ def engine_for(request: Request) -> Callable[[Setting], Outcome]:
 
     def outcome(setting: Setting) -> Outcome:
         document = parse_document(document_of(workload, goal, setting, profile))
-        with _servers_silent():
+        with servers_silent():
             run = run_in_virtual_time(document.scenario, document.cluster, times=times)
         (report,) = run.reports
         processes = {name: process_document(each) for name, each in run.watch.processes.items()}
         return outcome_of(goal, report.rows, report.clients, accounted(processes))
 
     return outcome
-
-
-@contextmanager
-def _servers_silent() -> Iterator[None]:
-    """Keep the simulated servers' own words, a line for each refusal, off the terminal."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from loadgen.sweeps.picture import SHOWN, draw, in_words, table_of
 from loadgen.sweeps.sweep import in_processes, in_spark, jobs_of, write_points
 from loadgen.sweeps.variation import grid, parse_range, parse_varied, with_values
 from loadgen.units import plural
+from loadgen.virtual.silence import servers_silent
 
 if TYPE_CHECKING:
     from loadgen.sweeps.sweep import Point
@@ -172,12 +172,8 @@ def find_limit(
         sys.stderr.flush()
         return found.passed
 
-    logging.disable(logging.CRITICAL)
-    try:
-        with termination_interrupts():
-            limit = bisect(wanted, passes, precision / 100)
-    finally:
-        logging.disable(logging.NOTSET)
+    with termination_interrupts(), servers_silent():
+        limit = bisect(wanted, passes, precision / 100)
     if as_json:
         sys.stdout.write(json.dumps({"path": wanted.path, **asdict(limit)}) + "\n")
     else:

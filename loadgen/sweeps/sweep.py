@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from loadgen.documents.reading import parse_document
 from loadgen.errors import LoadgenError
 from loadgen.sweeps.figures import FIGURES, virtual_figures
 from loadgen.sweeps.variation import with_values
+from loadgen.virtual.silence import servers_silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,10 +54,9 @@ def jobs_of(document: Document, points: Sequence[Mapping[str, Value]]) -> list[s
 
 def run_job(job: str) -> str:
     """Run one point, in a Spark task or a process; the same job has the same answer everywhere."""
-    # A line for each refusal is the servers' way; here there are thousands.
-    logging.disable(logging.CRITICAL)
     document = parse_document(json.loads(job)["document"])
-    found = virtual_figures(document)
+    with servers_silent():
+        found = virtual_figures(document)
     return json.dumps({"figures": dict(found.figures), "passed": found.passed})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -39,6 +40,13 @@ def test_the_same_point_has_the_same_figures_every_time() -> None:
     # Then
     assert run_job(first) == run_job(first)
     assert run_job(first) != run_job(second)
+
+
+def test_a_point_leaves_the_log_of_its_process_as_it_was() -> None:
+    # When
+    run_job(jobs_of(DOCUMENT, [{"clients": 1}])[0])
+    # Then
+    assert logging.root.manager.disable == logging.NOTSET
 
 
 def point(size: int, seed: int, seconds: float) -> Point:
