@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadgen.analysis.rank_test import MOST_VALUES, adjusted, rank_test, repeats_needed
@@ -32,24 +32,39 @@ class FinishedRun:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """Everything that has to be alike in runs that are compared."""
+        """Everything that has to be alike in runs that are compared: what was asked of servers."""
         scenario = dict(self.description.get("scenario") or {})
         for name in _ADDRESSES:
             scenario.pop(name, None)
-        return {**scenario, "executor": self.description.get("executor")}
+        return scenario
+
+    @property
+    def executor(self) -> str:
+        """What ran it: all executors play the same schedule, so runs of two may be compared."""
+        return str(self.description.get("executor"))
 
 
 @dataclass(frozen=True)
 class Group:
-    """Repeats of one run: of one label and under the same conditions."""
+    """Repeats of one run: of one label and executor, and under the same conditions."""
 
     label: str
-    runs: list[FinishedRun] = field(default_factory=list)
+    runs: list[FinishedRun]
 
     @property
     def conditions(self) -> dict[str, Any]:
         """Those of all its runs."""
         return self.runs[0].conditions
+
+    @property
+    def executor(self) -> str:
+        """That of all its runs."""
+        return self.runs[0].executor
+
+    def takes(self, run: FinishedRun) -> bool:
+        """Tell whether a run is a repeat of the others."""
+        known = (self.label, self.executor, self.conditions)
+        return known == (str(run.summary["label"]), run.executor, run.conditions)
 
 
 @dataclass(frozen=True)
@@ -104,6 +119,12 @@ class Comparison:
     enough: int
 
     @property
+    def executors(self) -> list[str]:
+        """Those of the groups, where they are not all the same."""
+        found = [group.executor for group in self.groups]
+        return found if len(set(found)) > 1 else []
+
+    @property
     def can_show(self) -> bool:
         """True if the groups have as many repeats as a difference needs."""
         return all(len(group.runs) >= self.enough for group in self.groups)
@@ -113,14 +134,11 @@ def grouped(runs: Iterable[FinishedRun]) -> list[Group]:
     """Return groups of repeats, in the order of their first runs."""
     groups: list[Group] = []
     for run in runs:
-        label = str(run.summary["label"])
-        found = (
-            group for group in groups if group.label == label and group.conditions == run.conditions
-        )
-        group = next(found, None)
+        group = next((group for group in groups if group.takes(run)), None)
         if group is None:
-            groups.append(group := Group(label))
-        group.runs.append(run)
+            groups.append(Group(str(run.summary["label"]), [run]))
+        else:
+            group.runs.append(run)
     return groups
 
 

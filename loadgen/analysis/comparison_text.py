@@ -51,7 +51,11 @@ def document_of(comparison: Comparison) -> dict[str, Any]:
         "schema_version": 1,
         "level": LEVEL,
         "groups": [
-            {"label": group.label, "runs": [run.place for run in group.runs]}
+            {
+                "label": group.label,
+                "executor": group.executor,
+                "runs": [run.place for run in group.runs],
+            }
             for group in comparison.groups
         ],
         "unlike": comparison.unlike,
@@ -89,6 +93,8 @@ def sentences(comparison: Comparison) -> Iterator[str]:
                 f"(Mann-Whitney, exact, {LEVEL:.0%} shared by all figures); there are "
                 f"{' and '.join(str(len(group.runs)) for group in comparison.groups)}."
             )
+    if comparison.executors:
+        yield f"Their executors are {' and '.join(comparison.executors)}, in this order."
     if comparison.unlike:
         yield f"These runs are not alike in {', '.join(comparison.unlike)}."
     for doubt in comparison.doubts:
@@ -98,7 +104,8 @@ def sentences(comparison: Comparison) -> Iterator[str]:
 def _headings(comparison: Comparison) -> list[str]:
     headings = []
     for place, group in enumerate(comparison.groups):
-        headings.append(f"{group.label} ({plural(len(group.runs), 'run')})")
+        by = f" by {group.executor}" if comparison.executors else ""
+        headings.append(f"{group.label} ({plural(len(group.runs), 'run')}{by})")
         if place:
             headings.append("difference")
     return headings

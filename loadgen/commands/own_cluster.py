@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import UsageError
 from loadgen.executors.processes import RunExecutor
-from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster, simulated
+from loadgen.own_servers.cluster import (
+    ClusterWanted,
+    reached,
+    running_cluster,
+    simulated,
+    simulated_scenario,
+)
 from loadgen.own_servers.configuration import ServerFiles
 from loadgen.own_servers.operator_files import read_own_server
 
@@ -82,7 +88,7 @@ def cluster_for(
         yield document.scenario, options
         return
     if options.executor == RunExecutor.VIRTUAL:
-        yield document.scenario, replace(options, cluster=simulated(wanted))
+        yield simulated_scenario(document), replace(options, cluster=simulated(wanted))
         return
     with running_cluster(wanted, said(as_json=as_json)) as cluster:
         yield reached(document, cluster), cluster.watched(options)

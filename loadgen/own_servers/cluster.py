@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 from loadgen.corpus.corpus import write_corpus
 from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.manifest import expected_namespaces
+from loadgen.corpus.part_file import namespace_entry
+from loadgen.corpus.synthetic import namespace_rows
+from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.document import topic_plan
 from loadgen.errors import UsageError
 from loadgen.own_servers.configuration import ServerFiles, broker_launch, proxy_launch
+from loadgen.scenario import NamespaceExpectation
 from loadgen.servers.restarts import restartable_server
 from loadgen.units import plural
 
@@ -96,6 +100,25 @@ def simulated(wanted: ClusterWanted) -> ClusterPlan:
     proxy = {**files.proxy.keys, **files.proxy.over(cluster.proxy or {}, {})}
     has_proxy = files.has_proxy(cluster)
     return cluster.model_copy(update={"broker": broker, "proxy": proxy if has_proxy else None})
+
+
+def simulated_scenario(document: Document) -> Scenario:
+    """Return a document's scenario in virtual time, with what right answers hold as in a real run.
+
+    The names of a namespace are made, hashed and forgotten, one namespace after the other.
+    """
+    if not document.makes_topics:
+        return document.scenario
+    plan = topic_plan(document.cluster.topics)
+    entries = (
+        (each.name, namespace_entry(namespace_rows(plan, each).column("topic")).asked)
+        for each in plan_namespaces(plan)
+    )
+    known = tuple(
+        NamespaceExpectation(name=name, topics=listing.topics, hash=listing.hash)
+        for name, listing in entries
+    )
+    return document.scenario.model_copy(update={"namespaces": known})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Keeps what simulated servers log off the terminal: a line for each refusal, and here thousands."""
+"""Keeps the log of simulated servers off the terminal: thousands of lines, one for each refusal."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def run(label: str, median: float = 1.0, *, number: int = 0, **changes: Any) -> 
         "interrupted": False,
         **changes.pop("summary", {}),
     }
-    description = {"executor": "process", "scenario": {**scenario, **changes}}
+    executor = changes.pop("executor", "process")
+    description = {"executor": executor, "scenario": {**scenario, **changes}}
     return FinishedRun(f"out/runs/{label}-{number}", description, summary)
 
 
@@ -132,6 +133,19 @@ def test_the_baseline_stands_first() -> None:
         compare(runs, baseline="x")
 
 
+def test_runs_of_two_executors_are_compared_and_told_apart() -> None:
+    # When both have the same label
+    comparison = compare([*repeats("a", FAST), *repeats("a", SLOW, executor="virtual")])
+    # Then
+    assert [(each.executor, len(each.runs)) for each in comparison.groups] == [
+        ("process", 6),
+        ("virtual", 6),
+    ]
+    assert comparison.unlike == []
+    assert "Their executors are process and virtual, in this order." in told(comparison)
+    assert markdown_of(comparison).startswith("| | a (6 runs by process) | a (6 runs by virtual) |")
+
+
 def test_unlike_runs_are_refused_by_what_differs_unless_forced() -> None:
     # Given
     runs = [*repeats("a", FAST), *repeats("b", SLOW, clients=20, pattern="x")]
@@ -191,7 +205,8 @@ def test_people_and_programs_get_the_same_rows() -> None:
         "| response p50 | 1.25 s (1.00 s to 1.50 s) | 2.25 s (2.00 s to 2.50 s) | +80.0 % |"
         in lines
     )
-    assert document["groups"][1] == {"label": "c", "runs": [f"out/runs/c-{n}" for n in range(6)]}
+    runs = [f"out/runs/c-{n}" for n in range(6)]
+    assert document["groups"][1] == {"label": "c", "executor": "process", "runs": runs}
 
 
 @settings(max_examples=25)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted
 from loadgen.documents.reading import parse_document, read_document
 from loadgen.errors import UsageError
+from loadgen.run.documents import config_hash
 from loadgen.run.options import RunOptions
 from loadgen.servers.processes import ServerLaunch, ServerProcess
 
@@ -94,6 +96,21 @@ def test_clients_reach_the_proxy_and_know_what_right_answers_hold(
     assert [(each.topics, bool(each.hash)) for each in scenario.namespaces] == [(3, True)] * 2
     assert (watched.proxy_admin_url, watched.proxy_pid) == ("http://2", 2)
     assert not imported.exists()
+
+
+def test_runs_in_virtual_time_and_over_sockets_are_known_by_the_same_hash(
+    tmp_path: Path, launches: list[ServerLaunch]
+) -> None:
+    # Given
+    document, options = parse_document(PROXIED), RunOptions("mine", out=tmp_path)
+    # When
+    with started(document, options) as (real, _):
+        assert launches
+    with started(document, replace(options, executor="virtual")) as (virtual, _):
+        pass
+    # Then
+    assert virtual.namespaces == real.namespaces
+    assert config_hash(virtual) == config_hash(real)
 
 
 def test_keys_of_a_file_stand_over_those_of_the_document(
