@@ -18,14 +18,16 @@ from loadgen.documents.reading import read_document
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.report.tables import summary_console
+from loadgen.results.verdict import WORDS
 from loadgen.servers.processes import termination_interrupts
 from loadgen.sweeps.bisection import bisect
 from loadgen.sweeps.figures import real_figures, virtual_figures
 from loadgen.sweeps.picture import SHOWN, draw, in_words, table_of
-from loadgen.sweeps.sweep import in_processes, in_spark, jobs_of, write_points
+from loadgen.sweeps.sweep import in_processes, in_spark, jobs_of, require_valid, write_points
 from loadgen.sweeps.variation import grid, parse_range, parse_varied, with_values
 from loadgen.units import plural
 from loadgen.virtual.silence import servers_silent
+from loadgen.virtual.simulation import require_virtual
 
 if TYPE_CHECKING:
     from loadgen.sweeps.sweep import Point
@@ -69,9 +71,12 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Run a scenario in virtual time with all combinations of values.
 
-    Writes sweep.parquet (a row for each run: its values, its figures, whether its
-    thresholds held), prints the medians over seeds, and draws sweep.png. The same
-    grid has the same rows, whatever runs it.
+    Writes sweep.parquet (a row for each run: its values, its figures, its verdict),
+    prints the medians over seeds, and draws sweep.png. The same grid has the same
+    rows, whatever runs it.
+
+    Exit code 0: measured, whatever thresholds say; 97: a run had wrong answers, or
+    a server did not give back what it held; 98: the generator was the limit.
 
     Examples:
       loadgen sweep storm --vary broker.maxTopicListInFlightHeapMemSizeMB=10,20,50
@@ -83,6 +88,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     if not varied:
         raise UsageError("nothing is varied: give --vary PATH=VALUE,VALUE, or --grid FILE")
     document = read_document(target)
+    require_virtual(document.scenario, document.cluster)
     points = list(grid(varied, range(1, seeds + 1)))
     jobs = jobs_of(document, points)
     with termination_interrupts(), counting(f"{plural(len(jobs), 'run')}", len(jobs)) as on_done:
@@ -91,6 +97,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
         else:
             done = _done_in_spark(jobs, workers, master, on_done)
     _show(done, write_points(done, out), draw(done, out))
+    require_valid(done)
 
 
 def _show(points: list[Point], path: Path, pictures: list[Path]) -> None:
@@ -151,7 +158,8 @@ def find_limit(
     If the low end passes and the high one does not, the highest value that passes
     is looked for; the other way round the smallest.
 
-    Exit code 0: found; 99: neither end passes, or both do.
+    Exit code 0: found; 99: neither end passes, or both do; 97, 98: the search ended
+    at a probe with wrong answers, or whose limit was the generator.
 
     Examples:
       loadgen find-limit mine.yaml --vary arrivals.per_second=10..1000
@@ -161,15 +169,22 @@ def find_limit(
     document, wanted = read_document(target), parse_range(vary)
     if not document.head.thresholds:
         raise UsageError(f"{target} has no thresholds: nothing would ever fail; give it some")
+    if executor == ProbeExecutor.VIRTUAL:
+        require_virtual(document.scenario, document.cluster)
     run = virtual_figures if executor == ProbeExecutor.VIRTUAL else real_figures
 
     def passes(value: Value) -> bool:
         found = run(with_values(document, {wanted.path: value}))
-        told = f"missed {'; '.join(found.missed)}" if found.missed else "passed"
+        told = "; ".join((WORDS[found.exit_code], *found.missed))
         shown = {SHOWN[name]: in_words(name, found.figures[name]) for name in _PROBED}
         figures = ", ".join(f"{head} {words}" for head, words in shown.items())
         sys.stderr.write(f"{wanted.path}={value}: {told} ({figures})\n")
         sys.stderr.flush()
+        if not found.valid:
+            raise LoadgenError(
+                f"no limit can be told: at {wanted.path}={value} {found.missed[0]}",
+                found.exit_code,
+            )
         return found.passed
 
     with termination_interrupts(), servers_silent():

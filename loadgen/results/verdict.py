@@ -12,13 +12,14 @@ from loadgen.units import format_seconds, plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_WORDS = {
+WORDS = {
     ExitCode.PASSED: "passed",
     ExitCode.CORRECTNESS: "wrong answers",
     ExitCode.GENERATOR_LIMITED: "the generator was the limit",
     ExitCode.THRESHOLDS: "thresholds failed",
     ExitCode.INTERRUPTED: "interrupted",
 }
+"""What each verdict is called."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Verdict:
     @property
     def word(self) -> str:
         """The verdict in a few words."""
-        return _WORDS[self.exit_code]
+        return WORDS[self.exit_code]
 
     @property
     def passed(self) -> bool:

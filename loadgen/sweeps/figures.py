@@ -6,15 +6,17 @@ import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from loadgen.analysis.judging import judge
 from loadgen.analysis.measured import Measured, NotMeasuredError
 from loadgen.analysis.thresholds import parse_threshold, parse_thresholds
+from loadgen.errors import ExitCode
 from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster
 from loadgen.own_servers.configuration import ServerFiles
 from loadgen.results.reading import load_client_rows, load_request_rows
-from loadgen.results.writing import process_document
+from loadgen.results.verdict import verdict_of
+from loadgen.results.writing import agreed_reports
+from loadgen.run.documents import summary_document
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.virtual.simulation import run_in_virtual_time
@@ -51,23 +53,33 @@ class RunFigures:
 
     Attributes:
         figures: By the names of measures; None of what never happened or nobody measured.
-        missed: The thresholds of the document that did not hold, with what was found.
+        exit_code: What ``loadgen run`` would end with: a wrong answer, books that do not balance
+            and a generator that was the limit count before the document's thresholds.
+        missed: What did not hold, a sentence each.
     """
 
     figures: Mapping[str, float | None]
-    missed: tuple[str, ...]
+    exit_code: ExitCode = ExitCode.PASSED
+    missed: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """True if all thresholds held."""
-        return not self.missed
+        """True if nothing failed."""
+        return self.exit_code is ExitCode.PASSED
+
+    @property
+    def valid(self) -> bool:
+        """True if its figures are to be relied on: it tells whether thresholds hold."""
+        return self.exit_code in (ExitCode.PASSED, ExitCode.THRESHOLDS)
 
 
 def virtual_figures(document: Document) -> RunFigures:
     """Run a document in virtual time."""
     run = run_in_virtual_time(document.scenario, document.cluster)
-    processes = {name: process_document(each) for name, each in run.watch.processes.items()}
-    return _figures(document, Measured.of_reports(run.reports, processes))
+    reports = agreed_reports(run.reports)
+    options = _options(document, Path(), "virtual")
+    summary = summary_document(document.scenario, options, reports, run.watch, ())
+    return _figures(Measured.of_reports(reports, summary["processes"]), summary)
 
 
 def real_figures(document: Document) -> RunFigures:
@@ -78,23 +90,33 @@ def real_figures(document: Document) -> RunFigures:
     """
     with tempfile.TemporaryDirectory(prefix="loadgen-") as folder:
         out = Path(folder)
-        wanted = ClusterWanted(document.cluster, out / "probe", ServerFiles())
+        options = _options(document, out, "process")
+        wanted = ClusterWanted(document.cluster, out / options.name, ServerFiles())
         with running_cluster(wanted, lambda _: None) as cluster:
-            options = RunOptions(
-                name="probe", out=out, tasks=min(2, document.scenario.clients), executor="process"
-            )
             result = execute(reached(document, cluster), cluster.watched(options))
         if result.interrupted:
             raise KeyboardInterrupt
-        requests, clients = load_request_rows(out / "probe"), load_client_rows(out / "probe")
-        return _figures(document, Measured(requests, clients, result.summary["processes"]))
+        directory = result.directory
+        requests, clients = load_request_rows(directory), load_client_rows(directory)
+        return _figures(Measured(requests, clients, result.summary["processes"]), result.summary)
 
 
-def _figures(document: Document, measured: Measured) -> RunFigures:
-    verdicts = judge(parse_thresholds(document.head.thresholds), measured)
+def _options(document: Document, out: Path, executor: str) -> RunOptions:
+    return RunOptions(
+        name="probe",
+        out=out,
+        executor=executor,
+        tasks=min(2, document.scenario.clients),
+        thresholds=parse_thresholds(document.head.thresholds),
+    )
+
+
+def _figures(measured: Measured, summary: Mapping[str, Any]) -> RunFigures:
+    verdict = verdict_of(summary)
     return RunFigures(
         {name: _value(measured, name) for name in FIGURES},
-        tuple(f"{each.threshold}: {each.found}" for each in verdicts if not each.passed),
+        verdict.exit_code,
+        tuple(each.sentence for each in (*verdict.checks, *verdict.thresholds) if not each.passed),
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from loadgen.report.drawing import THEMES, dress, save, title
+from loadgen.results.verdict import WORDS
 from loadgen.sweeps.figures import FIGURES
 from loadgen.units import format_bytes, format_seconds
 
@@ -55,9 +57,16 @@ def table_of(points: Sequence[Point]) -> Table:
     table.add_column("passed", justify="right")
     for values, same in by_values.items():
         told = [in_words(name, _median(same, name)) for name in SHOWN]
-        passed = sum(point.passed for point in same)
-        table.add_row(*(str(value) for _, value in values), *told, f"{passed} of {len(same)}")
+        table.add_row(*(str(value) for _, value in values), *told, _passed(same))
     return table
+
+
+def _passed(points: Sequence[Point]) -> str:
+    """Count the runs that passed, and those that say nothing of thresholds, by name."""
+    passed = sum(point.run.passed for point in points)
+    doubts = Counter(WORDS[point.run.exit_code] for point in points if not point.run.valid)
+    told = (f"{name}: {count}" for name, count in doubts.items())
+    return "; ".join((f"{passed} of {len(points)}", *told))
 
 
 def in_words(name: str, value: float | None) -> str:
@@ -72,7 +81,7 @@ def in_words(name: str, value: float | None) -> str:
 
 
 def _median(points: Sequence[Point], name: str) -> float | None:
-    values = [value for point in points if (value := point.figures[name]) is not None]
+    values = [value for point in points if (value := point.run.figures[name]) is not None]
     return statistics.median(values) if values else None
 
 
@@ -108,7 +117,7 @@ def _lines(points: Sequence[Point], along: str) -> Mapping[str, list[tuple[float
     lines: dict[str, list[tuple[float, list[float]]]] = {}
     for values, same in combinations(points).items():
         rest = ", ".join(f"{_short(path)}={value}" for path, value in values if path != along)
-        seen = [value for point in same if (value := point.figures[DRAWN]) is not None]
+        seen = [value for point in same if (value := point.run.figures[DRAWN]) is not None]
         if seen:
             at = float(dict(values)[along])
             lines.setdefault(rest, []).append((at, seen))

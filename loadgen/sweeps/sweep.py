@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.documents.reading import parse_document
-from loadgen.errors import LoadgenError
-from loadgen.sweeps.figures import FIGURES, virtual_figures
+from loadgen.errors import ExitCode, LoadgenError
+from loadgen.results.verdict import WORDS
+from loadgen.sweeps.figures import FIGURES, RunFigures, virtual_figures
 from loadgen.sweeps.variation import with_values
+from loadgen.units import plural
 from loadgen.virtual.silence import servers_silent
 
 if TYPE_CHECKING:
@@ -34,8 +36,12 @@ class Point:
     """One point of a grid: its values, seed included, and what its run came to."""
 
     values: Mapping[str, Value]
-    figures: Mapping[str, float | None]
-    passed: bool
+    run: RunFigures
+
+    @property
+    def place(self) -> str:
+        """The point in words."""
+        return ", ".join(f"{path}={value}" for path, value in self.values.items())
 
 
 def jobs_of(document: Document, points: Sequence[Mapping[str, Value]]) -> list[str]:
@@ -57,7 +63,7 @@ def run_job(job: str) -> str:
     document = parse_document(json.loads(job)["document"])
     with servers_silent():
         found = virtual_figures(document)
-    return json.dumps({"figures": dict(found.figures), "passed": found.passed})
+    return json.dumps(asdict(found))
 
 
 def in_spark(
@@ -101,12 +107,29 @@ def _points(jobs: Sequence[str], answers: Sequence[str]) -> list[Point]:
     found = []
     for job, answer in zip(jobs, answers, strict=True):
         told = json.loads(answer)
-        found.append(Point(json.loads(job)["values"], told["figures"], told["passed"]))
+        run = RunFigures(told["figures"], ExitCode(told["exit_code"]), tuple(told["missed"]))
+        found.append(Point(json.loads(job)["values"], run))
     return found
 
 
+def require_valid(points: Sequence[Point]) -> None:
+    """Refuse a sweep with a run that is not to be relied on; missed thresholds are no such thing.
+
+    Raises:
+        LoadgenError: It names the first one; wrong answers count before anything else.
+    """
+    bad = [each for each in points if not each.run.valid]
+    if bad:
+        first = min(bad, key=lambda each: each.run.exit_code)
+        raise LoadgenError(
+            f"{len(bad)} of {plural(len(points), 'run')} are not to be relied on, the first of "
+            f"them at {first.place}: {first.run.missed[0]}",
+            first.run.exit_code,
+        )
+
+
 def write_points(points: Sequence[Point], out: Path) -> Path:
-    """Write a row for each point: its values, its figures, and whether its thresholds held.
+    """Write a row for each point: its values, its figures, and its verdict.
 
     Raises:
         LoadgenError: It cannot be written.
@@ -115,10 +138,11 @@ def write_points(points: Sequence[Point], out: Path) -> Path:
         path: _column([point.values[path] for point in points]) for path in points[0].values
     }
     for name in FIGURES:
-        values = [point.figures[name] for point in points]
+        values = [point.run.figures[name] for point in points]
         if any(value is not None for value in values):
             columns[name] = pa.array(values, pa.float64())
-    columns["passed"] = pa.array([point.passed for point in points])
+    columns["passed"] = pa.array([point.run.passed for point in points])
+    columns["verdict"] = pa.array([WORDS[point.run.exit_code] for point in points])
     path = out / PARQUET_NAME
     try:
         out.mkdir(parents=True, exist_ok=True)

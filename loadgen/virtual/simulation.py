@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 KINDS = ("discovery", "storm", "stuck", "lookups")
 """The kinds of scenarios whose clients stand on a Ground, and need no HTTP and no messages."""
+_REMEDY = "measure over sockets, with --executor process of `loadgen run` or `loadgen find-limit`"
 _SETTLE_SECONDS = 3.0
 _COLLECT_AFTER = (100_000, 50, 1_000)
 
@@ -71,6 +72,22 @@ class VirtualRun:
         return requests / self.real_seconds
 
 
+def require_virtual(scenario: Scenario, cluster: ClusterPlan) -> None:
+    """Refuse what does not run in virtual time.
+
+    Raises:
+        UsageError: A scenario of this kind, or servers that are restarted.
+    """
+    if scenario.kind not in KINDS:
+        raise UsageError(
+            f"{scenario.kind} does not run in virtual time ({', '.join(KINDS)} do): {_REMEDY}"
+        )
+    if cluster.events:
+        raise UsageError(
+            f"no server is restarted in virtual time: leave out cluster.events, or {_REMEDY}"
+        )
+
+
 def run_in_virtual_time(
     scenario: Scenario,
     cluster: ClusterPlan,
@@ -87,13 +104,10 @@ def run_in_virtual_time(
         link: Between clients and servers.
 
     Raises:
-        UsageError: A scenario of this kind does not run in virtual time, or restarts servers.
+        UsageError: See :func:`require_virtual`.
         LoadgenError: A server refuses its configuration.
     """
-    if scenario.kind not in KINDS:
-        raise UsageError(f"{scenario.kind} does not run in virtual time: {', '.join(KINDS)} do")
-    if cluster.events:
-        raise UsageError("no server is restarted in virtual time: use --executor process or spark")
+    require_virtual(scenario, cluster)
     with (
         stopped_watches(),
         _seldom_collected(),

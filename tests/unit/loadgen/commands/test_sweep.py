@@ -9,6 +9,7 @@ import pytest
 
 from loadgen.commands import sweep as command
 from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.executors.processes import ExecutorKind
 from loadgen.sweeps.figures import FIGURES, RunFigures
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ def test_a_limit_of_nothing_is_not_looked_for(tmp_path: Path) -> None:
 def passing_from(least: int) -> object:
     def figures(document: Document) -> RunFigures:
         value = int(document.cluster.broker[KEY])
-        missed = () if value >= least else ("clients.back.max < 5s: 9.0 s",)
-        return RunFigures(dict.fromkeys(FIGURES), missed)
+        if value >= least:
+            return RunFigures(dict.fromkeys(FIGURES))
+        missed = ("clients.back.max < 5s: 9.0 s",)
+        return RunFigures(dict.fromkeys(FIGURES), ExitCode.THRESHOLDS, missed)
 
     return figures
 
@@ -70,7 +73,7 @@ def test_the_answer_comes_with_its_bracket_and_every_probe(
     answer = json.loads(told.out)
     assert (answer["kind"], answer["passes"], answer["fails"]) == ("smallest", 17, 16)
     assert len(told.err.splitlines()) == len(answer["probes"])
-    assert f"broker.{KEY}=1: missed clients.back.max < 5s: 9.0 s" in told.err
+    assert f"broker.{KEY}=1: thresholds failed; clients.back.max < 5s: 9.0 s" in told.err
 
 
 def test_ends_that_both_pass_are_no_answer(
@@ -83,3 +86,37 @@ def test_ends_that_both_pass_are_no_answer(
         command.find_limit(scenario(tmp_path), vary=f"broker.{KEY}=1..100")
     assert ended.value.exit_code is ExitCode.THRESHOLDS
     assert "Both ends pass" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("code", [ExitCode.CORRECTNESS, ExitCode.GENERATOR_LIMITED])
+def test_a_probe_that_tells_nothing_of_thresholds_ends_the_search(
+    code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    found = RunFigures(dict.fromkeys(FIGURES), code, ("It was so.",))
+    monkeypatch.setattr(command, "virtual_figures", lambda _: found)
+    # Then
+    with pytest.raises(LoadgenError, match=f"no limit .*: at broker.{KEY}=1 It was so") as ended:
+        command.find_limit(scenario(tmp_path), vary=f"broker.{KEY}=1..100")
+    assert ended.value.exit_code is code
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("watch-churn", "watch-churn does not run in virtual time"),
+        ("proxy-cascade", "no server is restarted in virtual time: leave out cluster.events"),
+    ],
+)
+def test_what_does_not_run_in_virtual_time_is_refused_before_anything_runs(
+    name: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(command, "in_processes", None)
+    monkeypatch.setattr(command, "virtual_figures", None)
+    # Then
+    remedy = f"{sentence}.* --executor process of `loadgen run` or `loadgen find-limit`"
+    with pytest.raises(UsageError, match=remedy):
+        command.sweep(name, vary=["clients=5,6"], executor=ExecutorKind.PROCESS)
+    with pytest.raises(UsageError, match=remedy):
+        command.find_limit(name, vary="clients=5..6")

@@ -6,11 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
+import pytest
 
 from loadgen.documents.reading import parse_document
-from loadgen.sweeps.figures import FIGURES
+from loadgen.errors import ExitCode, LoadgenError
+from loadgen.sweeps.figures import FIGURES, RunFigures, virtual_figures
 from loadgen.sweeps.picture import combinations, in_words, table_of
-from loadgen.sweeps.sweep import Point, jobs_of, run_job, write_points
+from loadgen.sweeps.sweep import Point, jobs_of, require_valid, run_job, write_points
 from loadgen.sweeps.variation import Varied, grid
 
 if TYPE_CHECKING:
@@ -49,9 +51,12 @@ def test_a_point_leaves_the_log_of_its_process_as_it_was() -> None:
     assert logging.root.manager.disable == logging.NOTSET
 
 
-def point(size: int, seed: int, seconds: float) -> Point:
+def point(size: int, seed: int, seconds: float, code: ExitCode | None = None) -> Point:
     figures = dict.fromkeys(FIGURES) | {"clients.back.p99": seconds}
-    return Point({"broker.size": size, "seed": seed}, figures, passed=seconds < 5)
+    if code is None:
+        code = ExitCode.PASSED if seconds < 5 else ExitCode.THRESHOLDS
+    run = RunFigures(figures, code, () if code is ExitCode.PASSED else (f"{code.name} it was.",))
+    return Point({"broker.size": size, "seed": seed}, run)
 
 
 POINTS = [point(10, 1, 7.0), point(10, 2, 3.0), point(10, 3, 4.0), point(20, 1, 1.0)]
@@ -61,7 +66,13 @@ def test_a_row_has_the_values_the_figures_and_the_verdict(tmp_path: Path) -> Non
     # When
     rows = pq.read_table(write_points(POINTS, tmp_path)).to_pylist()
     # Then
-    assert rows[0] == {"broker.size": 10, "seed": 1, "clients.back.p99": 7.0, "passed": False}
+    assert rows[0] == {
+        "broker.size": 10,
+        "seed": 1,
+        "clients.back.p99": 7.0,
+        "passed": False,
+        "verdict": "thresholds failed",
+    }
     assert len(rows) == 4
 
 
@@ -73,6 +84,34 @@ def test_a_combination_is_told_by_the_median_of_its_seeds() -> None:
     cells = {column.header: list(column.cells) for column in table.columns}
     assert cells["back p99"] == ["4.00 s", "1.00 s"]
     assert cells["passed"] == ["2 of 3", "1 of 1"]
+
+
+def test_runs_that_are_not_to_be_relied_on_are_told_by_name() -> None:
+    # Given
+    late = point(10, 4, 1.0, ExitCode.GENERATOR_LIMITED)
+    wrong = point(20, 2, 1.0, ExitCode.CORRECTNESS)
+    # When
+    passed = list(table_of([*POINTS, late, wrong]).columns[-1].cells)
+    # Then
+    assert passed == ["2 of 4; the generator was the limit: 1", "1 of 2; wrong answers: 1"]
+    require_valid(POINTS)
+    with pytest.raises(
+        LoadgenError, match=r"2 of 6 runs .* at broker\.size=20, seed=2: CORR"
+    ) as ended:
+        require_valid([*POINTS, late, wrong])
+    assert ended.value.exit_code is ExitCode.CORRECTNESS
+
+
+def test_a_wrong_answer_counts_before_thresholds() -> None:
+    # Given lists that have other names than is known of them
+    known = [each.model_copy(update={"topics": 199}) for each in DOCUMENT.scenario.namespaces]
+    changed = DOCUMENT.scenario.model_copy(update={"namespaces": tuple(known)})
+    # When
+    found = virtual_figures(DOCUMENT.with_scenario(changed))
+    # Then
+    assert found.exit_code is ExitCode.CORRECTNESS
+    assert found.missed == ("6 answers were wrong.",)
+    assert not found.valid
 
 
 def test_figures_are_written_in_their_units() -> None:
