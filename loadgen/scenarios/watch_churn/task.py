@@ -146,7 +146,8 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         except AdminError as error:
             record.outcome, record.reason = Outcome.UNREACHABLE, masked(str(error))
         record.finished_seconds = self.time.seconds()
-        self.context.counters.count(record.outcome)
+        took_seconds = record.finished_seconds - record.intended_start_seconds
+        self.context.counters.count(record.outcome, record.operation, seconds=took_seconds)
         churn.asked(number, record)
         self._news.set()
 
