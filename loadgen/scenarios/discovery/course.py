@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Course:
     """Starts the clients of one task, and ends them.
 
-    It ends when all are back or have given up and the hold is over, at the latest when the time
-    to measure is over and the hold; then requests under way may end.
+    Without a hold it ends when all of the task's clients are back or have given up, at the latest
+    when the time to measure is over. With a hold it ends when both times are over: nothing but the
+    scenario says when, so that every task goes on for as long. Then requests under way may end.
 
     Args:
         scenario: Its phases.
@@ -59,12 +60,14 @@ class Course:
                 self._turns[client.plan.group.name].append(client)
         timed = [each for each in clients if each.plan.start_seconds is not None]
         timed.sort(key=_moment, reverse=True)
-        phases, clock = self._phases, self._context.clock
+        phases = self._phases
+        measured = phases.warm_up_seconds + phases.measure_seconds
         self._enter("warm-up" if phases.warm_up_seconds else "measure")
         if phases.warm_up_seconds:
-            left = phases.warm_up_seconds - self._context.time.seconds()
-            clock.call_at(clock.now() + max(0.0, left), self._enter, "measure")
-        self._end_at(phases.warm_up_seconds + phases.measure_seconds + phases.hold_seconds)
+            self._at(phases.warm_up_seconds, self._enter, "measure")
+        if phases.hold_seconds:
+            self._at(measured, self._enter, "hold")
+        self._end = self._at(measured + phases.hold_seconds, self._stop)
         if clients:
             self._start_due(timed)
         else:
@@ -80,10 +83,10 @@ class Course:
                 clock = self._context.clock
                 clock.call_at(clock.now(), self._begin_next, turn)
         self._unsettled -= 1
-        if self._unsettled == 0:
-            self._enter("hold")
-            now = max(self._context.time.seconds(), self._phases.warm_up_seconds)
-            self._end_at(now + self._phases.hold_seconds)
+        if self._unsettled == 0 and not self._phases.hold_seconds:
+            if self._end is not None:
+                self._end.cancel()
+            self._end = self._at(self._phases.warm_up_seconds, self._stop)
 
     def _enter(self, phase: str) -> None:
         """Tell whoever watches the run which phase it is in."""
@@ -108,12 +111,11 @@ class Course:
             while waiting and _moment(waiting[-1]) == moment:
                 waiting.pop().begin()
 
-    def _end_at(self, moment: float) -> None:
-        if self._end is not None:
-            self._end.cancel()
+    def _at(self, moment: float, callback: Callable[..., object], *args: object) -> TimerHandle:
+        """Call back at a moment relative to T0, or soon if that has passed."""
         clock = self._context.clock
         wait_seconds = max(0.0, moment - self._context.time.seconds())
-        self._end = clock.call_at(clock.now() + wait_seconds, self._stop)
+        return clock.call_at(clock.now() + wait_seconds, callback, *args)
 
     def _stop(self) -> None:
         if self._over:

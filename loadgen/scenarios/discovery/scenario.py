@@ -108,9 +108,10 @@ class Phases(_Part):
 
     Attributes:
         warm_up_seconds: What is due meanwhile is not counted in figures.
-        measure_seconds: The most that is waited for clients to come back; the run may end
-            earlier, when all are (0: it always ends then).
-        hold_seconds: So long everything goes on when all are back: polls, watches, changes.
+        measure_seconds: The most that is waited for clients to come back; without a hold a task
+            ends earlier when all of its clients are.
+        hold_seconds: So long everything goes on behind the time to measure, which is waited for in
+            full then: polls, watches, changes.
         drain_seconds: Requests under way may end; nothing new is asked for.
     """
 

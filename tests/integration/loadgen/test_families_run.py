@@ -51,7 +51,7 @@ def test_clients_of_every_family_are_back_and_counted_with_all_their_connections
                 service_url=proxy.service_url,
                 namespaces=(KNOWN,),
                 groups=(*groups, {**attached, "pattern": ".*"}),
-                phases={"measure_seconds": 20, "hold_seconds": 0.6},
+                phases={"measure_seconds": 3, "hold_seconds": 0.6},
             )
             # When
             result = execute(wanted, RunOptions("families", out=tmp_path, tasks=2))

@@ -17,7 +17,7 @@ from tests.unit.loadgen.scenarios.discovery.clients import NAMESPACE
 class Run:
     """A course whose clients have wires of their own; each list takes a second."""
 
-    def __init__(self, *groups, phases=None, steps=None):
+    def __init__(self, *groups, phases=None, steps=None, task=0, tasks=1):
         self.clock = ManualClock(10.0)
         self.over = []
         scenario = DiscoveryScenario(
@@ -32,8 +32,9 @@ class Run:
         )
         self.course = Course(scenario, self.context, lambda: self.over.append(self.seconds))
         self.wires, self.clients = [], []
-        for plan in client_plans(scenario, 0, 1):
-            wires = ScriptedWires(self.clock, delays={"list": 1.0}, steps=dict(steps or {}))
+        for plan in client_plans(scenario, task, tasks):
+            own = {"list": ["silence"]} if plan.group.name == "lost" else dict(steps or {})
+            wires = ScriptedWires(self.clock, delays={"list": 1.0}, steps=own)
             self.wires.append(wires)
             client = FamilyClient(plan, self.context, wires, self.course.settled)
             self.clients.append(client)
@@ -76,13 +77,30 @@ def test_a_closed_load_starts_the_next_when_one_is_back():
 
 
 def test_everything_goes_on_while_a_run_is_held():
-    phases = Phases(measure_seconds=100, hold_seconds=25.0)
+    phases = Phases(measure_seconds=5, hold_seconds=21.0)
     run = Run(group(period_seconds=10.0), phases=phases)
     # When
-    run.clock.advance(60)
+    run.clock.advance(8)
+    assert run.context.counters.phase == "hold"
+    run.clock.advance(52)
     # Then
     assert run.asked() == [0.0, 11.0, 22.0]
     assert run.over == [26.0]
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3])
+def test_a_hold_is_as_long_over_any_number_of_tasks(tasks):
+    # Given a client that is never answered, and others that are back at once
+    phases = Phases(warm_up_seconds=1, measure_seconds=4, hold_seconds=10, drain_seconds=0)
+    groups = [group("lost"), group("fine", clients=2, period_seconds=3.0)]
+    # When
+    runs = [Run(*groups, phases=phases, task=task, tasks=tasks) for task in range(tasks)]
+    for run in runs:
+        run.clock.advance(60)
+    # Then
+    assert [run.over for run in runs] == [[15.0]] * tasks
+    asked = sorted(at for run in runs for at in run.asked())
+    assert asked == [0.0, *sorted([0.0, 4.0, 8.0, 12.0] * 2)]
 
 
 def test_a_run_ends_with_its_time_and_lets_requests_end():
