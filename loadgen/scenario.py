@@ -102,6 +102,11 @@ class Scenario(BaseModel):
         return None
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is possible and hardly meant, a sentence each with its remedy."""
+        return ()
+
+    @property
     def connections(self) -> int:
         """Number of connections that the whole run has at once."""
         return self.clients

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def require_room(
     document: Document, options: RunOptions, own: ClusterWanted | None, *, dry: bool, as_json: bool
 ) -> None:
-    """Refuse a run that does not fit this machine; of a dry run, print what it needs.
+    """Refuse a run that does not fit this machine, and warn; of a dry run, print what it needs.
 
     Raises:
         DoesNotFitError: It does not fit.
@@ -35,6 +35,8 @@ def require_room(
     found = obstacles(needs, machine)
     if dry:
         _show(document, needs, machine, found, as_json=as_json)
+    else:
+        _warn(document, as_json=as_json)
     if found:
         raise DoesNotFitError(found)
 
@@ -76,3 +78,10 @@ def _show(
         console.print("+ first requests; clients ask again as their family does", style="dim")
     console.print()
     console.print(needs_table(needs, machine))
+    _warn(document, as_json=as_json)
+
+
+def _warn(document: Document, *, as_json: bool) -> None:
+    for warning in document.scenario.warnings:
+        told = json.dumps({"warning": warning}, ensure_ascii=False) if as_json else f"! {warning}"
+        sys.stderr.write(f"{told}\n")

@@ -27,10 +27,11 @@ _NAMED = 3
 def show(result: RunResult, *, as_json: bool) -> None:
     """Print the figures: a table for people, the summary for programs."""
     summary = parse_summary(result.summary)
-    warning = hidden_effect(summary)
+    hidden = hidden_effect(summary)
+    warnings = [*result.warnings, *([hidden] if hidden else ())]
     if as_json:
         sys.stdout.write(json.dumps(result.summary, indent=2, ensure_ascii=False) + "\n")
-        if warning is not None:
+        for warning in warnings:
             sys.stderr.write(json.dumps({"warning": warning}, ensure_ascii=False) + "\n")
         return
     console = summary_console()
@@ -42,7 +43,7 @@ def show(result: RunResult, *, as_json: bool) -> None:
         console.print(check_grid(summary.client_memory.checks))
     if summary.thresholds:
         console.print(check_grid(summary.thresholds))
-    if warning is not None:
+    for warning in warnings:
         console.print(f"! {warning}", style="yellow", markup=False, highlight=False)
     console.print(f"Everything about this run is in {result.directory}", highlight=False)
 

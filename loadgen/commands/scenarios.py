@@ -80,6 +80,8 @@ def check(
         else:
             clients = document.scenario.clients
             sys.stdout.write(f"{file}: {document.head.kind}, {clients:,} clients\n")
+            for warning in document.scenario.warnings:
+                sys.stderr.write(f"loadgen: {file}: warning: {warning}\n")
     for fault in faults:
         sys.stderr.write(f"loadgen: {fault}\n")
     if faults:

@@ -89,8 +89,7 @@ def _of_groups(scenario: DiscoveryScenario, cluster: ClusterPlan) -> Iterator[Gr
     for plan in client_plans(scenario, 0, 1):
         # Whose turn comes when another has ended starts at the earliest with the first.
         starts[plan.group.name].append(plan.start_seconds or 0.0)
-    phases = scenario.phases
-    end = phases.warm_up_seconds + phases.measure_seconds + phases.hold_seconds
+    end = scenario.phases.end_seconds
     for group in scenario.groups:
         namespaces = scenario.namespaces[slice(*(group.namespaces or (None, None)))]
         answer = _bytes_of_lists([each.topics for each in namespaces], cluster)

@@ -45,6 +45,7 @@ def dry_run_document(
         "disk_bytes": needs.disk_bytes,
         "machine": asdict(machine),
         "obstacles": list(obstacles),
+        "warnings": list(document.scenario.warnings),
     }
 
 

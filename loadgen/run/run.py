@@ -37,12 +37,14 @@ class RunResult:
     Attributes:
         problems: Reasons of the first few wrong answers, a sentence each.
         empty_namespaces: Those that listed no topic, though they were not known to be empty.
+        warnings: Those of its scenario.
     """
 
     directory: Path
     summary: dict[str, Any]
     problems: tuple[str, ...] = ()
     empty_namespaces: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def interrupted(self) -> bool:
@@ -99,7 +101,11 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     documents = RunDocuments(contents, options.scenario_document, options.scenario_resolved)
     write_run(directory, scenario, reports, measured.watch, documents)
     return RunResult(
-        directory, summary, first_problems(reports), empty_namespaces(scenario, reports)
+        directory,
+        summary,
+        first_problems(reports),
+        empty_namespaces(scenario, reports),
+        scenario.warnings,
     )
 
 

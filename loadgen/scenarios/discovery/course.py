@@ -61,13 +61,12 @@ class Course:
         timed = [each for each in clients if each.plan.start_seconds is not None]
         timed.sort(key=_moment, reverse=True)
         phases = self._phases
-        measured = phases.warm_up_seconds + phases.measure_seconds
         self._enter("warm-up" if phases.warm_up_seconds else "measure")
         if phases.warm_up_seconds:
             self._at(phases.warm_up_seconds, self._enter, "measure")
         if phases.hold_seconds:
-            self._at(measured, self._enter, "hold")
-        self._end = self._at(measured + phases.hold_seconds, self._stop)
+            self._at(phases.end_seconds - phases.hold_seconds, self._enter, "hold")
+        self._end = self._at(phases.end_seconds, self._stop)
         if clients:
             self._start_due(timed)
         else:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from loadgen.scenario import BufferSize, Duration, Moment, ReadRate, Scenario, source_address
 from loadgen.scenarios.discovery.arrivals import Arrivals, AtOnce, Concurrency
+from loadgen.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +103,12 @@ class Group(_Part):
         """Connections of a client through a proxy: one to ask, one to the broker by a tunnel."""
         return 2 if self.attach or self.family in _TUNNELLING else 1
 
+    @property
+    def is_countable(self) -> bool:
+        """True if its clients ask so often as the schedule says, whatever becomes of it."""
+        again = self.attach or self.repeat_seconds or self.restart_seconds
+        return self.family == "once" and not again and not isinstance(self.arrivals, Concurrency)
+
 
 class Phases(_Part):
     """The phases of a run behind connecting, which all finish before the agreed start.
@@ -119,6 +126,11 @@ class Phases(_Part):
     measure_seconds: Duration = 120.0
     hold_seconds: Moment = 0.0
     drain_seconds: Moment = 5.0
+
+    @property
+    def end_seconds(self) -> float:
+        """The moment at which a run ends at the latest, but for draining: nothing starts then."""
+        return self.warm_up_seconds + self.measure_seconds + self.hold_seconds
 
 
 class DiscoveryScenario(Scenario):
@@ -170,6 +182,33 @@ class DiscoveryScenario(Scenario):
         """Connections of all clients at once, if the server is a proxy: it takes the most."""
         return sum(group.clients * group.connections_each for group in self.groups)
 
+    @property
+    def planned_requests(self) -> int | None:
+        """See Scenario; None as soon as one group polls, tries again or starts in turn."""
+        if not all(group.is_countable for group in self.groups):
+            return None
+        first, end = self.phases.warm_up_seconds, self.phases.end_seconds
+        return sum(
+            group.pipelined * sum(first <= moment < end for moment in moments)
+            for group, moments in self._starts()
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """See Scenario: clients whose moment comes when the run is over."""
+        return tuple(
+            f"group {group.name}: {late:,} of {group.clients:,} clients never start, as the last is "
+            f"due at {format_seconds(max(moments))} and the run ends at "
+            f"{format_seconds(self.phases.end_seconds)}: raise phases.measure_seconds, or let "
+            "them arrive sooner"
+            for group, moments in self._starts()
+            if (late := sum(moment >= self.phases.end_seconds for moment in moments))
+        )
+
+    def _starts(self) -> Iterator[tuple[Group, list[float]]]:
+        for number, group in enumerate(self.groups):
+            yield group, _moments(group, self.seed + number)
+
 
 @dataclass(frozen=True, slots=True)
 class FamilyClientPlan:
@@ -201,8 +240,7 @@ def client_plans(
     A pure function of scenario and seed: a client's plan is the same over any number of tasks.
     """
     begun = accumulate((group.clients for group in scenario.groups), initial=0)
-    for number, (group, first) in enumerate(zip(scenario.groups, begun, strict=False)):
-        moments = _moments(group, scenario.seed + number)
+    for (group, moments), first in zip(scenario._starts(), begun, strict=False):
         namespaces = scenario.namespaces[slice(*(group.namespaces or (None, None)))]
         for index in range((task - first) % tasks, group.clients, tasks):
             client = first + index
@@ -234,8 +272,7 @@ def _disconnects(group: Group, scenario: DiscoveryScenario, seed: int) -> tuple[
     chance = random.Random(seed + 1)
     if wanted is None or chance.random() >= wanted.share:
         return ()
-    phases = scenario.phases
-    end = phases.warm_up_seconds + phases.measure_seconds + phases.hold_seconds
+    end = scenario.phases.end_seconds
     moments, moment = [], wanted.at_seconds
     while moment < end:
         period = wanted.every_seconds or wanted.at_seconds

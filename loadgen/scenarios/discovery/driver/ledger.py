@@ -91,7 +91,8 @@ class Ledger:
     def start(self, record: RequestRecord) -> None:
         """Note that a request is sent now."""
         record.started_seconds = self.context.time.seconds()
-        self.context.counters.started += 1
+        if self._counts(record):
+            self.context.counters.started += 1
 
     def withdraw(self, record: RequestRecord) -> None:
         """Take back a request that was not sent, because the server is known not to do that."""
@@ -111,11 +112,17 @@ class Ledger:
         record.finished_seconds = self.context.time.seconds()
         if record.first_byte_seconds is None and outcome in (Outcome.ANSWERED, Outcome.REFUSED):
             record.first_byte_seconds = record.finished_seconds
-        took_seconds = record.finished_seconds - record.intended_start_seconds
-        self.context.counters.count(
-            outcome, record.operation, seconds=took_seconds, family=record.family
-        )
+        if self._counts(record):
+            took_seconds = record.finished_seconds - record.intended_start_seconds
+            self.context.counters.count(
+                outcome, record.operation, seconds=took_seconds, family=record.family
+            )
         self._ended()
+
+    def _counts(self, record: RequestRecord) -> bool:
+        """Tell whether a request is part of the figures: what is due in the warm-up is not."""
+        begins: float = self.context.scenario.phases.warm_up_seconds
+        return record.intended_start_seconds >= begins
 
     def when_idle(self, on_idle: Callable[[], None]) -> None:
         """Have it told when all requests have ended, once."""

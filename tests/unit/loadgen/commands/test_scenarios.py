@@ -71,6 +71,28 @@ def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
     assert loadgen("check", "storm", str(good))[0] == 0
 
 
+def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> None:
+    # Given
+    late = tmp_path / "late.yaml"
+    late.write_text(
+        "kind: discovery\n"
+        "load:\n"
+        "  groups:\n"
+        "    - {name: soon, clients: 5}\n"
+        "    - {name: slow, clients: 60, arrivals: {kind: constant, per_second: 2}}\n"
+        "  phases: {warm_up_seconds: 5s, measure_seconds: 10s, hold_seconds: 5s}\n"
+    )
+    # When
+    code, _, err = loadgen("check", str(late))
+    # Then
+    assert code == 0
+    assert err == (
+        f"loadgen: {late}: warning: group slow: 20 of 60 clients never start, as the last is due "
+        "at 29.5 s and the run ends at 20.0 s: raise phases.measure_seconds, or let them arrive "
+        "sooner\n"
+    )
+
+
 def test_a_name_that_nobody_knows_is_told_with_the_nearest(loadgen) -> None:
     code, _, err = loadgen("show", "restart-strom")
     assert code == ExitCode.USAGE

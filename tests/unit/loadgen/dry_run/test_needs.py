@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.__main__ import main
+from loadgen.commands.preflight import require_room
 from loadgen.documents.reading import parse_document
 from loadgen.dry_run.machine import Machine, this_machine
 from loadgen.dry_run.needs import Needs, RunShape, needs_of
@@ -19,6 +20,7 @@ from loadgen.dry_run.obstacles import DoesNotFitError, obstacles, require_fit
 from loadgen.dry_run.schedule import group_schedules
 from loadgen.dry_run.view import dry_run_document, plot
 from loadgen.errors import ExitCode
+from loadgen.run.options import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,6 +177,26 @@ def test_programs_get_all_of_it() -> None:
     assert [group["name"] for group in told["groups"]] == ["go", "beat", "silent"]
     assert told["groups"][0]["last_start_seconds"] == 9.9
     assert (told["connections"], told["obstacles"]) == (115, ["it does not"])
+
+
+@pytest.mark.parametrize("dry", [True, False])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_clients_that_would_never_start_are_told_before_a_run(
+    dry: bool, as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    document = parse_document(FAMILIES.replace("50}", "50, arrives_at_seconds: 120s}"))
+    options = RunOptions("late", out=tmp_path, executor="virtual")
+    # When
+    require_room(document, options, None, dry=dry, as_json=as_json)
+    # Then
+    told = capsys.readouterr()
+    sentence = "group java: 50 of 50 clients never start, as the last is due at 120.0 s"
+    if dry and as_json:
+        (warning,) = json.loads(told.out)["warnings"]
+        assert warning.startswith(sentence)
+    else:
+        assert sentence in told.err
 
 
 @given(rates=st.lists(st.floats(0, 1e6), max_size=50))

@@ -172,10 +172,12 @@ def test_loadgen_run_warns(
         for kind in ("heap", "direct"):
             process[kind]["high_water_bytes"] = 9
     # When
-    show(RunResult(directory, document), as_json=as_json)
+    show(RunResult(directory, document, warnings=("few start",)), as_json=as_json)
     # Then it stays off what programs read
     printed = capsys.readouterr()
-    assert "The limits were out of sight" in (printed.err if as_json else printed.out)
+    told = printed.err if as_json else printed.out
+    assert "few start" in told
+    assert "The limits were out of sight" in told
     if as_json:
         assert json.loads(printed.out) == document
-        assert list(json.loads(printed.err)) == ["warning"]
+        assert [list(json.loads(line)) for line in printed.err.splitlines()] == [["warning"]] * 2

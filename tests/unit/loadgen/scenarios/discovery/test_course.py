@@ -130,6 +130,17 @@ def test_nobody_ends_a_run_before_the_warm_up_is_over():
     assert run.over == [4.0]
 
 
+def test_what_is_due_in_the_warm_up_is_not_counted_live():
+    phases = Phases(warm_up_seconds=1, measure_seconds=5)
+    run = Run(group(clients=4, arrivals={"kind": "constant", "per_second": 2}), phases=phases)
+    # When
+    run.clock.advance(60)
+    # Then
+    assert run.asked() == [0.0, 0.5, 1.0, 1.5]
+    assert run.context.counters.ended == {"list.answered": 2}
+    assert run.context.counters.started == 2
+
+
 def test_a_task_without_clients_is_over_at_once():
     run = Run(group())
     run.course = Course(run.context.scenario, run.context, lambda: run.over.append("none"))
