@@ -197,9 +197,9 @@ class DiscoveryScenario(Scenario):
     def warnings(self) -> tuple[str, ...]:
         """See Scenario: clients whose moment comes when the run is over."""
         return tuple(
-            f"group {group.name}: {late:,} of {group.clients:,} clients never start, as the last is "
-            f"due at {format_seconds(max(moments))} and the run ends at "
-            f"{format_seconds(self.phases.end_seconds)}: raise phases.measure_seconds, or let "
+            f"group {group.name}: {late:,} of {group.clients:,} clients never start: the last is "
+            f"due at {format_seconds(max(moments))}, and the run ends at "
+            f"{format_seconds(self.phases.end_seconds)}; raise phases.measure_seconds, or let "
             "them arrive sooner"
             for group, moments in self._starts()
             if (late := sum(moment >= self.phases.end_seconds for moment in moments))

@@ -87,8 +87,8 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
     # Then
     assert code == 0
     assert err == (
-        f"loadgen: {late}: warning: group slow: 20 of 60 clients never start, as the last is due "
-        "at 29.5 s and the run ends at 20.0 s: raise phases.measure_seconds, or let them arrive "
+        f"loadgen: {late}: warning: group slow: 20 of 60 clients never start: the last is due "
+        "at 29.5 s, and the run ends at 20.0 s; raise phases.measure_seconds, or let them arrive "
         "sooner\n"
     )
 

@@ -191,7 +191,7 @@ def test_clients_that_would_never_start_are_told_before_a_run(
     require_room(document, options, None, dry=dry, as_json=as_json)
     # Then
     told = capsys.readouterr()
-    sentence = "group java: 50 of 50 clients never start, as the last is due at 120.0 s"
+    sentence = "group java: 50 of 50 clients never start: the last is due at 120.0 s"
     if dry and as_json:
         (warning,) = json.loads(told.out)["warnings"]
         assert warning.startswith(sentence)

@@ -60,4 +60,4 @@ def test_every_client_is_warmed_up_planned_or_warned_of(seed, rate, warm_up, mea
     late = sum(start >= wanted.phases.end_seconds for start in starts)
     assert early + wanted.planned_requests + late == 30
     told = [f"group g0: {late} of 30 clients never start"] if late else []
-    assert [warning.partition(",")[0] for warning in wanted.warnings] == told
+    assert [warning.partition(": the last")[0] for warning in wanted.warnings] == told
