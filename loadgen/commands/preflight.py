@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from loadgen.cluster import ClusterPlan
+from loadgen.documents.patterns import pattern_warnings
 from loadgen.dry_run.machine import this_machine
 from loadgen.dry_run.needs import RunShape, needs_of
 from loadgen.dry_run.obstacles import DoesNotFitError, obstacles
@@ -27,9 +29,15 @@ def require_room(
 ) -> None:
     """Refuse a run that does not fit this machine; of a dry run, print what it needs.
 
+    Patterns that its broker leaves to the clients are warned of.
+
     Raises:
         DoesNotFitError: It does not fit.
     """
+    cluster = ClusterPlan() if own is None else own.files.over(own.cluster)
+    for warning in pattern_warnings(document.scenario, cluster):
+        told = json.dumps({"warning": warning}) if as_json else f"loadgen: warning: {warning}"
+        sys.stderr.write(f"{told}\n")
     needs = _needs(document, options, own)
     machine = this_machine(options.out)
     found = obstacles(needs, machine)

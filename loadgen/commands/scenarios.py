@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from loadgen.documents.faults import DocumentError
+from loadgen.documents.patterns import pattern_warnings
 from loadgen.documents.reading import document_file, read_document, shipped
 from loadgen.documents.schema import schema_text
 from loadgen.errors import ExitCode, UsageError
@@ -80,6 +81,8 @@ def check(
         else:
             clients = document.scenario.clients
             sys.stdout.write(f"{file}: {document.head.kind}, {clients:,} clients\n")
+            for warning in pattern_warnings(document.scenario, document.cluster):
+                sys.stderr.write(f"loadgen: warning: {file}: {warning}\n")
     for fault in faults:
         sys.stderr.write(f"loadgen: {fault}\n")
     if faults:
