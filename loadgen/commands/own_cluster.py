@@ -13,6 +13,7 @@ from loadgen.executors.processes import RunExecutor
 from loadgen.own_servers.cluster import ClusterWanted, reached, running_cluster, simulated
 from loadgen.own_servers.configuration import ServerFiles
 from loadgen.own_servers.operator_files import read_own_server
+from loadgen.run.directory import replaceable_run_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,6 +78,7 @@ def cluster_for(
 
     Raises:
         LoadgenError: Topics cannot be made, or a server did not start.
+        UsageError: The run's directory cannot be made, or holds another's files.
     """
     if wanted is None:
         yield document.scenario, options
@@ -84,7 +86,10 @@ def cluster_for(
     if options.executor == RunExecutor.VIRTUAL:
         yield document.scenario, replace(options, cluster=simulated(wanted))
         return
-    with running_cluster(wanted, said(as_json=as_json)) as cluster:
+    with (
+        replaceable_run_directory(wanted.logs),
+        running_cluster(wanted, said(as_json=as_json)) as cluster,
+    ):
         yield reached(document, cluster), cluster.watched(options)
 
 

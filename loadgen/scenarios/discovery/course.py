@@ -68,7 +68,7 @@ class Course:
         if clients:
             self._start_due(timed)
         else:
-            self._stop()
+            self.stop()
 
     def settled(self, client: FamilyClient) -> None:
         """Take note that a client is back, or has given up."""
@@ -113,9 +113,10 @@ class Course:
             self._end.cancel()
         clock = self._context.clock
         wait_seconds = max(0.0, moment - self._context.time.seconds())
-        self._end = clock.call_at(clock.now() + wait_seconds, self._stop)
+        self._end = clock.call_at(clock.now() + wait_seconds, self.stop)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Ask for nothing more, and be over when requests under way have ended or took too long."""
         if self._over:
             return
         self._enter("drain")
