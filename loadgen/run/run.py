@@ -97,7 +97,7 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     description["events"] = measured.events
     splits = splits_of(pa.concat_tables([report.rows for report in reports]))
     summary = summary_document(scenario, options, reports, measured.watch, splits) | produced_by
-    summary["aborted"] = measured.missed
+    summary |= {"aborted": measured.missed, "restarts": list(measured.events)}
     summary |= kind_of(scenario).judge(summary)
     contents = {
         "run.json": description,
