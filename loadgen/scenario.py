@@ -11,7 +11,9 @@ from ipaddress import IPv4Address
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+import re2
+import regex
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 DEFAULT_BINARY_PORT = 6650
 # About 28,000 ports are free for one pair of source and destination address (Linux's default
@@ -23,6 +25,30 @@ ReadRate = Annotated[float, Field(ge=0)]
 BufferSize = Annotated[int, Field(ge=0, le=1 << 30)]
 Duration = Annotated[float, Field(gt=0, le=86_400)]
 Moment = Annotated[float, Field(ge=0, le=86_400)]
+
+
+def _expression(pattern: str) -> str:
+    """Return a pattern that a broker's engine has: RE2, or for the rest a backtracking one.
+
+    Raises:
+        ValueError: It is no regular expression.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error:
+        try:
+            regex.compile(pattern)
+        except regex.error as error:
+            raise ValueError(
+                f"no broker has this regular expression: {error}; all topics are .*"
+            ) from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_expression)]
+"""A regular expression of topics' names."""
 
 
 class NamespaceExpectation(BaseModel):
@@ -79,7 +105,7 @@ class Scenario(BaseModel):
     receive_buffer_bytes: BufferSize = Field(
         description="SO_RCVBUF of each connection, bytes; 0 leaves the kernel's."
     )
-    pattern: str | None = Field(
+    pattern: Pattern | None = Field(
         default=None, description="Topics pattern that the server evaluates."
     )
     timeout_seconds: Duration = Field(description="How long a client waits for its answer.")

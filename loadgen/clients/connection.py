@@ -85,6 +85,10 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._connect_frame = connect_frame()
         self.features = pb.FeatureFlags()  # the server's, once it has shaken hands
 
+    def tunnel_to(self, broker: str | None) -> None:
+        """Ask the proxy at the service URL to pass all on to ``host:port``; before it connects."""
+        self._connect_frame = connect_frame(broker)
+
     def close(self) -> None:
         """Close the connection at once."""
         if self._transport is not None:

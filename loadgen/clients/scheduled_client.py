@@ -248,7 +248,7 @@ class Reconnector:
         self,
         connector: Connects,
         receive_buffer_bytes: int,
-        connection: type[ScheduledConnection] = ScheduledConnection,
+        connection: Callable[[ScheduledClient], ScheduledConnection] = ScheduledConnection,
     ) -> None:
         self._connector = connector
         self._receive_buffer_bytes = receive_buffer_bytes

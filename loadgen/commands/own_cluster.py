@@ -19,6 +19,7 @@ from loadgen.own_servers.cluster import (
 )
 from loadgen.own_servers.configuration import ServerFiles
 from loadgen.own_servers.operator_files import read_own_server
+from loadgen.run.directory import replaceable_run_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -83,6 +84,7 @@ def cluster_for(
 
     Raises:
         LoadgenError: Topics cannot be made, or a server did not start.
+        UsageError: The run's directory cannot be made, or holds another's files.
     """
     if wanted is None:
         yield document.scenario, options
@@ -90,7 +92,10 @@ def cluster_for(
     if options.executor == RunExecutor.VIRTUAL:
         yield simulated_scenario(document), replace(options, cluster=simulated(wanted))
         return
-    with running_cluster(wanted, said(as_json=as_json)) as cluster:
+    with (
+        replaceable_run_directory(wanted.logs),
+        running_cluster(wanted, said(as_json=as_json)) as cluster,
+    ):
         yield reached(document, cluster), cluster.watched(options)
 
 

@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from loadgen.cluster import ClusterPlan
+from loadgen.documents.patterns import pattern_warnings
 from loadgen.dry_run.machine import this_machine
 from loadgen.dry_run.needs import RunShape, needs_of
 from loadgen.dry_run.obstacles import DoesNotFitError, obstacles
@@ -30,15 +32,24 @@ def require_room(
     Raises:
         DoesNotFitError: It does not fit.
     """
+    cluster = _cluster(document, options, own)
+    warnings = [*document.scenario.warnings, *pattern_warnings(document.scenario, cluster)]
     needs = _needs(document, options, own)
     machine = this_machine(options.out)
     found = obstacles(needs, machine)
     if dry:
-        _show(document, needs, machine, found, as_json=as_json)
+        _show(document, needs, machine, found, warnings, as_json=as_json)
     else:
-        _warn(document, as_json=as_json)
+        _warn(warnings, as_json=as_json)
     if found:
         raise DoesNotFitError(found)
+
+
+def _cluster(document: Document, options: RunOptions, own: ClusterWanted | None) -> ClusterPlan:
+    """Return the settings of the servers that are asked; of somebody else's none are known."""
+    if options.executor == RunExecutor.VIRTUAL:
+        return document.cluster
+    return ClusterPlan() if own is None else own.files.over(own.cluster)
 
 
 def _needs(document: Document, options: RunOptions, own: ClusterWanted | None) -> Needs:
@@ -65,10 +76,16 @@ def _needs(document: Document, options: RunOptions, own: ClusterWanted | None) -
 
 
 def _show(
-    document: Document, needs: Needs, machine: Machine, found: list[str], *, as_json: bool
+    document: Document,
+    needs: Needs,
+    machine: Machine,
+    found: list[str],
+    warnings: list[str],
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
-        told = dry_run_document(document, needs, machine, found)
+        told = dry_run_document(document, needs, machine, found, warnings)
         sys.stdout.write(f"{json.dumps(told, indent=2, ensure_ascii=False)}\n")
         return
     console = summary_console()
@@ -78,10 +95,10 @@ def _show(
         console.print("+ first requests; clients ask again as their family does", style="dim")
     console.print()
     console.print(needs_table(needs, machine))
-    _warn(document, as_json=as_json)
+    _warn(warnings, as_json=as_json)
 
 
-def _warn(document: Document, *, as_json: bool) -> None:
-    for warning in document.scenario.warnings:
+def _warn(warnings: list[str], *, as_json: bool) -> None:
+    for warning in warnings:
         told = json.dumps({"warning": warning}, ensure_ascii=False) if as_json else f"! {warning}"
         sys.stderr.write(f"{told}\n")

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from loadgen.documents.faults import DocumentError
+from loadgen.documents.patterns import pattern_warnings
 from loadgen.documents.reading import document_file, read_document, shipped
 from loadgen.documents.schema import schema_text
 from loadgen.errors import ExitCode, UsageError
@@ -80,7 +81,8 @@ def check(
         else:
             clients = document.scenario.clients
             sys.stdout.write(f"{file}: {document.head.kind}, {clients:,} clients\n")
-            for warning in document.scenario.warnings:
+            patterns = pattern_warnings(document.scenario, document.cluster)
+            for warning in (*document.scenario.warnings, *patterns):
                 sys.stderr.write(f"loadgen: {file}: warning: {warning}\n")
     for fault in faults:
         sys.stderr.write(f"loadgen: {fault}\n")

@@ -129,9 +129,10 @@ def scenario_of_load(
         values["namespaces"] = namespaces_of(cluster.topics)
     else:
         names = values.get("namespaces", ())
-        values["namespaces"] = [_expectation(each) for each in names] or ()
+        if isinstance(names, list | tuple):
+            values["namespaces"] = [_expectation(each) for each in names]
         if not names:
-            del values["namespaces"]
+            values.pop("namespaces", None)
     if model.model_fields["service_url"].is_required():
         values["service_url"] = _NO_SERVER
     return model.model_validate(values), makes_topics

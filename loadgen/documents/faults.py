@@ -24,15 +24,17 @@ _REASONS = {
     "literal_error": "must be {expected}",
     "missing": "is missing",
     "model_type": "must be a mapping of keys to values",
+    "model_attributes_type": "must be a mapping of keys to values",
     "dict_type": "must be a mapping of keys to values",
     "tuple_type": "must be a list",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
     "int_type": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
     "float_parsing": "must be a number",
     "float_type": "must be a number",
     "bool_parsing": "must be true or false",
-    "string_type": "must be a text",
+    "string_type": "must be a text: write it in quotes",
     "union_tag_not_found": "needs a kind",
     "union_tag_invalid": "has the kind {tag!r}; there are {expected_tags}",
 }
@@ -111,8 +113,9 @@ def fault_of(
 
 
 def shown(value: Any) -> str:  # noqa: ANN401
-    """Write a value that was given, cut short."""
-    text = repr(value)
+    """Write a value that was given, cut short; the words of YAML as they are there."""
+    words = {None: "null", True: "true", False: "false"}
+    text = words[value] if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 

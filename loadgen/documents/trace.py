@@ -20,6 +20,7 @@ _ISO = re.compile(
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 _MOST_MOMENTS = 1_000_000
 _MOST_BYTES = 256 * 2**20
+_LONGEST_SECONDS = 86_400
 
 
 def with_traces(tree: Any) -> Any:  # noqa: ANN401
@@ -57,7 +58,7 @@ def read_trace(file: Path) -> list[float]:
     except OSError as error:
         raise UsageError(f"the trace {file} cannot be read: {error.strerror}") from None
     moments = sorted(
-        _moment(line.strip(), f"{file}, line {number}")
+        (_moment(line.strip(), f"{file}, line {number}"), number)
         for number, line in enumerate(lines, start=1)
         if line.strip() and not line.lstrip().startswith("#")
     )
@@ -65,7 +66,13 @@ def read_trace(file: Path) -> list[float]:
         raise UsageError(f"the trace {file} has no moment")
     if len(moments) > _MOST_MOMENTS:
         raise UsageError(f"the trace {file} has more than {_MOST_MOMENTS:,} moments")
-    return [round(moment - moments[0], 6) for moment in moments]
+    (first, line_of_first), (last, line_of_last) = moments[0], moments[-1]
+    if last - first > _LONGEST_SECONDS:
+        raise UsageError(
+            f"{file}, line {line_of_last}: this moment is {last - first:,.0f} s behind the first, "
+            f"of line {line_of_first}: a trace lasts at most {_LONGEST_SECONDS:,} s"
+        )
+    return [round(moment - first, 6) for moment, _ in moments]
 
 
 def _moment(line: str, where: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 _LARGEST_BYTES = 4 << 20
 _MOST_NODES = 500_000
 """Of one document; a few aliases of aliases would make any number."""
+_TAG = "tag:yaml.org,2002:"
+_PLAIN_WORDS = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]{0,40})", "-+0123456789"),
+    ("float", r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?", "-+0123456789"),
+    ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("merge", r"<<", "<"),
+)
+"""The words that are no texts. YAML 1.1 has more: there ``010`` is 8, ``1:30`` is 90 and ``no`` is
+false. As texts they are what their author saw, or are refused by the key that cannot have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +96,26 @@ def parse_tree(text: str, file: Path) -> Branch:
         UsageError: It is no YAML mapping, or names a key twice; says the line.
     """
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
         node = loader.get_single_node()
         tree = _Reader(loader, file).value(node) if node is not None else None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UsageError(
+            f"{file}, line {line}: the character U+{ord(text[error.position]):04X} cannot stand in "
+            "YAML: remove it"
+        ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f", line {mark.line + 1}" if mark else ""
         raise UsageError(f"{file}{where}: this is not YAML: {error.problem}") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except OverflowError:
+        raise _too_many(file) from None
+    except RecursionError:
+        raise UsageError(
+            f"{file} is nested too deeply, or an alias (*) stands within what it names"
+        ) from None
+    except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{file}: this is not YAML: {str(error)[:200]}") from None
     if not isinstance(tree, Branch):
         raise UsageError(
@@ -100,6 +123,26 @@ def parse_tree(text: str, file: Path) -> Branch:
             "see: loadgen scenarios show restart-storm"
         )
     return tree
+
+
+def _too_many(file: Path) -> UsageError:
+    return UsageError(
+        f"{file} has more than {_MOST_NODES:,} values, each alias (*) counted with all below it"
+    )
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads as texts what YAML 1.1 takes for something else; bounds what merge keys bring."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > _MOST_NODES:
+            raise OverflowError
+
+
+_Loader.yaml_implicit_resolvers = {}
+for _name, _form, _first in _PLAIN_WORDS:
+    _Loader.add_implicit_resolver(f"{_TAG}{_name}", re.compile(f"(?:{_form})$"), list(_first))
 
 
 class _Reader:
@@ -116,7 +159,7 @@ class _Reader:
     def value(self, node: yaml.Node) -> Any:  # noqa: ANN401
         self._nodes += 1
         if self._nodes > _MOST_NODES:
-            raise UsageError(f"{self._file} has more than {_MOST_NODES:,} values")
+            raise _too_many(self._file)
         if isinstance(node, yaml.MappingNode):
             return self._branch(node)
         if isinstance(node, yaml.SequenceNode):

@@ -16,12 +16,15 @@ from loadgen.units import parse_rate, parse_size
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+_NUMBER = re.compile(r"[-+]?\d[\d_]*(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(ms|s|m|min|h)")
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _TEXTS = ("properties", "pattern", "name", "description", "broker", "proxy")
 """Keys whose values, and all below, are what they are."""
+_SWITCHES = ("never",)
+"""Keys whose values are true or false; to pydantic true is 1 for all others."""
 
 
 def plain(
@@ -37,6 +40,8 @@ def plain(
         }
     if isinstance(tree, Row):
         return [plain(value, (*path, place), on_fault) for place, value in enumerate(tree)]
+    if isinstance(tree, bool) and path[0] in ("load", "repeats") and path[-1] not in _SWITCHES:
+        on_fault(path, f"{str(tree).lower()}: must be a number or a text")
     if not isinstance(tree, str):
         return tree
     key = next((part for part in reversed(path) if isinstance(part, str)), "")
@@ -71,10 +76,9 @@ def number(key: str, text: str) -> str | float:
 def _parsed(
     form: re.Pattern[str], key: str, text: str, wanted: str, value: Callable[[float, float], float]
 ) -> float:
-    try:
+    if _NUMBER.fullmatch(text.strip()):
         return float(text)
-    except ValueError:
-        found = form.fullmatch(text.strip())
+    found = form.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"{key} {text[:60]!r} is not {wanted}")
     return round(value(float(found[1]), _SECONDS[found[2]]), 12)

@@ -23,7 +23,11 @@ SCHEMA_VERSION = 1
 
 
 def dry_run_document(
-    document: Document, needs: Needs, machine: Machine, obstacles: Sequence[str]
+    document: Document,
+    needs: Needs,
+    machine: Machine,
+    obstacles: Sequence[str],
+    warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return what ``--dry-run --json`` prints."""
     until = max(needs.last_start_seconds, 1.0)
@@ -45,7 +49,7 @@ def dry_run_document(
         "disk_bytes": needs.disk_bytes,
         "machine": asdict(machine),
         "obstacles": list(obstacles),
-        "warnings": list(document.scenario.warnings),
+        "warnings": list(warnings),
     }
 
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from loadgen.report.marks import mark_labels
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.report.chart_math import Axis, Point
+    from loadgen.report.marks import Mark
 
 FORMATS: dict[str, Callable[[float], str]] = {
     "bytes": format_bytes,
@@ -48,7 +50,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart: curves of all runs over one x axis, with limit lines where there are limits."""
+    """One chart: curves of all runs over one x axis, with limit lines where there are limits.
+
+    ``marks`` are moments at which something happened.
+    """
 
     key: str
     title: str
@@ -58,6 +63,7 @@ class Panel:
     x_labels: Sequence[tuple[float, str]]
     curves: Sequence[Curve]
     limits: Sequence[float] = ()
+    marks: Sequence[Mark] = ()
     description: str = ""
 
 
@@ -154,12 +160,23 @@ def render_plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> 
         f'y1="0" y2="{VIEW}"/>'
         for at, _ in panel.x_labels
     )
+    moments = "".join(_mark(panel.x, mark) for mark in panel.marks)
+    css = "plot marked" if panel.marks else "plot"
     return (
-        f'<div class="plot"><div class="y-axis" aria-hidden="true">{y_labels}</div>'
+        f'<div class="{css}"><div class="y-axis" aria-hidden="true">{y_labels}</div>'
         f'<div class="area"><svg viewBox="0 0 {VIEW} {VIEW}" preserveAspectRatio="none" '
         f'role="img" aria-label="{escape(panel.description or panel.title)}">'
-        f"{verticals}{''.join(parts)}</svg>{''.join(overlays)}</div>"
+        f"{verticals}{''.join(parts)}{moments}</svg>{mark_labels(panel.marks, panel.x)}"
+        f"{''.join(overlays)}</div>"
         f'<div class="x-axis" aria-hidden="true">{x_labels}</div></div>'
+    )
+
+
+def _mark(axis: Axis, mark: Mark) -> str:
+    x = plot_x(axis, mark.at)
+    return (
+        f'<line class="mark-line {run_class(mark.run)}" data-run="{mark.run}" x1="{x}" x2="{x}" '
+        f'y1="0" y2="{VIEW}"><title>{escape(mark.words)}, {format_seconds(mark.at)}</title></line>'
     )
 
 

@@ -14,6 +14,7 @@ from server.server_info import INFO_KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from loadgen.results.restarts import ServerRestart
     from loadgen.results.summary import AccountedMemory, ProcessMemory, RunSummary
 
 
@@ -37,6 +38,7 @@ def figure_rows(summaries: Sequence[RunSummary]) -> list[FigureRow]:
         *(addition.rows(summaries) if addition else ()),
         *_latency_rows(summaries),
         *_memory_rows(summaries),
+        *_restart_rows(summaries),
     ]
 
 
@@ -117,6 +119,26 @@ def _memory_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     for what, tell in (("CPU", _cpu), ("descriptors", _descriptors)):
         rows = [_process_row("Use", f"{what}, {name}", summaries, tell) for name in watched]
         yield from (row for row in rows if set(row.cells) - {NOT_MEASURED, NOT_WATCHED})
+
+
+def _restart_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
+    """Return a row for each restart of a server while a run lasted, in order of time."""
+    for number in range(max(len(summary.restarts) for summary in summaries)):
+        cells = [
+            _restarted(s.restarts[number]) if number < len(s.restarts) else "none"
+            for s in summaries
+        ]
+        yield FigureRow("Restarts of servers", f"{number + 1}", cells, [False] * len(cells))
+
+
+def _restarted(restart: ServerRestart) -> str:
+    took = format_seconds(restart.ready_seconds - restart.at_seconds)
+    again = (
+        "not every client was answered again"
+        if restart.again_seconds is None
+        else f"every client answered again after {format_seconds(restart.again_seconds)}"
+    )
+    return f"{restart.restart} at {format_seconds(restart.at_seconds)}, ready after {took}; {again}"
 
 
 def _cpu(memory: ProcessMemory) -> str:

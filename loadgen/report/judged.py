@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MEANINGS = {
     "answers": "Not valid: answers were wrong (exit code 97)",
+    "books": "Memory was not given back (exit code 97)",
     "end": "Not whole: interrupted (exit code 130)",
     "generator": "Not valid: the generator was the limit (exit code 98)",
 }

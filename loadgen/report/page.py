@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -24,6 +25,7 @@ from loadgen.report.clients.splits import render_splits
 from loadgen.report.figures import figure_rows, lateness, resident_parts, server_rows
 from loadgen.report.html_table import render_table
 from loadgen.report.judged import check_list, render_alarms, render_judgements, verdict_line
+from loadgen.report.marks import restart_marks
 from loadgen.report.panels import histograms, percentile_panel, time_axis, time_rows
 from loadgen.report.sentences import headline, run_sentences, scenario_sentence
 from loadgen.scenarios.registry import kind_named
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 LARGEST_REPORT_BYTES = 2_000_000
 # A scenario lists hundreds of namespaces; the first ones tell what they look like.
+_UPRIGHT = ", upright dotted ones restarts of servers, which the table lists"
 _ITEMS_SHOWN = 3
 
 
@@ -91,7 +94,11 @@ def render_report(
     words = kind_named(body[0].summary.scenario).words
     summaries = [run.summary for run in body]
     families = family_row(body, time_axis(body))
-    rows = [*([families] if families else ()), *time_rows(body)]
+    marks = restart_marks(body)
+    rows = [
+        replace(row, panels=[replace(panel, marks=marks) for panel in row.panels])
+        for row in [*([families] if families else ()), *time_rows(body)]
+    ]
     percentiles = percentile_panel(body)
     section = "".join(_section(group, own_cards=mixed) for group in groups)
     return Template(_asset("report_template.html")).substitute(
@@ -107,6 +114,7 @@ def render_report(
         legend="\n".join(_legend(index, run) for index, run in enumerate(runs)),
         section_first="" if mixed else section,
         at_zero=words.at_zero,
+        restarts=_UPRIGHT if marks else "",
         time_rows="\n".join(_row(row) for row in rows),
         latency=_latency(body, percentiles),
         splits=_splits(body),

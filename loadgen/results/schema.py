@@ -87,6 +87,17 @@ class Threshold(_Part):
     found: str = Field(description="The value in words, or why there is none.")
 
 
+class Restart(_Part):
+    """A server that was killed and started again while clients were there."""
+
+    restart: str
+    at_seconds: float = Field(description="After the agreed start, as the others.")
+    ready_seconds: float
+    again_seconds: float | None = Field(
+        description="From the kill until every client was answered again."
+    )
+
+
 class Summary(_Part):
     """The figures of a run, and what produced them."""
 
@@ -116,6 +127,7 @@ class Summary(_Part):
     server_version: str | None
     servers: dict[str, Server]
     thresholds: list[Threshold] = []
+    restarts: list[Restart] = []
 
 
 def rendered() -> str:

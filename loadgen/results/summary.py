@@ -16,6 +16,7 @@ from loadgen.results.generator import (
     START_ERROR_LIMIT_SECONDS,
 )
 from loadgen.results.latency import Latency, parse_latency, read_figures
+from loadgen.results.restarts import ServerRestart, parse_restarts
 from loadgen.results.silent import SilentFigures, parse_silent
 from loadgen.results.stuck import StuckFigures, parse_stuck
 from loadgen.servers.facts import ServerFacts, parse_server_facts
@@ -122,6 +123,7 @@ class RunSummary:
     generator_limits: Sequence[str] = ()
     topics_per_answer: tuple[int, int] | None = None
     bytes_per_answer: tuple[int, int] | None = None
+    restarts: Sequence[ServerRestart] = ()
 
     @property
     def sent_late(self) -> bool:
@@ -279,6 +281,7 @@ def parse_summary(document: Mapping[str, Any]) -> RunSummary:
         ],
         topics_per_answer=_extremes(document.get("topics_per_answer")),
         bytes_per_answer=_extremes(document.get("bytes_per_answer")),
+        restarts=parse_restarts(document.get("restarts", ())),
     )
 
 

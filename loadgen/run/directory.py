@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from loadgen.scenario import Scenario
     from loadgen.servers.series import WatchedServers
 
+_LONGEST_NAME_BYTES = 200
+"""File systems have 255; repeats get a number, and servers a folder beside it."""
+_SHOWN = 60
+_LOG = ".log"
 CLIENTS_NAME = "clients.parquet"
 _DOCUMENTS = ("run.json", "summary.json", "server-settings.json")
 SCENARIO_NAME, RESOLVED_NAME = "scenario.yaml", "scenario-resolved.yaml"
@@ -60,9 +64,27 @@ class RunDocuments:
     resolved: str = ""
 
 
+def require_directory_name(name: str) -> None:
+    """Refuse a run's name that cannot be that of a directory among others.
+
+    Raises:
+        UsageError: It cannot.
+    """
+    unfit = "/" in name or name.startswith(".") or not name.isprintable()
+    if not name or unfit or len(name.encode(errors="surrogateescape")) > _LONGEST_NAME_BYTES:
+        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+        raise UsageError(
+            f"--name {shown!r} cannot be the name of a run's directory: take up to "
+            f"{_LONGEST_NAME_BYTES} bytes, no slash or control character, and no dot at the "
+            "beginning (--out says where it is)"
+        )
+
+
 @contextmanager
 def replaceable_run_directory(directory: Path) -> Iterator[None]:
     """Make a directory for a run; take it away again if the block leaves it empty.
+
+    A Ctrl-C before there are figures leaves no servers' logs either.
 
     Raises:
         UsageError: It cannot be made, or holds a file that no run has written.
@@ -81,10 +103,19 @@ def replaceable_run_directory(directory: Path) -> Iterator[None]:
         )
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
+            if isinstance(error, KeyboardInterrupt):
+                _forget_logs(directory)
             directory.rmdir()
         raise
+
+
+def _forget_logs(directory: Path) -> None:
+    files = list(directory.iterdir())
+    if all(each.suffix == _LOG for each in files):
+        for each in files:
+            each.unlink()
 
 
 def write_run(
@@ -139,7 +170,7 @@ def forget_extras(directory: Path) -> None:
 
 def _is_of_a_run(name: str) -> bool:
     # The demo keeps the servers' logs beside the run.
-    return name in _OF_A_RUN or name.endswith(".log")
+    return name in _OF_A_RUN or name.endswith(_LOG)
 
 
 def _document(scenario: Scenario, *, defaults: bool) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +14,12 @@ from loadgen.errors import UsageError
 from loadgen.executors.processes import RunExecutor
 from loadgen.results.verdict import verdict_of
 from loadgen.results.writing import SCHEMA_VERSION, agreed_reports
-from loadgen.run.directory import RunDocuments, replaceable_run_directory, write_run
+from loadgen.run.directory import (
+    RunDocuments,
+    replaceable_run_directory,
+    require_directory_name,
+    write_run,
+)
 from loadgen.run.documents import (
     empty_namespaces,
     first_problems,
@@ -23,8 +27,11 @@ from loadgen.run.documents import (
     summary_document,
 )
 from loadgen.run.measuring import measure_in_virtual_time, measure_over_sockets
+from loadgen.scenarios.registry import kind_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadgen.errors import ExitCode
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
@@ -92,7 +99,8 @@ def execute(scenario: Scenario, options: RunOptions) -> RunResult:
     description["events"] = measured.events
     splits = splits_of(pa.concat_tables([report.rows for report in reports]))
     summary = summary_document(scenario, options, reports, measured.watch, splits) | produced_by
-    summary["aborted"] = measured.missed
+    summary |= {"aborted": measured.missed, "restarts": list(measured.events)}
+    summary |= kind_of(scenario).judge(summary)
     contents = {
         "run.json": description,
         "summary.json": summary,
@@ -122,8 +130,7 @@ def check_options(scenario: Scenario, options: RunOptions) -> None:
             f"--tasks {options.tasks} does not fit {scenario.clients} clients: use 1 to "
             f"{scenario.clients}"
         )
-    if Path(options.name).name != options.name or options.name in ("", ".", ".."):
-        raise UsageError(f"--name {options.name!r} cannot be the name of a directory")
+    require_directory_name(options.name)
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")

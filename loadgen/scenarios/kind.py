@@ -58,6 +58,8 @@ class ScenarioKind:
         files: Names of the files that it adds to a run's directory.
         write: Writes them.
         summarize: Returns the fields that it adds to the run's summary.
+        judge: Returns fields of the summary that follow from all others, servers' facts among
+            them, such as checks.
         check: Raises LoadgenError if a run's figures are not to be relied on.
         words: What a report calls its runs.
         report: What it adds to the report, as ``module:name``; empty if nothing.
@@ -72,6 +74,7 @@ class ScenarioKind:
     files: tuple[str, ...] = ()
     write: Callable[[Path, Sequence[TaskReport]], None] = lambda directory, reports: None
     summarize: Callable[[Any, Sequence[TaskReport]], dict[str, Any]] = lambda scenario, reports: {}
+    judge: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda summary: {}
     check: Callable[[Mapping[str, Any], Path], None] = lambda summary, directory: None
 
     @property

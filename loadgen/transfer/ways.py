@@ -19,6 +19,7 @@ from loadgen.transfer.load_state import LoadState
 from loadgen.transfer.loader import TopicLoader, admin_errors
 from loadgen.transfer.verification import Verification, verify
 from proto.invalid_rows import InvalidRows
+from proto.names import NON_PERSISTENT, PERSISTENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +44,8 @@ class Loaded:
         skipped: Invalid topics that were left out.
         resumed: Files, or topics, that an earlier load had done.
         retries: Calls that were made again.
-        verified: Persistent topics that the server lists as the manifest says; ``None`` if nobody
-            asked it.
+        verified: Topics that the server lists as the manifest says; ``None`` if nobody asked it.
+        not_verified: Non-persistent topics that were left out of that.
     """
 
     topics: int
@@ -55,6 +56,7 @@ class Loaded:
     resumed: int = 0
     retries: int = 0
     verified: int | None = None
+    not_verified: int = 0
     report: str = ""
 
 
@@ -181,12 +183,17 @@ def _state(path: Path, where: str, way: str, *, resume: bool) -> LoadState:
     return state
 
 
-async def verify_loaded(path: Path, admin_url: str, on_namespaces: Progress) -> Verification:
+async def verify_loaded(
+    path: Path, admin_url: str, on_namespaces: Progress, *, imported: bool = False
+) -> Verification:
     """Compare what a server lists with the manifest of a corpus.
+
+    One that ``imported`` the files lists non-persistent topics as well.
 
     Raises:
         LoadgenError: It cannot be asked.
     """
     with admin_errors(f"Listing the topics of {path}", shown_url(admin_url)):
         async with PulsarAdmin(admin_url, CALL_SECONDS) as admin:
-            return await verify(admin, open_corpus(path), on_namespaces)
+            domains = (PERSISTENT, NON_PERSISTENT) if imported else (PERSISTENT,)
+            return await verify(admin, open_corpus(path), on_namespaces, domains)

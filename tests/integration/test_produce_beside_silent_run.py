@@ -60,6 +60,7 @@ def test_producers_get_their_receipts_beside_clients_that_read_nothing(
         assert silent["messages_sent"] < 20_000
     else:
         assert silent["producers_held_up"] == 0
+    assert silent["verdict"] in html.unescape((result.directory / "junit.xml").read_text())
     peers = pq.read_table(result.directory / "stuck-peers.parquet").to_pylist()
     assert [peer["sent"] for peer in peers] == [silent["messages_sent"], 0]
     page = render_report([load_run(result.directory)])

@@ -13,7 +13,7 @@ from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.support.browser import Look, program, running_browser
 from tests.support.runs.client_memory_runs import write_client_memory_run
 from tests.support.runs.family_runs import write_family_run
-from tests.support.runs.run_directories import edit_json, write_three_runs
+from tests.support.runs.run_directories import RESTARTS, edit_json, write_three_runs
 from tests.support.runs.stuck_runs import write_stuck_run
 
 if TYPE_CHECKING:
@@ -58,10 +58,14 @@ def _pages(out: Path) -> dict[str, str]:
         "client-memory": write_client_memory_run(runs / "client-memory"),
         "late": write_family_run(runs / "late", clients=5),
     }
+    edit_json(single["families"] / "summary.json", restarts=RESTARTS)
+    edit_json(single["stuck"] / "summary.json", restarts=RESTARTS[:1])
     edit_json(single["late"] / "summary.json", generator_limited=True, interrupted=True)
     for directory in single.values():
         write_derived(directory)
     storms = write_three_runs(runs, clients=200)
+    edit_json(storms[0] / "summary.json", restarts=RESTARTS)
+    edit_json(storms[2] / "summary.json", restarts=RESTARTS[1:])
     write_report(out / "three.html", [load_run(each) for each in storms])
     pages = {name: directory / PAGE_NAME for name, directory in single.items()}
     pages["three"] = out / "three.html"

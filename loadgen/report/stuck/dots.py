@@ -22,12 +22,14 @@ from loadgen.report.charts import (
     tick_label,
     y_grid,
 )
+from loadgen.report.marks import restart_marks
 from loadgen.report.stuck.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.report.chart_math import Point
+    from loadgen.report.marks import Mark
     from loadgen.results.summary import Run, RunSummary
 
 _MOST_DOTS = 1500
@@ -46,6 +48,7 @@ class Dots:
         shade: From when to when stuck peers were there; None if there were none.
         shade_label: What stands in the shade.
         counts: How many there were of each kind, in words.
+        marks: When something happened to servers.
     """
 
     run: int
@@ -57,6 +60,7 @@ class Dots:
     shade: tuple[float, float] | None
     shade_label: str
     counts: str
+    marks: Sequence[Mark] = ()
 
 
 def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
@@ -80,6 +84,7 @@ def dot_charts(runs: Sequence[tuple[int, Run]]) -> list[Dots]:
             stuck_span(run, x.high),
             peers_words(run),
             _counts(run.summary),
+            restart_marks([run], index),
         )
         for (index, run), found in zip(runs, kinds, strict=True)
     ]
@@ -125,6 +130,7 @@ def render_dots(dots: Dots) -> str:
     labels = [(tick, tick_label("seconds", tick)) for tick in dots.x.ticks]
     frame = Panel(
         key="", title="", unit="seconds", x=dots.x, y=dots.y, x_labels=labels, curves=(),
+        marks=dots.marks,
         description=f"{dots.requests} of {dots.title} by when they were due: {dots.counts}",
     )  # fmt: skip
     parts = [_shade(dots), y_grid(dots.y)]

@@ -66,11 +66,11 @@ class Course:
             self._at(phases.warm_up_seconds, self._enter, "measure")
         if phases.hold_seconds:
             self._at(phases.end_seconds - phases.hold_seconds, self._enter, "hold")
-        self._end = self._at(phases.end_seconds, self._stop)
+        self._end = self._at(phases.end_seconds, self.stop)
         if clients:
             self._start_due(timed)
         else:
-            self._stop()
+            self.stop()
 
     def settled(self, client: FamilyClient) -> None:
         """Take note that a client is back, or has given up."""
@@ -83,9 +83,8 @@ class Course:
                 clock.call_at(clock.now(), self._begin_next, turn)
         self._unsettled -= 1
         if self._unsettled == 0 and not self._phases.hold_seconds:
-            if self._end is not None:
-                self._end.cancel()
-            self._end = self._at(self._phases.warm_up_seconds, self._stop)
+            self._end_no_more()
+            self._end = self._at(self._phases.warm_up_seconds, self.stop)
 
     def _enter(self, phase: str) -> None:
         """Tell whoever watches the run which phase it is in."""
@@ -116,11 +115,13 @@ class Course:
         wait_seconds = max(0.0, moment - self._context.time.seconds())
         return clock.call_at(clock.now() + wait_seconds, callback, *args)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Ask for nothing more, and be over when requests under way have ended or took too long."""
         if self._over:
             return
         self._enter("drain")
         self._over = True
+        self._end_no_more()
         clock = self._context.clock
         self._end = clock.call_at(clock.now() + self._phases.drain_seconds, self._drained)
         self._busy = len(self._clients)
@@ -135,10 +136,15 @@ class Course:
             self._drained()
 
     def _drained(self) -> None:
-        if self._end is not None:
-            self._end.cancel()
-            self._end = None
+        if self._end_no_more():
             self._on_over()
+
+    def _end_no_more(self) -> bool:
+        """Forget the moment at which the present phase would end; false if there is none."""
+        end, self._end = self._end, None
+        if end is not None:
+            end.cancel()
+        return end is not None
 
 
 def _moment(client: FamilyClient) -> float:

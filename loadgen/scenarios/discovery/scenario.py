@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from loadgen.scenario import BufferSize, Duration, Moment, ReadRate, Scenario, source_address
+from loadgen.scenario import (
+    BufferSize,
+    Duration,
+    Moment,
+    Pattern,
+    ReadRate,
+    Scenario,
+    source_address,
+)
 from loadgen.scenarios.discovery.arrivals import Arrivals, AtOnce, Concurrency
 from loadgen.units import format_seconds
 
@@ -85,7 +93,7 @@ class Group(_Part):
     family: Family = "once"
     clients: Annotated[int, Field(ge=1, le=1_000_000)]
     namespaces: tuple[int, int] | None = None
-    pattern: str | None = None
+    pattern: Pattern | None = None
     properties: dict[str, str] = Field(default_factory=dict)
     attach: Annotated[int, Field(ge=0, le=10_000)] = 0
     pipelined: Annotated[int, Field(ge=1, le=100_000)] = 1

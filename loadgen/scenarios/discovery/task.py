@@ -65,6 +65,10 @@ class DiscoveryTask(ScenarioTask[DiscoveryScenario]):
         """Begin with the course; T0 may be in the future."""
         self._course.start(self._family_clients)
 
+    def stop_asking(self) -> None:
+        """End the course, whatever its phase; requests under way may end."""
+        self._course.stop()
+
     def close_all(self) -> None:
         """Close every connection; what is under way has ended by then, or is left out."""
         for client in self._family_clients:

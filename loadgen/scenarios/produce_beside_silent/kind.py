@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.scenarios.kind import ReportWords, ScenarioKind
 from loadgen.scenarios.produce_beside_silent.scenario import SilentScenario
-from loadgen.scenarios.produce_beside_silent.summary import require_expected, silent_document
+from loadgen.scenarios.produce_beside_silent.summary import (
+    checks_document,
+    require_expected,
+    silent_document,
+)
 from loadgen.stuck_peers.summary import PEERS_NAME, write_peers
 from loadgen.units import format_seconds, plural
 
@@ -49,5 +53,6 @@ PRODUCE_BESIDE_SILENT = ScenarioKind(
     files=(PEERS_NAME,),
     write=write_peers,
     summarize=silent_document,
+    judge=checks_document,
     check=require_expected,
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.results.checks import CheckResult
 from loadgen.stuck_peers.summary import (
     PEERS_NAME,
     PeerEnd,
@@ -104,6 +106,43 @@ def _became(silent: Mapping[str, Any]) -> str:
     )
 
 
+def judged(summary: Mapping[str, Any]) -> list[CheckResult]:
+    """Judge a run by its summary: its silent clients began, and a broker that pauses paused them.
+
+    Of a broker that does not say that it pauses nothing is expected; the verdict is told.
+    """
+    figures, silent = summary["stuck"], summary["silent"]
+    begun = figures["peers"] - figures["unreachable"]
+    began = f"{begun} of {plural(figures['peers'], 'silent client')} began."
+    found = [CheckResult("silent clients", not figures["unreachable"], began)]
+    broker = summary.get("servers", {}).get("broker") or {"settings": {}}
+    if broker["settings"].get(PAUSE_KEY) != "true":
+        return [*found, CheckResult("beside silent clients", True, silent["verdict"])]
+    harmed = f"{silent['verdict']} That should not be, as the broker has {PAUSE_KEY}=true."
+    free = silent["producers"] - silent["producers_held_up"] - silent["producers_closed"]
+    went_on = (
+        f"{free} of {plural(silent['producers'], 'silent producer')} could go on to the end, "
+        f"though the broker has {PAUSE_KEY}=true. Where kernel buffers took the receipts, use more "
+        f"--silent-messages, or start the broker with {SEND_BUFFER_KEY}=65536."
+    )
+    held_up = f"The broker let none of {plural(silent['producers'], 'silent producer')} go on."
+    return [
+        *found,
+        CheckResult(
+            "beside silent clients",
+            not silent["harmed"],
+            harmed if silent["harmed"] else silent["verdict"],
+        ),
+        CheckResult("silent producers", not free, went_on if free else held_up),
+    ]
+
+
+def checks_document(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a summary says of silent clients, with its checks."""
+    checks = [asdict(check) for check in judged(summary)]
+    return {"silent": {**summary["silent"], "checks": checks}}
+
+
 def require_expected(summary: Mapping[str, Any], directory: Path) -> None:
     """Refuse a run that shows nothing, or a broker that pauses and yet let silent clients go on.
 
@@ -111,25 +150,12 @@ def require_expected(summary: Mapping[str, Any], directory: Path) -> None:
         LoadgenError: A silent client could not begin; or the broker says that it pauses clients
             that do not read, and a silent producer was not held up, or somebody was harmed.
     """
-    figures, silent = summary["stuck"], summary["silent"]
+    figures = summary["stuck"]
     if figures["unreachable"]:
         raise LoadgenError(
             f"{figures['unreachable']} of {figures['peers']} silent clients got no producer or "
             f"consumer (see {PEERS_NAME} in {directory}): the run shows less than it says"
         )
-    broker = summary.get("servers", {}).get("broker") or {"settings": {}}
-    if broker["settings"].get(PAUSE_KEY) != "true":
-        return
-    if silent["harmed"]:
-        raise LoadgenError(
-            f"{silent['verdict']} That should not be, as the broker has {PAUSE_KEY}=true.",
-            ExitCode.THRESHOLDS,
-        )
-    free = silent["producers"] - silent["producers_held_up"] - silent["producers_closed"]
-    if free:
-        raise LoadgenError(
-            f"{free} of {plural(silent['producers'], 'silent producer')} could go on to the end, "
-            f"though the broker has {PAUSE_KEY}=true. Where kernel buffers took the receipts, "
-            f"use more --silent-messages, or start the broker with {SEND_BUFFER_KEY}=65536.",
-            ExitCode.THRESHOLDS,
-        )
+    for check in judged(summary):
+        if not check.passed:
+            raise LoadgenError(check.sentence, ExitCode.THRESHOLDS)

@@ -13,10 +13,11 @@ from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.records import TaskReport, report_rows
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import Reconnector, ScheduledClient
+from loadgen.clients.tunnels import tunnels_to
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.produce_consume.connections import ConsumerConnection, ProducerConnection
 from loadgen.scenarios.produce_consume.deliveries import Deliveries
-from loadgen.scenarios.produce_consume.frames import message_frame
+from loadgen.scenarios.produce_consume.frames import message_frame, topic_of
 from loadgen.scenarios.produce_consume.scenario import ProduceConsumeScenario
 from loadgen.tasks.task import ScenarioTask
 
@@ -38,7 +39,8 @@ class ProduceConsumeTask(ScenarioTask[ProduceConsumeScenario]):
     ) -> None:
         super().__init__(plan, agree)
         self._connector = Connector()
-        self._reconnector = Reconnector(self._connector, 0, ProducerConnection)
+        self._reconnector = Reconnector(self._connector, 0, self._producer_connection)
+        self._tunnels: dict[str, str] = {}  # brokers of the topics, if a proxy stands before them
         self._producers: list[ScheduledClient] = []
         self._deliveries: list[tuple[ScheduledClient, Deliveries]] = []
         self._consumers: list[ConsumerConnection] = []
@@ -59,6 +61,8 @@ class ProduceConsumeTask(ScenarioTask[ProduceConsumeScenario]):
         self.unfinished = len(plans) + 1  # the deliveries
         raise_open_file_limit(len(plans) + len(self._consumers))
         await self._connector.resolve(self.scenario)
+        topics = [topic_of(each.namespace.name, each.client) for each in plans]
+        self._tunnels = await tunnels_to(self._connector, self.scenario, topics)
         async with asyncio.TaskGroup() as group:
             for producer in self._producers:
                 group.create_task(self._reconnector.connect(producer))
@@ -97,14 +101,21 @@ class ProduceConsumeTask(ScenarioTask[ProduceConsumeScenario]):
                 for _ in range(scenario.consumers)
             ]
 
+    def _producer_connection(self, client: ScheduledClient) -> ProducerConnection:
+        connection = ProducerConnection(client)
+        self._tunnel(connection)
+        return connection
+
+    def _tunnel(self, connection: ProducerConnection | ConsumerConnection) -> None:
+        plan = connection.plan
+        connection.tunnel_to(self._tunnels.get(topic_of(plan.namespace.name, plan.client)))
+
     async def _open(self, consumer: ConsumerConnection) -> None:
+        self._tunnel(consumer)
         failure = await self._connector.connect(consumer, self.scenario.receive_buffer_bytes)
         failure = failure or await consumer.open()
         if failure is not None:
-            raise LoadgenError(
-                f"a consumer of {consumer.plan.namespace.name} failed: {failure}; messages are for "
-                "a broker's address, not a proxy's"
-            )
+            raise LoadgenError(f"a consumer of {consumer.plan.namespace.name} failed: {failure}")
 
     def start(self) -> None:
         """Begin with the schedule."""
@@ -116,6 +127,11 @@ class ProduceConsumeTask(ScenarioTask[ProduceConsumeScenario]):
         """Count a producer that has nothing more to do."""
         super().client_finished()
         self._news.set()
+
+    def stop_asking(self) -> None:
+        """Publish nothing more; what has a receipt may be delivered."""
+        for producer in self._producers:
+            producer.stop()
 
     async def _end_when_delivered(self) -> None:
         """Wait for every producer, then until its messages are there or the patience is over."""

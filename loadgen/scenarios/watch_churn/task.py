@@ -16,6 +16,7 @@ from limiter.clock import deadline
 from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.records import Outcome, RequestRecord, TaskFacts, TaskReport, report_rows
 from loadgen.clients.refusals import masked
+from loadgen.clients.tunnels import tunnels_to
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.scenarios.watch_churn.churn import CHANGER, Churn
 from loadgen.scenarios.watch_churn.scenario import (
@@ -24,7 +25,7 @@ from loadgen.scenarios.watch_churn.scenario import (
     changes_of,
     watcher_plans,
 )
-from loadgen.scenarios.watch_churn.watcher import Watcher
+from loadgen.scenarios.watch_churn.watcher import Watcher, all_topics
 from loadgen.tasks.task import ScenarioTask
 from proto.names import TopicName
 
@@ -86,6 +87,8 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         raise_open_file_limit(len(self._watchers))
         connector = Connector()
         await connector.resolve(scenario)
+        if self._watchers:
+            await self._tunnel(connector)
         try:
             async with asyncio.TaskGroup() as group:
                 for watcher in self._watchers:
@@ -93,6 +96,13 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         except* LoadgenError as failed:
             raise failed.exceptions[0] from None
         self.unfinished = 1
+
+    async def _tunnel(self, connector: Connector) -> None:
+        """Let a proxy, if there is one, pass each watcher on to the broker of its namespace."""
+        patterns = {each: all_topics(each.plan.namespace.name) for each in self._watchers}
+        tunnels = await tunnels_to(connector, self.scenario, sorted(set(patterns.values())))
+        for watcher, pattern in patterns.items():
+            watcher.tunnel_to(tunnels.get(pattern))
 
     async def _open(self, watcher: Watcher, connector: Connector) -> None:
         failure = await connector.connect(watcher, self.scenario.receive_buffer_bytes)

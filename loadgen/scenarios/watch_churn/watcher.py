@@ -27,6 +27,11 @@ _OPEN, _LIST = 1, 2
 """Request ids."""
 
 
+def all_topics(namespace: str) -> str:
+    """Return the pattern of all topics of a namespace; a proxy is asked for its broker, too."""
+    return f"persistent://{namespace}/.*"
+
+
 def watch_frame(namespace: str, pattern: str) -> bytes:
     """Return a WATCH_TOPIC_LIST."""
     asked = pb.CommandWatchTopicList(
@@ -70,14 +75,11 @@ class Watcher(ClientConnection):
             LoadgenError: The server refuses it, or does not answer.
         """
         namespace = self.plan.namespace.name
-        pattern = self.context.scenario.pattern or f"persistent://{namespace}/.*"
+        pattern = self.context.scenario.pattern or all_topics(namespace)
         self.send(watch_frame(namespace, pattern))
         failure = await self._within(self._answer)
         if failure:
-            raise LoadgenError(
-                f"{namespace} cannot be watched: {failure}; watches are for a broker's address, "
-                "not a proxy's"
-            )
+            raise LoadgenError(f"{namespace} cannot be watched: {failure}")
 
     async def list_names(self) -> frozenset[str]:
         """Return the names of its namespace as a listing has them.

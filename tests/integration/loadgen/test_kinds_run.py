@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from loadgen.clients.records import TaskReport
 
 PROFILES = ("floodgate", "pulsar")
+WAYS = ("broker", "proxy")
 
 
 async def reported(scenario: Any, task: int = 0, tasks: int = 1) -> TaskReport:
@@ -38,14 +39,15 @@ def outcomes(report: TaskReport) -> Counter[tuple[str, str]]:
     return Counter((row["operation"], row["outcome"]) for row in rows)
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_every_watcher_is_told_of_every_change(profile: str) -> None:
+async def test_every_watcher_is_told_of_every_change(profile: str, way: str) -> None:
     # Given two namespaces, of which the second task has the second
     names = ("load/a", "load/b")
     topics = {name: topic_names(name, 20) for name in names}
     async with cluster(topics, profile) as parts:
         wanted = WatchChurnScenario(
-            service_url=parts.broker.service_url,
+            service_url=getattr(parts, way).service_url,
             namespaces=tuple(NamespaceExpectation(name=name) for name in names),
             clients=5,
             admin_url=parts.broker.web_service_url,
@@ -64,12 +66,13 @@ async def test_every_watcher_is_told_of_every_change(profile: str) -> None:
     assert outcomes(report) == expected
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_every_message_arrives_once_in_every_subscription(profile: str) -> None:
+async def test_every_message_arrives_once_in_every_subscription(profile: str, way: str) -> None:
     # Given two topics with two subscriptions each, which two consumers share by key
     async with cluster(profile=profile) as parts:
         wanted = ProduceConsumeScenario(
-            service_url=parts.broker.service_url,
+            service_url=getattr(parts, way).service_url,
             namespaces=(NamespaceExpectation(name="public/default"),),
             clients=2,
             messages_per_second=100,

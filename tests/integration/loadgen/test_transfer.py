@@ -14,7 +14,7 @@ from loadgen.corpus.executors import in_this_process
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.errors import LoadgenError
 from loadgen.transfer.snapshot import take_snapshot
-from loadgen.transfer.ways import load_by_rest, verify_loaded
+from loadgen.transfer.ways import load_by_import, load_by_rest, verify_loaded
 from proto.names import TopicName
 from tests.support.processes.cluster import cluster
 
@@ -47,6 +47,30 @@ async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) ->
         found = await verify_loaded(corpus.directory, url, nobody)
     # Then
     assert (found.namespaces, found.topics, found.wrong) == (5, 300, [])
+
+
+async def test_non_persistent_topics_are_compared_where_the_server_imported_them(
+    tmp_path: Path,
+) -> None:
+    # Given
+    plan = TopicPlan(300, 5, 7, TopicShape(non_persistent_share=0.3))
+    mixed = write_corpus(plan, tmp_path / "topics", 2, in_this_process(nobody))
+    others = [row["topic"] for row in rows(mixed) if row["topic"].startswith("non-persistent")]
+    settings = ("floodgateImportDirectory", str(tmp_path))
+    async with cluster(broker=dict([settings])) as parts:
+        url = parts.broker.web_service_url
+        await load_by_import(mixed.directory, url, nobody)
+        # When
+        whole = await verify_loaded(mixed.directory, url, nobody, imported=True)
+        as_of_rest = await verify_loaded(mixed.directory, url, nobody)
+        async with PulsarAdmin(url) as admin:
+            await admin.topics.delete(TopicName.parse(others[0]))
+        spoiled = await verify_loaded(mixed.directory, url, nobody, imported=True)
+    # Then
+    assert (whole.topics, whole.left_out, whole.wrong) == (300, 0, [])
+    assert (as_of_rest.topics, as_of_rest.left_out) == (300 - len(others), len(others))
+    assert len(spoiled.wrong) == 1
+    assert f"lists 1 missing, such as {others[0]}" in spoiled.wrong[0]
 
 
 async def test_a_topic_too_few_and_one_too_many_are_named(corpus: Corpus) -> None:

@@ -79,6 +79,14 @@ STORMS = (
 )
 
 
+RESTARTS = [
+    {"restart": "broker", "at_seconds": 3.0, "ready_seconds": 4.25, "again_seconds": 6.5},
+    {"restart": "proxy", "at_seconds": 4.0, "ready_seconds": 4.5, "again_seconds": None},
+    {"restart": "broker", "at_seconds": 9.5, "ready_seconds": 10.5, "again_seconds": 2.0},
+]
+"""Restarts of servers as a summary has them; two are so close that labels would collide."""
+
+
 def write_three_runs(root: Path, clients: int = 1000, seed: int = 1) -> list[Path]:
     """Write the run directories ``off``, ``pulsar`` and ``floodgate`` under ``root``."""
     return [write_run(root / storm.name, storm, clients, seed) for storm in STORMS]

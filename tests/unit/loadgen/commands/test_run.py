@@ -289,7 +289,7 @@ def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_starte
     [
         ({"executor": "threads"}, "is none of spark, process, virtual"),
         ({"tasks": 5}, "does not fit 4 clients"),
-        ({"name": "a/b"}, "name of a directory"),
+        ({"name": "a/b"}, "name of a run's directory"),
         ({"broker_pid": 1}, "--broker-pid needs --broker-admin-url"),
     ],
 )

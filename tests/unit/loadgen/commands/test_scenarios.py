@@ -93,6 +93,20 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
     )
 
 
+def test_a_pattern_that_its_broker_leaves_to_the_clients_is_warned_of(
+    loadgen, tmp_path: Path
+) -> None:
+    # Given
+    long = tmp_path / "long.yaml"
+    long.write_text(f"extends: storm\nload: {{pattern: {'x' * 51}}}\n")
+    # When
+    code, out, err = loadgen("check", str(long))
+    # Then
+    assert code == 0
+    assert out == f"{long}: storm, 200 clients\n"
+    assert err.startswith(f"loadgen: {long}: warning: load.pattern ")
+
+
 def test_a_name_that_nobody_knows_is_told_with_the_nearest(loadgen) -> None:
     code, _, err = loadgen("show", "restart-strom")
     assert code == ExitCode.USAGE

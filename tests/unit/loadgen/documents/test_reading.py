@@ -215,6 +215,72 @@ def test_every_fault_is_a_sentence_with_its_place(text: str, sentences: list[str
         assert "\n" not in found
 
 
+@pytest.mark.parametrize(
+    ("written", "clients"), [("010", 10), ("08", 8), ("1_000", 1000), ("+7", 7), ("5.0", 5)]
+)
+def test_a_number_is_what_its_author_saw(written: str, clients: int) -> None:
+    assert parse_document(f"kind: storm\nload: {{clients: {written}}}").scenario.clients == clients
+
+
+@pytest.mark.parametrize(
+    ("load", "sentence"),
+    [
+        ("clients: 0x10", "line 2: load.clients '0x10': must be a whole number"),
+        ("clients: yes", "line 2: load.clients 'yes': must be a whole number"),
+        ("clients: true", "line 2: load.clients true: must be a number or a text"),
+        ("clients: 1:30", "line 2: load.clients '1:30': must be a whole number"),
+        ("clients:", "line 2: load.clients null: must be a whole number"),
+        (f"clients: {'9' * 5000}", "999...: must be a whole number of fewer digits"),
+        ("spread_seconds: 1:30", "line 2: load.spread_seconds '1:30' is not a time such as 30s"),
+        ("spread_seconds: .nan", "line 2: load.spread_seconds '.nan' is not a time such as 30s"),
+        ("spread_seconds: nan", "line 2: load.spread_seconds 'nan' is not a time such as 30s"),
+        ("spread_seconds: -.inf", "line 2: load.spread_seconds '-.inf' is not a time such as 30s"),
+        ("pattern: 12", "line 2: load.pattern 12: must be a text: write it in quotes"),
+        ("pattern: '['", "line 2: load.pattern '[': no broker has this regular expression: "),
+        ("namespaces: a/b", "line 2: load.namespaces 'a/b': must be a list"),
+        ("namespaces: 5", "line 2: load.namespaces 5: must be a list"),
+    ],
+)
+def test_what_yaml_takes_for_something_else_is_refused_by_its_key(load: str, sentence: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        parse_document(f"kind: storm\nload: {{{load}}}", Path("m.yaml"))
+    assert len(caught.value.sentences) == 1
+    assert sentence in str(caught.value)
+
+
+def test_words_stay_words() -> None:
+    document = parse_document(
+        "kind: storm\ncluster: {broker: {clusterName: 2026-01-01}}\nload: {pattern: no}"
+    )
+    assert document.scenario.pattern == "no"
+    assert document.cluster.broker == {"clusterName": "2026-01-01"}
+    assert parse_document(document.resolved_text()).resolved() == document.resolved()
+
+
+def tenfold(levels: int) -> str:
+    """A mapping that merges ten times what merges ten times, and so on."""
+    if not levels:
+        return "&b0 {k: v}"
+    more = f", *b{levels - 1}" * 9
+    return f"&b{levels} {{<<: [{tenfold(levels - 1)}{more}]}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("kind: storm\nload: &l {a: *l}", "m.yaml is nested too deeply, or an alias"),
+        (f"kind: {'[' * 600}", "m.yaml is nested too deeply"),
+        (f"a: {tenfold(12)}", "m.yaml has more than 500,000 values, each alias"),
+        ("kind: storm\n\nname: \a", "m.yaml, line 3: the character U+0007 cannot stand in YAML"),
+    ],
+)
+def test_what_would_never_end_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_document(text, Path("m.yaml"))
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_fault_of_what_is_extended_is_told_where_it_stands(tmp_path: Path) -> None:
     write(tmp_path, "base.yaml", "kind: storm\nload:\n  clients: none\n")
     with pytest.raises(DocumentError, match=r"base\.yaml, line 3: load\.clients 'none': must be a"):

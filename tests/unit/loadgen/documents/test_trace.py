@@ -35,6 +35,11 @@ def test_moments_at_the_beginning_of_lines(tmp_path: Path, text: str, moments: l
         ("2026-11-23\n", r"line 1: '2026-11-23' begins with no moment"),
         ("2026-13-23T08:00:00Z\n", r"line 1: '2026-13-23T08:00:00Z' begins with no moment"),
         ("# nothing\n", r"a\.log has no moment"),
+        (
+            "# epoch\n3\n1700000000 a\n",
+            r"a\.log, line 3: this moment is 1,699,999,997 s behind the first, of line 2: a "
+            r"trace lasts at most 86,400 s",
+        ),
     ],
 )
 def test_what_is_no_moment_is_named(tmp_path: Path, text: str, sentence: str) -> None:

@@ -249,3 +249,13 @@ def test_the_report_for_programs_is_its_path_and_the_summaries(
     assert told["report"] == str(tmp_path / "r.html")
     assert told["runs"] == [json.loads((broken / "summary.json").read_text())]
     assert (tmp_path / "r.html").exists()
+
+
+def test_books_that_do_not_balance_are_told_at_the_top(broken: Path) -> None:
+    # Given
+    edit_json(broken / "summary.json", held=["5 MB of heap memory in the broker"])
+    # When
+    page = render_report([load_run(broken)])
+    # Then
+    assert "Memory was not given back (exit code 97)." in page
+    assert "still accounted for are 5 MB of heap memory in the broker." in page

@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.run.directory import forget_extras, replaceable_run_directory
+from loadgen.run.directory import (
+    forget_extras,
+    replaceable_run_directory,
+    require_directory_name,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def end_with(error: BaseException, directory: Path, files: list[str]) -> None:
+    """Leave files in a run's directory, and then its block by an error."""
+    with replaceable_run_directory(directory):
+        for name in files:
+            (directory / name).touch()
+        raise error
 
 
 def test_an_older_run_is_replaced_and_what_not_every_run_writes_forgotten(tmp_path: Path) -> None:
@@ -50,3 +62,42 @@ def test_a_failed_run_leaves_no_empty_directory(tmp_path: Path) -> None:
     with pytest.raises(LoadgenError), replaceable_run_directory(tmp_path / "run"):
         raise LoadgenError("It was not to be.")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        (["broker.log", "proxy.log"], []),
+        (["broker.log", "run.json"], ["run/broker.log", "run/run.json"]),
+    ],
+)
+def test_a_ctrl_c_before_there_are_figures_leaves_no_logs_but_an_older_run(
+    tmp_path: Path, files: list[str], left: list[str]
+) -> None:
+    # When
+    with pytest.raises(KeyboardInterrupt):
+        end_with(KeyboardInterrupt(), tmp_path / "run", files)
+    # Then
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")) == left
+    assert (tmp_path / "run").exists() == bool(left)
+
+
+def test_a_server_that_did_not_start_leaves_its_log(tmp_path: Path) -> None:
+    with pytest.raises(LoadgenError):
+        end_with(LoadgenError("It said why in its log."), tmp_path, ["broker.log"])
+    assert (tmp_path / "broker.log").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".hidden", "a/b", "../up", "a\nb", "a\x00b", "\udcff", "x" * 201]
+)
+def test_a_name_that_is_none_of_a_directory_is_refused_with_the_remedy(name: str) -> None:
+    with pytest.raises(UsageError, match=r"--name .* take up to 200 bytes, no slash") as caught:
+        require_directory_name(name)
+    assert len(str(caught.value)) < 300
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["x" * 200, "mine 1.2", "größer", "-a"])
+def test_other_names_may_be_had(name: str) -> None:
+    require_directory_name(name)

@@ -156,3 +156,16 @@ def test_a_late_start_is_told():
     run.clock.advance(10, late_seconds=0.25)
     # Then
     assert run.course.start_error_seconds == pytest.approx(0.25)
+
+
+def test_a_run_that_is_stopped_asks_no_more_and_lets_requests_end():
+    arrivals = {"kind": "constant", "per_second": 1}
+    run = Run(group(clients=9, arrivals=arrivals), phases=Phases(measure_seconds=100))
+    run.clock.advance(2 + 1.5)  # the second client has asked half a second ago
+    # When
+    run.course.stop()
+    run.course.stop()
+    run.clock.advance(60)
+    # Then
+    assert run.asked() == [0.0, 1.0]
+    assert run.over == [2.0]

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.results.verdict import verdict_of
 from loadgen.scenarios.produce_beside_silent.scenario import SilentScenario
 from loadgen.scenarios.produce_beside_silent.summary import (
+    checks_document,
     require_expected,
     silent_document,
     verdict,
@@ -140,6 +142,22 @@ def test_a_broker_that_pauses_and_lets_them_go_on_fails_the_run(
         require_expected(found, Path("r"))
     # Then
     assert caught.value.exit_code is ExitCode.THRESHOLDS
+    checks = checks_document(found)["silent"]["checks"]
+    assert [check["passed"] for check in checks] == [True, since is not None, False]
+
+
+def test_the_verdict_is_a_check_of_the_run_like_any_others() -> None:
+    # Given
+    found = summary("false", silent_client(0), silent_client(1))
+    found |= {"wrong": 0, "answered": 2, "generator_limited": False}
+    # When
+    checks = verdict_of({**found, **checks_document(found)}).thresholds
+    # Then
+    assert [(each.name, each.passed) for each in checks] == [
+        ("silent clients", True), ("beside silent clients", True),
+    ]  # fmt: skip
+    assert checks[0].sentence == "2 of 2 silent clients began."
+    assert checks[1].sentence == found["silent"]["verdict"]
 
 
 def test_a_silent_client_that_could_not_begin_is_told_first() -> None:
