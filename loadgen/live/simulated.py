@@ -65,7 +65,7 @@ def simulated_display(stream: TextIO, *, as_json: bool = False) -> Iterator[Obse
 
 
 def simulated_line(at_seconds: float, counters: RequestCounters, real_seconds: float) -> str:
-    """Return one line of less than 80 columns for a million requests."""
+    """Return one line of less than 80 columns for half a million requests."""
     lost = f", {counters.lost:,} lost" if counters.lost else ""
     done = f"{counters.answered:,} answered, {counters.refused:,} refused{lost}"
     if not counters.started:

@@ -38,6 +38,6 @@ def test_before_a_request_the_line_counts_connections() -> None:
 
 
 def test_a_line_fits_a_terminal() -> None:
-    many = 1_000_000
+    many = 500_000
     totals = RequestCounters(started=many, answered=many, refused=many, timeout=many)
     assert len(simulated_line(3600.0, totals, 600.0)) < 80
