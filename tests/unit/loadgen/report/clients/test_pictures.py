@@ -14,6 +14,7 @@ from loadgen.report.clients.pictures import draw_coming_back
 from loadgen.results.reading import load_run
 from loadgen.units import MB_BYTES
 from tests.support.runs.family_runs import FAMILIES, write_family_run
+from tests.support.runs.run_directories import STORMS, write_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,12 @@ def test_the_picture_of_a_run_is_written_for_light_and_dark_pages(
     picture([directory], out=tmp_path / "images")
     names = {path.name for path in (tmp_path / "images").iterdir()}
     assert names == {"restart-storm.png", "restart-storm-dark.png"}
+
+
+def test_a_run_without_a_picture_is_told_what_has_one(tmp_path: Path) -> None:
+    storm = write_run(tmp_path / "storm", STORMS[0], clients=5)
+    with pytest.raises(UsageError, match="storm has no picture of its own: name runs whose"):
+        picture([storm], out=tmp_path / "images")
 
 
 def test_each_family_has_a_chart_that_says_how_many_were_back(
