@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS = 200
 _FILE_COLUMNS = 1000
-_EXACT = 10_000.0
+_EXACT = 1_000.0
 
 
 def sql(
@@ -104,9 +104,9 @@ def _last(words: list[str]) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a value of a table for people: four digits of what was measured."""
+    """Return a value of a table for people: three digits of what was measured."""
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < _EXACT else f"{value:,.0f}"
+        return f"{value:.3g}" if abs(value) < _EXACT else f"{value:,.0f}"
     return "" if value is None else str(value)
 
 
@@ -118,7 +118,7 @@ def _print(columns: list[str], rows: list[tuple[Any, ...]], *, as_csv: bool, as_
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerows([columns, *rows])
     else:
-        table = Table(box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False, collapse_padding=True)
         for column in columns:
             table.add_column(column.replace("_", " "), overflow="fold")
         for row in rows[:_SHOWN_ROWS]:

@@ -63,7 +63,7 @@ def test_a_question_that_cannot_be_asked_is_refused_before_spark_starts(
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.3835249, "0.3835"), (2.0, "2"), (170_000_000.0, "170,000,000"), (7, "7"), (None, "")],
+    [(0.3835249, "0.384"), (2.0, "2"), (170_000_000.0, "170,000,000"), (7, "7"), (None, "")],
 )
-def test_a_table_shows_four_digits_of_what_was_measured(value: object, shown: str) -> None:
+def test_a_table_shows_three_digits_of_what_was_measured(value: object, shown: str) -> None:
     assert cell(value) == shown
