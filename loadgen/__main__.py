@@ -57,7 +57,7 @@ SUBCOMMANDS = {
     "sql": Subcommand("loadgen.commands.spark.sql", "sql", "Ask finished runs in Spark SQL."),
     "spark": Subcommand("loadgen.commands.spark.cluster", "spark", "Pack loadgen for a cluster."),
     "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
-    "picture": Subcommand("loadgen.commands.demo", "picture", "Draw the newest demo as pictures."),
+    "picture": Subcommand("loadgen.commands.demo", "picture", "Draw a demo, or runs, as pictures."),
 }
 
 

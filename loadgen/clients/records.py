@@ -18,7 +18,12 @@ import pyarrow as pa
 from loadgen.clients.latency_buckets import BUCKETS, bucket_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadgen.clients.answers import AnswerBody
+
+    Look = Callable[[], tuple[float, "RequestCounters"]]
+    """Looks at a run in virtual time: its seconds since T0, and the totals by then."""
 
 
 class Outcome(StrEnum):

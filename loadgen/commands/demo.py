@@ -173,8 +173,14 @@ def picture(
         paths = draw_client_memory_pictures(named[0], out)
     elif any(run.clients.num_rows for run in named):
         paths = draw_coming_back(named, out)
-    elif named:
+    elif any(run.summary.silent for run in named):
         paths = draw_silent_pictures(named, out)
+    elif named:
+        raise UsageError(
+            f"{named[0].directory} has no picture of its own: name runs whose clients have "
+            "families, of produce-beside-silent, or one of client-memory; `loadgen report` makes a "
+            "page of any run"
+        )
     else:
         paths = _draw_demo(demo_directory, out)
     for path in paths:

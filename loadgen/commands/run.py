@@ -21,6 +21,7 @@ from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
 from loadgen.executors.processes import RunExecutor
 from loadgen.live.display import live_display
+from loadgen.live.simulated import simulated_display
 from loadgen.run.options import RunOptions
 from loadgen.run.run import check_options, execute
 from loadgen.scenarios.registry import SCENARIOS
@@ -210,11 +211,18 @@ def _run_once(
     with (
         termination_interrupts(),
         cluster_for(document, options, own, as_json=as_json) as (scenario, watched),
-        live_display(
+        simulated_display(sys.stderr, as_json=as_json)
+        if options.executor == RunExecutor.VIRTUAL
+        else live_display(
             options.name, document.scenario.clients, sys.stderr, first=first, as_json=as_json
         ) as observer,
     ):
-        shown = replace(watched, on_progress=observer.on_counters, on_watch=observer.on_watch)
+        shown = replace(
+            watched,
+            on_progress=observer.on_counters,
+            on_watch=observer.on_watch,
+            on_simulation=observer.on_simulation,
+        )
         return execute(scenario, shown)
 
 

@@ -51,7 +51,13 @@ def show(
     ] = False,
     as_json: _AsJson = False,
 ) -> None:
-    """Print a scenario, as it is written or with every value."""
+    """Print a scenario, as it is written or with every value.
+
+    Examples:
+      loadgen scenarios show restart-storm
+
+      loadgen scenarios show mine.yaml --resolved
+    """
     document = read_document(name)
     if as_json:
         _print_json(document.resolved())
@@ -61,7 +67,11 @@ def show(
 
 @scenarios.command()
 def schema() -> None:
-    """Print the JSON schema of scenarios, for editors."""
+    """Print the JSON schema of scenarios, for editors.
+
+    Examples:
+      loadgen scenarios schema > scenario.schema.json
+    """
     sys.stdout.write(schema_text())
 
 
@@ -69,7 +79,11 @@ def schema() -> None:
 def check(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Scenarios of your own.")],
 ) -> None:
-    """Check scenarios and all that they extend; name every fault with its line."""
+    """Check scenarios and all that they extend; name every fault with its line.
+
+    Examples:
+      loadgen scenarios check mine.yaml
+    """
     faults: list[str] = []
     for file in files:
         try:

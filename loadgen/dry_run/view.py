@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from loadgen.dry_run.schedule import GroupSchedule
 
 _BINS = 32
+_SHOWN_BINS = 16
+"""As many as fit beside the figures in 80 columns."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
+_LEAST_NAME = 10
 SCHEMA_VERSION = 1
 
 
@@ -72,15 +75,15 @@ def schedule_table(needs: Needs) -> Table:
     """Return when requests of each group begin, with their rate over time as a tiny plot."""
     until = max(needs.last_start_seconds, 1.0)
     table = Table(box=None, pad_edge=False)
-    table.add_column("group")
+    table.add_column("group", min_width=_LEAST_NAME)
     for head in ("clients", "requests", "first", "last"):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column(f"starts over {format_seconds(until)}", no_wrap=True)
+    table.add_column(f"starts, {format_seconds(until)}", no_wrap=True)
     table.add_column("at most", justify="right", no_wrap=True)
     for group in needs.groups:
-        rates = group.rates(_BINS, until)
+        rates = group.rates(_SHOWN_BINS, until)
         first, last = (float(group.starts[place]) for place in (0, -1))
-        fastest = f"{max(rates):,.1f} a second" if first < last else "all at once"
+        fastest = f"{max(rates):,.1f}/s" if first < last else "all at once"
         table.add_row(
             group.name,
             f"{group.clients:,}",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from loadgen.clients.records import Look
     from loadgen.servers.series import WatchedServers
 
 _LINE_SECONDS = 0.9
@@ -34,10 +35,12 @@ class Observer:
     Attributes:
         on_counters: Told of new totals, about once a second, from another thread.
         on_watch: Told of the watch over the servers, once.
+        on_simulation: Given a look at a run in virtual time, once: its seconds, and totals.
     """
 
     on_counters: Callable[[RequestCounters], None] = field(default=lambda counters: None)
     on_watch: Callable[[WatchedServers], None] = field(default=lambda watch: None)
+    on_simulation: Callable[[Look], None] = field(default=lambda look: None)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from loadgen.report.charts import (
 )
 from loadgen.report.clients.coming_back import family_row
 from loadgen.report.clients.splits import render_splits
-from loadgen.report.figures import figure_rows, lateness, resident_parts, server_rows
+from loadgen.report.figures import NOT_MEASURED, figure_rows, lateness, resident_parts, server_rows
 from loadgen.report.html_table import render_table
 from loadgen.report.judged import check_list, render_alarms, render_judgements, verdict_line
 from loadgen.report.marks import restart_marks
@@ -169,14 +169,17 @@ def _card(index: int, run: Run) -> str:
     if run.clients.num_rows:
         back = run.clients.num_rows - run.clients["back_seconds"].null_count
         facts.insert(0, ("clients back", f"<dd>{back:,} of {run.clients.num_rows:,}</dd>"))
-    listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
     big, remark = map(escape, resident_parts(summary))
-    what = f"of memory over idle {remark}".strip()
     whose = " and ".join(summary.processes) or "the servers"
+    together = " together" if len(summary.processes) > 1 else ""
+    what = f"{f'of memory over idle {remark}'.strip()}, {whose}{together}"
+    if big == NOT_MEASURED:  # as in virtual time, where there is no memory
+        what, cell = facts.pop(0)
+        big = cell.removeprefix("<dd>").removesuffix("</dd>")
+    listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
-        f'</h3><div class="big">{big}</div><p class="of">{what}, {whose}'
-        f"{' together' if len(summary.processes) > 1 else ''}</p><dl>{listed}</dl>"
+        f'</h3><div class="big">{big}</div><p class="of">{what}</p><dl>{listed}</dl>'
         f"{verdict_line(run)}</article>"
     )
 

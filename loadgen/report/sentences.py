@@ -171,7 +171,10 @@ def _resident(summary: RunSummary) -> Iterator[str]:
     elif summary.processes:
         scraped = summary.resident_scraped_bytes
         if scraped is None:
-            yield "Memory over idle was not measured: that needs the servers' process ids."
+            yield (
+                "Memory over idle was not measured: that needs the servers' process ids, and "
+                "virtual time has no processes."
+            )
         else:
             yield (
                 f"Over their first scrape the processes needed up to {format_bytes(scraped)}; "

@@ -95,7 +95,7 @@ def measure_in_virtual_time(scenario: Scenario, options: RunOptions) -> Measurem
         raise UsageError("--executor virtual has servers of its own: leave out --service-url")
     if options.events:
         raise UsageError("--executor virtual restarts no servers: leave out the events")
-    run = run_in_virtual_time(scenario, options.cluster)
+    run = run_in_virtual_time(scenario, options.cluster, on_begun=options.on_simulation)
     return Measurement(run.reports, run.watch, FLOODGATE_VERSION, run.servers)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.analysis.thresholds import Threshold
-    from loadgen.clients.records import RequestCounters
+    from loadgen.clients.records import Look, RequestCounters
     from loadgen.cluster import ClusterPlan, ServerEvent
     from loadgen.servers.scrape import ServerWatch
 
@@ -43,6 +43,7 @@ class RunOptions:
         restart: Kills a server of this run, by its role, starts it again, and returns its id.
         on_progress: Called about once a second with totals, from another thread.
         on_watch: Called once with the watch over the servers.
+        on_simulation: Called once, in virtual time, with a look at it: its seconds, and totals.
     """
 
     name: str
@@ -66,6 +67,7 @@ class RunOptions:
     restart: Callable[[str], int] | None = field(default=None, repr=False)
     on_progress: Callable[[RequestCounters], None] | None = field(default=None, repr=False)
     on_watch: Callable[[ServerWatch], None] = field(default=lambda watch: None, repr=False)
+    on_simulation: Callable[[Look], None] = field(default=lambda look: None, repr=False)
 
     @property
     def watched_servers(self) -> list[ScrapeTarget]:

@@ -30,9 +30,9 @@ from loadgen.virtual.stopwatches import stopped_watches
 from server.errors import ConfigError, StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from loadgen.clients.records import TaskReport
+    from loadgen.clients.records import Look, TaskReport
     from loadgen.cluster import ClusterPlan
     from loadgen.scenario import Scenario
     from loadgen.virtual.links.network import Link
@@ -94,6 +94,7 @@ def run_in_virtual_time(
     *,
     times: ServiceTimes = FLOODGATE,
     link: Link = LOOPBACK,
+    on_begun: Callable[[Look], None] = lambda look: None,
 ) -> VirtualRun:
     """Run a scenario against a cluster, both in this process and without sockets.
 
@@ -102,6 +103,7 @@ def run_in_virtual_time(
         cluster: The servers and their topics.
         times: What the servers' work takes.
         link: Between clients and servers.
+        on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
 
     Raises:
         UsageError: See :func:`require_virtual`.
@@ -114,7 +116,7 @@ def run_in_virtual_time(
         asyncio.Runner(loop_factory=VirtualLoop) as runner,
     ):
         try:
-            return runner.run(_run(scenario, cluster, times, link))
+            return runner.run(_run(scenario, cluster, times, link, on_begun))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
 
@@ -131,7 +133,11 @@ def _seldom_collected() -> Iterator[None]:
 
 
 async def _run(
-    scenario: Scenario, cluster: ClusterPlan, times: ServiceTimes, link: Link
+    scenario: Scenario,
+    cluster: ClusterPlan,
+    times: ServiceTimes,
+    link: Link,
+    on_begun: Callable[[Look], None],
 ) -> VirtualRun:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
@@ -147,6 +153,7 @@ async def _run(
             task.close_watch = VirtualCloseWatch(servers.clock)
         sampler = Sampler(servers.services, servers.clock, task.time)
         sampler.start()
+        on_begun(lambda: (task.time.seconds() if task.time.t0 else 0.0, task.context.counters))
         report = await task.run()
         # The servers learn that all clients have left: now their books have to balance.
         await clock_sleep(servers.clock, _SETTLE_SECONDS)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS = 200
 _FILE_COLUMNS = 1000
+_EXACT = 1_000.0
 
 
 def sql(
@@ -102,6 +103,13 @@ def _last(words: list[str]) -> str:
     return words.pop()
 
 
+def cell(value: object) -> str:
+    """Return a value of a table for people: three digits of what was measured."""
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < _EXACT else f"{value:,.0f}"
+    return "" if value is None else str(value)
+
+
 def _print(columns: list[str], rows: list[tuple[Any, ...]], *, as_csv: bool, as_json: bool) -> None:
     if as_json:
         found = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -110,11 +118,11 @@ def _print(columns: list[str], rows: list[tuple[Any, ...]], *, as_csv: bool, as_
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerows([columns, *rows])
     else:
-        table = Table(box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False, collapse_padding=True)
         for column in columns:
-            table.add_column(column, overflow="fold")
+            table.add_column(column.replace("_", " "), overflow="fold")
         for row in rows[:_SHOWN_ROWS]:
-            table.add_row(*("" if value is None else str(value) for value in row))
+            table.add_row(*(cell(value) for value in row))
         # Into a file or a pipe a row is a line.
         width = None if sys.stdout.isatty() else _FILE_COLUMNS
         Console(width=width).print(table)

@@ -1,4 +1,4 @@
-"""The README's picture of a restart storm: the clients of each family over time, coming back."""
+"""The README's picture of a restart storm: who was back when, what was refused and accounted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from loadgen.errors import UsageError
 from loadgen.report.chart_math import running_count
 from loadgen.report.clients.coming_back import coming_back, families_of
 from loadgen.report.drawing import THEMES, dress, save, title
-from loadgen.units import format_seconds
+from loadgen.results.summary import PROCESSES
+from loadgen.units import MB_BYTES, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from loadgen.report.drawing import Theme
     from loadgen.results.summary import Run
 
-_COLUMNS = 3
-_INCHES_WIDE, _INCHES_HIGH = 10.0, 2.35
+_COLUMNS = 2
+_INCHES_WIDE, _INCHES_HIGH = 7.0, 1.9
+"""Of the whole, and of a row. It is narrow, so that its words can be read on a phone."""
 _POINTS = 300
 _MOST_RUNS = 3
 """As many colours as a theme has."""
@@ -56,22 +58,94 @@ def _runs_with(family: str, runs: Sequence[Run]) -> int:
 
 def _draw(runs: Sequence[Run], families: Sequence[str], theme: Theme) -> Any:  # noqa: ANN401 - matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
-    rows = -(-len(families) // _COLUMNS)
-    columns = min(_COLUMNS, len(families))
+    limits = _accounted(runs)
+    count = len(families) + 1 + len(limits)
+    rows, columns = -(-count // _COLUMNS), min(_COLUMNS, count)
     figure = Figure(figsize=(_INCHES_WIDE, 0.5 + _INCHES_HIGH * rows), layout="constrained")
-    charts = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for family, axes in zip(families, charts.flat, strict=False):
+    grid = figure.subplots(rows, columns, squeeze=False)
+    charts = list(grid.flat)
+    for axes in charts:
         dress(axes, theme)
-        _draw_family(axes, family, runs, theme)
-    for axes in list(charts.flat)[len(families) :]:
+        axes.grid(axis="y", color=theme.line)
+        axes.set_xlim(0, max(coming_back(run, families[0]).end for run in runs) or 1.0)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
+    for axes in charts[count:]:
         axes.set_visible(False)
-    charts.flat[0].set_ylim(bottom=0)
+    for axes in charts[: max(0, count - columns)]:
+        axes.tick_params(labelbottom=False)
+    for family, axes in zip(families, charts, strict=False):
+        axes.sharey(charts[0])
+        _draw_family(axes, family, runs, theme)
+    _draw_refused(charts[len(families)], runs, theme)
+    for (process, kind), axes in zip(limits, charts[len(families) + 1 :], strict=False):
+        _draw_accounted(axes, process, kind, runs, theme)
+    for axes in charts:
+        axes.set_ylim(0, max(axes.get_ylim()[1], 1.0))
     figure.legend(
-        handles=_legend(runs, families, theme), loc="outside lower center", ncols=4,
-        labelcolor=theme.ink, fontsize=9, frameon=False,
+        handles=_legend(runs, families, theme, limits=bool(limits)), loc="outside lower center",
+        ncols=3, labelcolor=theme.ink, fontsize=9, frameon=False,
     )  # fmt: skip
     return figure
+
+
+def _refused(run: Run) -> list[float]:
+    """Return when requests of clients were refused, in order."""
+    return run.requests.finish_times("refused")
+
+
+def _accounted(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Return the limits to show, as (process, kind): those of the server that clients talk to."""
+    watched = [name for name in PROCESSES if any(name in run.summary.processes for run in runs)]
+    return [
+        (process, kind)
+        for process in watched[-1:]
+        for kind in ("direct", "heap")
+        if any(_limit(run, process, kind) for run in runs)
+    ]
+
+
+def _limit(run: Run, process: str, kind: str) -> float | None:
+    """Return a limit of topic listings in bytes; None where nothing is accounted."""
+    memory = getattr(run.summary.processes.get(process), kind, None)
+    return None if memory is None else memory.limit_bytes
+
+
+def _draw_refused(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
+    """Draw how many requests were refused so far, in each run."""
+    for run, colour in zip(runs, theme.runs, strict=False):
+        end = max(run.requests.finished_seconds, default=0.0)
+        points = running_count(_refused(run), end, _POINTS) or [(0.0, 0.0), (end, 0.0)]
+        axes.plot([at for at, _ in points], [n for _, n in points], color=colour, linewidth=2)
+    title(axes, "Requests refused so far", theme)
+    if len(runs) == 1:
+        _beside(axes, f"{len(_refused(runs[0])):,}", theme)
+
+
+def _draw_accounted(
+    axes: Any,  # noqa: ANN401
+    process: str,
+    kind: str,
+    runs: Sequence[Run],
+    theme: Theme,
+) -> None:
+    """Draw what a server accounts for topic lists, with the limit as a dashed line."""
+    for limit in {limit for run in runs if (limit := _limit(run, process, kind))}:
+        axes.axhline(limit / MB_BYTES, color=theme.ink, linestyle="--", linewidth=1)
+    for run, colour in zip(runs, theme.runs, strict=False):
+        series = run.series(process, f"{kind}.used")
+        if series is not None and _limit(run, process, kind):
+            values = [value / MB_BYTES for value in series.values]
+            axes.plot(series.at_seconds, values, color=colour, linewidth=1.5)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.3g} MB" if value else "0")
+    title(axes, f"{kind.capitalize()} memory of lists, {process}", theme)
+
+
+def _beside(axes: Any, words: str, theme: Theme) -> None:  # noqa: ANN401
+    axes.set_title(words, loc="right", color=theme.soft, fontsize=9, pad=10)
 
 
 def _draw_family(axes: Any, family: str, runs: Sequence[Run], theme: Theme) -> None:  # noqa: ANN401
@@ -82,13 +156,9 @@ def _draw_family(axes: Any, family: str, runs: Sequence[Run], theme: Theme) -> N
         for moments, style in ((each.asked, asked), (each.back, {"color": colour, "linewidth": 2})):
             points = running_count(moments, each.end, _POINTS)
             axes.plot([at for at, _ in points], [count for _, count in points], **style)
-    axes.grid(axis="y", color=theme.line)
-    axes.set_xlim(0, max((each.end for each in found), default=1.0))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     title(axes, family, theme)
     if len(found) == 1:
-        axes.set_title(_words(found[0]), loc="right", color=theme.soft, fontsize=9, pad=10)
+        _beside(axes, _words(found[0]), theme)
 
 
 def _words(found: ComingBack) -> str:
@@ -97,7 +167,9 @@ def _words(found: ComingBack) -> str:
     return f"{back}, {format_seconds(found.back[-1])}" if found.back else back
 
 
-def _legend(runs: Sequence[Run], families: Sequence[str], theme: Theme) -> list[Any]:
+def _legend(
+    runs: Sequence[Run], families: Sequence[str], theme: Theme, *, limits: bool
+) -> list[Any]:
     """Return the entries of the legend: what the lines are, and whose, where runs overlap."""
     from matplotlib.lines import Line2D
 
@@ -107,6 +179,8 @@ def _legend(runs: Sequence[Run], families: Sequence[str], theme: Theme) -> list[
         Line2D([], [], color=theme.soft, linestyle=":", label="were to start"),
         Line2D([], [], color=colour, linewidth=2, label="back"),
     ]
+    if limits:
+        lines.append(Line2D([], [], color=theme.ink, linestyle="--", linewidth=1, label="limit"))
     if shared:
         lines += [
             Line2D([], [], color=mine, linewidth=4, label=run.summary.label)

@@ -75,7 +75,9 @@ _OF_ANSWERED: dict[str, Callable[[Cell], str]] = {
     "Operation, answered": lambda cell: cell.operation,
     "Family, answered": lambda cell: cell.family,
     "Tenant, answered": lambda cell: cell.tenant,
-    "Size of the answer": lambda cell: f"up to {format_bytes(cell.up_to_bytes)}",
+    "Size of the answer": lambda cell: (
+        f"up to {format_bytes(cell.up_to_bytes)}" if cell.up_to_bytes else "nothing"
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,15 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from loadgen.__main__ import main
 from loadgen.commands.preflight import require_room
-from loadgen.documents.reading import parse_document
+from loadgen.documents.reading import parse_document, read_document, shipped
 from loadgen.dry_run.machine import Machine, this_machine
 from loadgen.dry_run.needs import Needs, RunShape, needs_of
 from loadgen.dry_run.obstacles import DoesNotFitError, obstacles, require_fit
 from loadgen.dry_run.schedule import group_schedules
-from loadgen.dry_run.view import dry_run_document, plot
+from loadgen.dry_run.view import dry_run_document, plot, schedule_table
 from loadgen.errors import ExitCode
 from loadgen.run.options import RunOptions
 
@@ -241,3 +243,17 @@ def test_a_dry_run_starts_nothing_and_the_real_one_checks_the_same(
         with pytest.raises(SystemExit):
             main()
         assert "200 connections from 127.0.0.1 need a port each" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_the_schedule_of_a_shipped_scenario_fits_a_terminal_and_nothing_is_cut(name: str) -> None:
+    # Given
+    document = read_document(name)
+    found = needs_of(document.scenario, document.cluster, SHAPE)
+    console = Console(width=80, record=True, file=io.StringIO())
+    # When
+    console.print(schedule_table(found))
+    # Then
+    text = console.export_text()
+    assert "…" not in text
+    assert {group.name.split()[0] for group in found.groups} <= set(text.split())

@@ -134,6 +134,21 @@ def test_what_a_pulsar_does_not_tell_is_not_measured(runs: list[Run], broken: Pa
     assert page.count("Answers that clients had not read yet") == 1
 
 
+def test_where_there_is_no_memory_as_in_virtual_time_the_card_leads_with_what_clients_got(
+    broken: Path,
+) -> None:
+    # Given
+    summary = json.loads((broken / "summary.json").read_text())
+    for process in summary["processes"].values():
+        process |= dict.fromkeys((key for key in process if key.startswith("resident")), None)
+    edit_json(broken / "summary.json", processes=summary["processes"])
+    # When
+    page = render_report([load_run(broken)])
+    # Then
+    assert re.search(r'<div class="big">[\d,]+ of [\d,]+</div><p class="of">answered</p>', page)
+    assert "virtual time has no processes" in page
+
+
 def test_a_peak_between_two_scrapes_is_on_the_axis(broken: Path) -> None:
     # Given a run whose scrapes met little of what its proxy held
     processes = json.loads((broken / "summary.json").read_text())["processes"]

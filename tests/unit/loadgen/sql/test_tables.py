@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.commands.spark.sql import sql
+from loadgen.commands.spark.sql import cell, sql
 from loadgen.errors import UsageError
 from loadgen.sql.tables import run_names, run_row
 
@@ -59,3 +59,11 @@ def test_a_question_that_cannot_be_asked_is_refused_before_spark_starts(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=said):
         sql(words, query)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.3835249, "0.384"), (2.0, "2"), (170_000_000.0, "170,000,000"), (7, "7"), (None, "")],
+)
+def test_a_table_shows_three_digits_of_what_was_measured(value: object, shown: str) -> None:
+    assert cell(value) == shown
