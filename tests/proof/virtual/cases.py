@@ -93,11 +93,13 @@ def _stuck(profile: str) -> Case:
 
 
 def _slow_readers(profile: str) -> Case:
-    """Readers of 30 kB/s whose answers outlast the permits' timeout, without a proxy.
+    """Readers of 27 kB/s whose answers outlast the permits' timeout, without a proxy.
 
     They begin within two seconds. Asked all at once they would all time out in the same
     milliseconds, those who hold heap and wait for direct memory and those who wait for their heap:
-    of six such runs three had 15 answers, one 23 and two 26.
+    of six such runs three had 15 answers, one 23 and two 26. At 30 kB/s the first give back what
+    they hold at 27.5 s, and one in twenty, of whom the kernel took more to begin with, at 25.5 s:
+    in the midst of the timeouts. At 27 kB/s all do so after the last of them.
     """
     keys = _limits(15)
     topics = TopicsPlan(namespaces=1, per_namespace=TOPICS_PER_NAMESPACE, seed=7)
@@ -108,7 +110,7 @@ def _slow_readers(profile: str) -> Case:
             service_url=url,
             namespaces=namespaces,
             clients=50,
-            read_rate_bytes_per_second=30_000.0,
+            read_rate_bytes_per_second=27_000.0,
             spread_seconds=2.0,
         ),
     )
