@@ -19,7 +19,7 @@ from loadgen.virtual.links.network import LOOPBACK, Network
 from loadgen.virtual.loop import VirtualLoop
 from loadgen.virtual.sampling import Sampler, facts_of
 from loadgen.virtual.servers import VirtualServers, service_url
-from loadgen.virtual.service_times import FLOODGATE
+from loadgen.virtual.service_times import SERVICE_TIMES
 from loadgen.virtual.sockets import (
     VirtualCloseWatch,
     VirtualConnector,
@@ -75,7 +75,7 @@ def run_in_virtual_time(
     scenario: Scenario,
     cluster: ClusterPlan,
     *,
-    times: ServiceTimes = FLOODGATE,
+    times: ServiceTimes | None = None,
     link: Link = LOOPBACK,
 ) -> VirtualRun:
     """Run a scenario against a cluster, both in this process and without sockets.
@@ -83,7 +83,7 @@ def run_in_virtual_time(
     Args:
         scenario: Its service URL is not looked at.
         cluster: The servers and their topics.
-        times: What the servers' work takes.
+        times: What the servers' work takes; None is what the cluster says.
         link: Between clients and servers.
 
     Raises:
@@ -94,6 +94,7 @@ def run_in_virtual_time(
         raise UsageError(f"{scenario.kind} does not run in virtual time: {', '.join(KINDS)} do")
     if cluster.events:
         raise UsageError("no server is restarted in virtual time: use --executor process or spark")
+    times = times or SERVICE_TIMES[cluster.service_times]
     with (
         stopped_watches(),
         _seldom_collected(),
