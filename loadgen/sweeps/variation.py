@@ -1,9 +1,9 @@
 """Variations of a scenario document: other values of keys that options name by short paths.
 
 ``broker.KEY``, ``proxy.KEY`` and ``topics.FIELD`` are the cluster's, and so are ``profile`` and
-``service_times``; every other path is of the load. A scenario with groups knows three more: ``clients`` is the sum of
-all groups, ``groups.NAME.FIELD`` is one group's, and what is a group's alone, such as
-``arrivals.per_second`` or ``family``, is set in all groups.
+``service_times``; every other path is of the load. A scenario with groups knows three more:
+``clients`` is the sum of all groups, ``groups.NAME.FIELD`` is one group's, and what is a group's
+alone, such as ``arrivals.per_second`` or ``family``, is set in all groups.
 """
 
 from __future__ import annotations
