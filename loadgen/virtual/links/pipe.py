@@ -50,9 +50,9 @@ class Pipe:
     """
 
     __slots__ = (
-        "_announced", "_edge", "_ended", "_free_at", "_is_new", "_loop", "_opening", "_processor",
-        "_unheard", "_writable", "buffers", "moved", "opens_at", "read", "sent", "shut", "sink",
-        "taken", "visible",
+        "_announced", "_delayed", "_edge", "_ended", "_free_at", "_is_new", "_loop", "_opening",
+        "_processor", "_unheard", "_writable", "buffers", "moved", "opens_at", "read", "sent",
+        "shut", "sink", "taken", "visible",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +71,7 @@ class Pipe:
         self._processor = processor
         self._writable = writable
         self._free_at = 0.0
-        self._opening = self._ended = self._unheard = False
+        self._opening = self._ended = self._unheard = self._delayed = False
         self._is_new = True  # no window was full yet
         self._edge = buffers.receive_bytes  # as far as the window goes
         self.opens_at = 0
@@ -155,6 +155,12 @@ class Pipe:
         self.sink.arriving()
         self.visible = visible
         self.sink.arrived()
+        if self._unheard and not self._delayed:
+            if self.read == self.moved:  # who empties the buffer acknowledges at once
+                self._heard()
+            else:
+                self._delayed = True
+                self._loop.after(self._loop._now + ACKNOWLEDGE_SECONDS, self._heard)
 
     # -- the receiver -------------------------------------------------------------------------
 
@@ -169,7 +175,7 @@ class Pipe:
                 self._edge = offset + (
                     buffers.receive_bytes if self._is_new else buffers.window_bytes
                 )
-            if self._unheard:  # who empties the buffer acknowledges at once
+            if self._delayed:
                 self._loop.after(self._loop._now + self.buffers.latency_seconds, self._heard)
 
     def _open_if_read(self) -> None:
@@ -184,9 +190,7 @@ class Pipe:
         self._is_new = False
         self._move()
         self._announce()
-        if self._lets_write():
-            self._unheard = True
-            self._loop.after(self._loop._now + ACKNOWLEDGE_SECONDS, self._heard)
+        self._unheard = self._lets_write()
 
     def _lets_write(self) -> bool:
         return self.sent > self.taken and self.unacknowledged <= self.buffers.writable_bytes
@@ -194,6 +198,6 @@ class Pipe:
     def _heard(self) -> None:
         """Let the sender, who learns of what was received, go on."""
         if self._unheard:
-            self._unheard = False
+            self._unheard = self._delayed = False
             if self._lets_write():
                 self._writable()
