@@ -51,6 +51,8 @@ class ClusterPlan(BaseModel):
         profile: Of both servers.
         broker: Configuration keys of the broker, as in broker.conf.
         proxy: Configuration keys of the proxy; None for no proxy.
+        service_times: In virtual time, whose processes the servers stand for: what their work
+            takes. Floodgate's, as over sockets, or a real Pulsar's. Elsewhere it says nothing.
         events: What happens to both while the run lasts.
     """
 
@@ -60,6 +62,7 @@ class ClusterPlan(BaseModel):
     broker: dict[str, str] = Field(default_factory=dict)
     proxy: dict[str, str] | None = None
     topics: TopicsPlan = TopicsPlan()
+    service_times: Literal["floodgate", "pulsar"] = "floodgate"
 
     @property
     def processes(self) -> tuple[str, ...]:

@@ -81,6 +81,7 @@ def cluster_of(
         broker={**setting.broker.keys(), **buffer, **message},
         proxy={**setting.proxy.keys(), **buffer, **message} if setting.proxy else None,
         topics=topics_of(workload),
+        service_times=profile,  # as shipped: a real Pulsar is advised
     )
 
 

@@ -1,9 +1,9 @@
 """Variations of a scenario document: other values of keys that options name by short paths.
 
-``broker.KEY``, ``proxy.KEY`` and ``topics.FIELD`` are the cluster's, ``profile`` is its profile;
-every other path is of the load. A scenario with groups knows three more: ``clients`` is the sum of
-all groups, ``groups.NAME.FIELD`` is one group's, and what is a group's alone, such as
-``arrivals.per_second`` or ``family``, is set in all groups.
+``broker.KEY``, ``proxy.KEY`` and ``topics.FIELD`` are the cluster's, and so are ``profile`` and
+``service_times``; every other path is of the load. A scenario with groups knows three more:
+``clients`` is the sum of all groups, ``groups.NAME.FIELD`` is one group's, and what is a group's
+alone, such as ``arrivals.per_second`` or ``family``, is set in all groups.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def with_values(document: Document, values: Mapping[str, Value]) -> Document:
 def _set(whole: dict[str, Any], path: str, value: Value) -> None:
     first, _, rest = path.partition(".")
     load = whole["load"]
-    if path == "profile":
-        whole["cluster"]["profile"] = value
+    if path in ("profile", "service_times"):
+        whole["cluster"][path] = value
     elif first in _OF_CLUSTER and rest:
         _set_of_cluster(whole["cluster"], first, rest, value)
     elif "groups" in load and (path == "clients" or first == "groups" or first not in load):

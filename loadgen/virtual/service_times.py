@@ -51,3 +51,5 @@ PULSAR = ServiceTimes(
     list_name=0.8e-6,
     match_name=2.6e-6,
 )
+SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
+"""By the word of a cluster's ``service_times``."""

@@ -19,7 +19,7 @@ from loadgen.virtual.links.network import LOOPBACK, Network
 from loadgen.virtual.loop import VirtualLoop
 from loadgen.virtual.sampling import Sampler, facts_of
 from loadgen.virtual.servers import VirtualServers, service_url
-from loadgen.virtual.service_times import FLOODGATE
+from loadgen.virtual.service_times import SERVICE_TIMES
 from loadgen.virtual.sockets import (
     VirtualCloseWatch,
     VirtualConnector,
@@ -92,7 +92,7 @@ def run_in_virtual_time(
     scenario: Scenario,
     cluster: ClusterPlan,
     *,
-    times: ServiceTimes = FLOODGATE,
+    times: ServiceTimes | None = None,
     link: Link = LOOPBACK,
     on_begun: Callable[[Look], None] = lambda look: None,
 ) -> VirtualRun:
@@ -101,7 +101,7 @@ def run_in_virtual_time(
     Args:
         scenario: Its service URL is not looked at.
         cluster: The servers and their topics.
-        times: What the servers' work takes.
+        times: What the servers' work takes; None is what the cluster says.
         link: Between clients and servers.
         on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
 
@@ -110,6 +110,7 @@ def run_in_virtual_time(
         LoadgenError: A server refuses its configuration.
     """
     require_virtual(scenario, cluster)
+    times = times or SERVICE_TIMES[cluster.service_times]
     with (
         stopped_watches(),
         _seldom_collected(),

@@ -46,11 +46,13 @@ class Pipe:
 
     Attributes:
         shut: The receiver's window is closed.
+        opens_at: What must have been read before it opens.
     """
 
     __slots__ = (
-        "_announced", "_ended", "_free_at", "_loop", "_opening", "_processor", "_writable",
-        "buffers", "moved", "read", "sent", "shut", "sink", "taken", "visible",
+        "_announced", "_delayed", "_edge", "_ended", "_free_at", "_is_new", "_loop", "_opening",
+        "_processor", "_unheard", "_writable", "buffers", "moved", "opens_at", "read", "sent",
+        "shut", "sink", "taken", "visible",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +71,10 @@ class Pipe:
         self._processor = processor
         self._writable = writable
         self._free_at = 0.0
-        self._opening = self._ended = False
+        self._opening = self._ended = self._unheard = self._delayed = False
+        self._is_new = True  # no window was full yet
+        self._edge = buffers.receive_bytes  # as far as the window goes
+        self.opens_at = 0
 
     @property
     def unsent(self) -> int:
@@ -91,8 +96,9 @@ class Pipe:
 
     def go_on(self) -> None:
         """Let the kernel take what it has room for."""
-        before = self.taken
-        while (free := self.buffers.send_bytes - self.taken + self.moved) > 0:
+        before, buffers = self.taken, self.buffers
+        space = buffers.first_send_bytes if self._is_new else buffers.send_bytes
+        while (free := space - self.taken + self.moved) > 0:
             taking = min(self.sent - self.taken, free)
             if not taking:
                 break
@@ -121,10 +127,14 @@ class Pipe:
         """Move what the receiver has room for."""
         if self.shut:
             return
-        room = self.buffers.receive_bytes - self.moved + self.read
+        room = self._edge - self.moved
         waiting = self.taken - self.moved
         self.moved += min(waiting, room)
-        self.shut = waiting >= room
+        if waiting >= room:
+            self.shut = True
+            first = self.buffers.receive_bytes - self.buffers.first_packet_bytes
+            self.opens_at = self._edge - first if self._is_new else self.moved
+            self._open_if_read()
 
     def _announce(self) -> None:
         """Let what was moved become visible a latency later, or when the link had time for it."""
@@ -145,26 +155,49 @@ class Pipe:
         self.sink.arriving()
         self.visible = visible
         self.sink.arrived()
+        if self._unheard and not self._delayed:
+            if self.read == self.moved:  # who empties the buffer acknowledges at once
+                self._heard()
+            else:
+                self._delayed = True
+                self._loop.after(self._loop._now + ACKNOWLEDGE_SECONDS, self._heard)
 
     # -- the receiver -------------------------------------------------------------------------
 
     def was_read(self, offset: int) -> None:
         """Count all up to an offset as read, which may open the window again."""
         self.read = offset
-        if self.shut and not self._opening and offset >= self.opens_at:
-            self._opening = True
-            delay = ACKNOWLEDGE_SECONDS if offset < self.visible else self.buffers.latency_seconds
-            self._loop.after(self._loop.time() + delay, self._open)
+        if self.shut:
+            self._open_if_read()
+        if offset == self.moved:
+            if not self.shut:
+                buffers = self.buffers
+                self._edge = offset + (
+                    buffers.receive_bytes if self._is_new else buffers.window_bytes
+                )
+            if self._delayed:
+                self._loop.after(self._loop._now + self.buffers.latency_seconds, self._heard)
 
-    @property
-    def opens_at(self) -> int:
-        """What must have been read before a closed window opens."""
-        buffers = self.buffers
-        return self.moved - buffers.receive_bytes + buffers.window_bytes
+    def _open_if_read(self) -> None:
+        if not self._opening and self.read >= self.opens_at:
+            self._opening = True
+            self._loop.after(self._loop._now + self.buffers.latency_seconds, self._open)
 
     def _open(self) -> None:
         self._opening = self.shut = False
+        buffers = self.buffers
+        self._edge = self.moved + (buffers.second_bytes if self._is_new else buffers.window_bytes)
+        self._is_new = False
         self._move()
         self._announce()
-        if self.sent > self.taken and self.unacknowledged <= self.buffers.writable_bytes:
-            self._writable()
+        self._unheard = self._lets_write()
+
+    def _lets_write(self) -> bool:
+        return self.sent > self.taken and self.unacknowledged <= self.buffers.writable_bytes
+
+    def _heard(self) -> None:
+        """Let the sender, who learns of what was received, go on."""
+        if self._unheard:
+            self._unheard = self._delayed = False
+            if self._lets_write():
+                self._writable()

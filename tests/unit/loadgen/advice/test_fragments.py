@@ -95,6 +95,7 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
     document = read_document(str(tmp_path / "advice.yaml"))
     # Then
     assert document.cluster.broker[KEYS["direct_mb"]] == "20"
+    assert document.cluster.service_times == "pulsar"
     assert document.cluster.topics.per_namespace == 40_000
     assert document.scenario.clients == 40
     assert document.head.thresholds == (

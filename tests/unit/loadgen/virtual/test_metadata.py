@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loadgen.documents.reading import parse_document
-from loadgen.virtual.service_times import FLOODGATE, PULSAR, ServiceTimes
+from loadgen.sweeps.variation import with_values
 from loadgen.virtual.simulation import run_in_virtual_time
 
 # 150 first estimates of 10,240 bytes do not fit 1 MB; a list counts 27 kB.
@@ -23,12 +23,14 @@ load:
 """)
 
 
-@pytest.mark.parametrize(("times", "stall"), [(PULSAR, True), (FLOODGATE, False)])
-def test_first_requests_that_overlap_wait_for_each_other(
-    times: ServiceTimes, *, stall: bool
+@pytest.mark.parametrize(("values", "stall"), [({"service_times": "pulsar"}, True), ({}, False)])
+def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says_real_pulsar(
+    values: dict[str, str], *, stall: bool
 ) -> None:
+    # Given
+    document = with_values(DOCUMENT, values)
     # When
-    run = run_in_virtual_time(DOCUMENT.scenario, DOCUMENT.cluster, times=times)
+    run = run_in_virtual_time(document.scenario, document.cluster)
     # Then
     outcomes = run.reports[0].rows["outcome"].to_pylist()
     assert len(outcomes) == 150
