@@ -19,6 +19,8 @@ from loadgen.advice.search import (
     search,
     unsteady,
 )
+from loadgen.errors import UsageError
+from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,18 +110,17 @@ def advise(
 
     Args:
         request: The question.
-        engine: Returns what comes of a setting: virtual time, or anything else.
+        engine: Returns what comes of a setting: virtual time, or anything else; it keeps the time.
         on_try: Told of each try.
+
+    Raises:
+        UsageError: There was no time for a single try.
     """
     begun = time.perf_counter()
     known = obstacles(request.workload, request.goal, request.profile, proxy=request.proxy)
     if known:
         return Advice(request, obstacles=tuple(known), warnings=_warnings(request, request.today))
-    tries = Tries(
-        engine,
-        request.goal,
-        may_go_on=lambda: time.perf_counter() - begun < request.seconds,
-    )
+    tries = Tries(engine, request.goal)
     tries.on_try = lambda setting, outcome: on_try(len(tries.done), setting, outcome)
     found = _searched(request, tries)
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
@@ -141,7 +142,7 @@ def _searched(request: Request, tries: Tries) -> Advice:
                 warnings=_warnings(request, request.today),
             )
     except OutOfTimeError:
-        return Advice(request, obstacles=("There was no time for a single try.",))
+        raise UsageError(_no_time(request)) from None
     plan = Plan(
         start,
         _with_flow(request, guess(workload, goal, proxy=request.proxy)),
@@ -184,6 +185,14 @@ def _today(request: Request, tries: Tries) -> Outcome | None:
 def _warnings(request: Request, setting: Setting) -> tuple[str, ...]:
     asked = request.today.broker.pause
     return tuple(switch_warnings(request.workload, setting.broker, request.profile, asked=asked))
+
+
+def _no_time(request: Request) -> str:
+    return (
+        f"a single storm of {plural(request.workload.clients, 'client')} in virtual time was cut "
+        f"after {request.seconds:.0f} s, all that the search had: give it more --minutes, or fewer "
+        "clients with --family"
+    )
 
 
 def _even_the_widest(request: Request, outcome: Outcome, setting: Setting) -> str:

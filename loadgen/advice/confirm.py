@@ -94,8 +94,7 @@ def _advised(advice: Advice, setting: Setting, seconds: float) -> Advice:
     if setting == advice.setting:
         return advice
     request = advice.request
-    until = time.perf_counter() + seconds
-    tries = Tries(engine_for(request), request.goal, lambda: time.perf_counter() < until)
+    tries = Tries(engine_for(request, seconds), request.goal)
     return replace(
         advice,
         setting=setting,

@@ -126,7 +126,10 @@ def verdict(advice: Advice) -> str:
     how = "Reckoned, and tried by" if advice.quick else "Found by"
     found = f"{how} {searched}: {_told(advice, advice.outcome)}.{told_today}"
     if not advice.complete:
-        found += " The time was over before every limit was at its smallest."
+        found += (
+            f" The search was cut after {advice.seconds:.0f} s, before every limit was at its "
+            "smallest: --minutes gives it more."
+        )
     return f"{found} {_confirmed(advice)}"
 
 

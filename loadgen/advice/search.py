@@ -21,7 +21,7 @@ _ROUNDS = 3
 
 
 class OutOfTimeError(Exception):
-    """The time for tries is over."""
+    """The time for tries is over: an engine has cut one."""
 
 
 @dataclass
@@ -29,15 +29,13 @@ class Tries:
     """The tries of a search; each setting is tried once.
 
     Args:
-        engine: Returns the outcome of a setting.
+        engine: Returns the outcome of a setting, or raises ``OutOfTimeError``.
         goal: What it is judged by.
-        may_go_on: Asked before each try; False ends the search.
         on_try: Told of each try when it is over.
     """
 
     engine: Callable[[Setting], Outcome]
     goal: Goal
-    may_go_on: Callable[[], bool] = lambda: True
     on_try: Callable[[Setting, Outcome], None] = lambda _setting, _outcome: None
     done: dict[Setting, Outcome] = field(default_factory=dict)
 
@@ -48,8 +46,6 @@ class Tries:
             OutOfTimeError: It was not tried yet, and there is no time for it.
         """
         if setting not in self.done:
-            if not self.may_go_on():
-                raise OutOfTimeError
             self.done[setting] = self.engine(setting)
             self.on_try(setting, self.done[setting])
         return self.done[setting]

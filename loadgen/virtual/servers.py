@@ -21,6 +21,8 @@ from proxy.service import ProxyService
 from server.imports import NO_IMPORTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadgen.cluster import ClusterPlan, TopicsPlan
     from loadgen.virtual.links.network import Network
     from loadgen.virtual.loop import VirtualLoop
@@ -71,7 +73,7 @@ class VirtualServers:
             network.listening(self.processors["broker"]),
         )
         self.services["broker"] = await self._exits.enter_async_context(broker)
-        await fill(broker, cluster.topics)
+        await fill(broker, cluster.topics, self._loop.look)
         take_time(broker, self._loop, self.processors["broker"])
         if cluster.proxy is not None:
             network.dialing = self.processors["proxy"]
@@ -109,10 +111,11 @@ def _proxy_keys(cluster: ClusterPlan) -> dict[str, str]:
     }
 
 
-async def fill(broker: BrokerService, topics: TopicsPlan) -> None:
-    """Put a cluster's topics into its broker's store."""
+async def fill(broker: BrokerService, topics: TopicsPlan, look: Callable[[], None]) -> None:
+    """Put a cluster's topics into its broker's store; ``look`` may end it between namespaces."""
     plan = topic_plan(topics)
     for namespace in plan_namespaces(plan):
+        look()
         names = namespace_rows(plan, namespace).column("topic").to_pylist()
         added = [name.encode() for name in names]
         await broker.store.apply(NamespaceName.parse(namespace.name), TopicChanges(added=added))

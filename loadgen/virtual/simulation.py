@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from limiter.clock import clock_sleep
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.scenarios.registry import kind_of
+from loadgen.servers.processes import termination_interrupts
 from loadgen.stuck_peers.task import BesidePeersTask
 from loadgen.tasks.ground import Ground
 from loadgen.tasks.task import TaskPlan
@@ -30,7 +32,7 @@ from loadgen.virtual.stopwatches import stopped_watches
 from server.errors import ConfigError, StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from loadgen.clients.records import TaskReport
     from loadgen.cluster import ClusterPlan
@@ -77,6 +79,7 @@ def run_in_virtual_time(
     *,
     times: ServiceTimes = FLOODGATE,
     link: Link = LOOPBACK,
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> VirtualRun:
     """Run a scenario against a cluster, both in this process and without sockets.
 
@@ -85,8 +88,10 @@ def run_in_virtual_time(
         cluster: The servers and their topics.
         times: What the servers' work takes.
         link: Between clients and servers.
+        may_go_on: Asked now and then; when it says no, the run is cut.
 
     Raises:
+        CutError: It was cut.
         UsageError: A scenario of this kind does not run in virtual time, or restarts servers.
         LoadgenError: A server refuses its configuration.
     """
@@ -97,7 +102,9 @@ def run_in_virtual_time(
     with (
         stopped_watches(),
         _seldom_collected(),
-        asyncio.Runner(loop_factory=VirtualLoop) as runner,
+        # asyncio's own handler would cancel one task, and the rest would end in virtual time.
+        termination_interrupts((signal.SIGINT,)),
+        asyncio.Runner(loop_factory=lambda: VirtualLoop(may_go_on)) as runner,
     ):
         try:
             return runner.run(_run(scenario, cluster, times, link))

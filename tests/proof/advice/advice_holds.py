@@ -110,7 +110,7 @@ def _advice(cluster: ProvenCluster, note: Callable[[str], None]) -> Advice:
     note(f"{cluster.name}: seeking advice")
     today = Setting(Limits())
     request = Request(cluster.workload(), cluster.goal, "pulsar", today, SEARCH_SECONDS)
-    return advise(request, engine_for(request))
+    return advise(request, engine_for(request, SEARCH_SECONDS))
 
 
 def _storms(
