@@ -14,10 +14,11 @@ from loadgen.advice.advice import Request
 from loadgen.advice.advisor import confirmed, searched
 from loadgen.advice.fragments import fragment
 from loadgen.advice.goal import Goal, parse_megabytes, parse_seconds, parse_share
-from loadgen.advice.limits import Limits, Setting, limits_of
+from loadgen.advice.limits import KEYS, Setting, limits_of
 from loadgen.advice.report import verdict, write
 from loadgen.advice.shapes import chosen, shapes_of_cluster, shapes_of_corpus, shapes_of_file
 from loadgen.advice.workload import NEVER, Readers, Workload
+from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.live.steps import StepDisplay
 from loadgen.own_servers.operator_files import read_own_server
@@ -26,16 +27,17 @@ from loadgen.scenarios.discovery.scenario import Family
 from loadgen.servers.loopback import require_own_cluster
 from loadgen.servers.processes import termination_interrupts
 from loadgen.units import parse_rate, parse_size
+from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loadgen.advice.advice import Advice
     from loadgen.advice.workload import NamespaceShape
 
 _MOST_CLIENTS = 100_000
 _FAMILIES: tuple[str, ...] = get_args(Family)
-_DEFAULT_MESSAGE_BYTES = 5 * 1024 * 1024
+_MESSAGE_KEY = "maxMessageSize"
 _SEARCH_SHARE = 0.6
 """Of the time, for the search in virtual time; the rest is for real storms."""
 
@@ -146,11 +148,10 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         raise UsageError(f"--profile {profile[:40]} is neither pulsar nor floodgate")
     if admin_url is not None:
         require_own_cluster(admin_url, confirmed=yes_this_is_my_cluster)
-    broker = read_own_server("broker", broker_conf).keys
-    pause = profile == "floodgate"
+    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
     today = Setting(
-        limits_of(broker, "--broker-conf", pause=pause),
-        _proxy_limits(proxy_conf, pause=pause),
+        limits_of(broker, pause=pause),
+        limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None,
     )
     workload = Workload(
         namespaces=_shapes(topics, corpus, admin_url, namespace or []),
@@ -164,7 +165,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         operation_timeout_seconds=parse_seconds("--timeout", operation_timeout),
         spread_seconds=0.0 if spread in ("0", "0s") else parse_seconds("--spread", spread),
         period_seconds=parse_seconds("--period", period),
-        max_message_bytes=_message_bytes(broker),
+        max_message_bytes=known_keys("broker").check(broker).integer(_MESSAGE_KEY),
         seed=seed,
     )
     goal = Goal(
@@ -280,10 +281,17 @@ def _shapes(
     return chosen(shapes_of_file(topics), names, topics)
 
 
-def _proxy_limits(proxy_conf: Path | None, *, pause: bool) -> Limits | None:
-    if proxy_conf is None:
-        return None
-    return limits_of(read_own_server("proxy", proxy_conf).keys, "--proxy-conf", pause=pause)
+def deciding(role: str, file: Path | None) -> dict[str, str]:
+    """Return what a server's file says of the keys that decide, if it starts with them.
+
+    Raises:
+        UsageError: It does not.
+    """
+    server = read_own_server(role, file)
+    wanted = (*KEYS.values(), _MESSAGE_KEY)
+    keys = {key: value for key, value in server.keys.items() if key in wanted}
+    server.require(refusals(role, keys))
+    return keys
 
 
 def _slow_rate(text: str) -> float:
@@ -293,8 +301,3 @@ def _slow_rate(text: str) -> float:
     if not rate:
         raise UsageError("--slow-rate 0 would be unlimited: give a speed, or never")
     return rate
-
-
-def _message_bytes(broker: Mapping[str, str]) -> int:
-    text = broker.get("maxMessageSize", "").strip()
-    return int(text) if text.isdecimal() else _DEFAULT_MESSAGE_BYTES

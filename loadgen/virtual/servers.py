@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
+from loadgen.cluster import ClusterPlan
 from loadgen.corpus.synthetic import namespace_rows
 from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.document import topic_plan
@@ -18,12 +19,13 @@ from loadgen.virtual.processor import Processor
 from proto.names import NamespaceName
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
+from server.errors import ConfigError
 from server.imports import NO_IMPORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from loadgen.cluster import ClusterPlan, TopicsPlan
+    from loadgen.cluster import TopicsPlan
     from loadgen.virtual.links.network import Network
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.service_times import ServiceTimes
@@ -89,6 +91,19 @@ def service_url(cluster: ClusterPlan) -> str:
     """Return the address that clients connect to."""
     port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
     return f"pulsar://{HOST}:{port}"
+
+
+def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
+    """Return why a server refuses to start with these keys of its file; empty: it does not."""
+    cluster = ClusterPlan(broker=dict(keys), proxy=dict(keys))
+    try:
+        if role == "broker":
+            BrokerConfig.from_properties(_broker_keys(cluster))
+        else:
+            ProxyConfig.from_properties(_proxy_keys(cluster))
+    except ConfigError as error:
+        return error.problems
+    return ()
 
 
 def _broker_keys(cluster: ClusterPlan) -> dict[str, str]:

@@ -82,9 +82,7 @@ def prove_cluster(
     if advice.setting is None:
         result.check(f"{cluster.name}: advice", False, "; ".join(advice.obstacles))
         return result
-    setting = Setting(
-        limits_of(parse_properties(fragment(advice, "broker"), "broker.conf"), "broker.conf")
-    )
+    setting = Setting(limits_of(parse_properties(fragment(advice, "broker"), "broker.conf")))
     met = list(_storms(cluster, setting, out / "advised", repeats, note))
     result.figures["advised"] = _figures(setting, met)
     result.check(
