@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from loadgen.advice.goal import LONGEST_SECONDS
 from loadgen.advice.workload import NEVER
 from loadgen.cluster import ClusterPlan, TopicsPlan
 from loadgen.scenarios.discovery.arrivals import AtOnce, Constant
@@ -24,6 +25,8 @@ SHORTEST_NAME_BYTES, LONGEST_NAME_BYTES = 90, 512
 _WIDTH = 100
 _LONGER = 1.5
 """A try lasts so many times the goal's time, to see by how much a goal is missed."""
+FASTEST_STARTS = 1_000_000
+"""Starts a second; more of them are at once."""
 
 
 def groups_of(workload: Workload) -> tuple[Group, ...]:
@@ -47,15 +50,19 @@ def _groups(workload: Workload) -> Iterator[Group]:
                 clients=clients,
                 operation_timeout_seconds=workload.operation_timeout_seconds,
                 period_seconds=workload.period_seconds,
-                arrivals=Constant(kind="constant", per_second=clients / workload.spread_seconds)
-                if workload.spread_seconds
-                else AtOnce(),
+                arrivals=_arrivals(clients, workload.spread_seconds),
                 reader=Reader(
                     rate_bytes_per_second=max(0.0, rate),
                     receive_buffer_bytes=_receive_buffer(workload),
                     never=rate == NEVER,
                 ),
             )
+
+
+def _arrivals(clients: int, seconds: float) -> AtOnce | Constant:
+    if clients > FASTEST_STARTS * seconds:
+        return AtOnce()
+    return Constant(kind="constant", per_second=clients / seconds)
 
 
 def topics_of(workload: Workload) -> TopicsPlan:
@@ -103,16 +110,22 @@ def document_of(
                 group.model_dump(mode="json", exclude_defaults=True)
                 for group in groups_of(workload)
             ],
-            "phases": {"measure_seconds": _LONGER * goal.back_within_seconds, "drain_seconds": 0.0},
+            "phases": {"measure_seconds": longest_seconds(workload, goal), "drain_seconds": 0.0},
             "timeout_seconds": workload.operation_timeout_seconds,
             "seed": workload.seed,
         },
         "thresholds": [
-            f"clients.back.p{back:g} <= {goal.back_within_seconds:g}s",
-            f"requests.refused.rate <= {100 * goal.refused_share:g}%",
+            f"clients.back.p{back:.10g} <= {goal.back_within_seconds:.10g}s",
+            f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def longest_seconds(workload: Workload, goal: Goal) -> float:
+    """Return how long a try may last: until the last client that starts has missed the goal."""
+    longest = workload.spread_seconds + _LONGER * goal.back_within_seconds
+    return min(longest, LONGEST_SECONDS)
 
 
 def _receive_buffer(workload: Workload) -> int:

@@ -13,7 +13,7 @@ from rich.table import Table
 from loadgen.advice.advice import Request
 from loadgen.advice.advisor import confirmed, searched
 from loadgen.advice.fragments import fragment
-from loadgen.advice.goal import Goal, parse_megabytes, parse_seconds, parse_share
+from loadgen.advice.goal import Goal, parse_megabytes, parse_refused, parse_seconds, parse_share
 from loadgen.advice.limits import KEYS, Setting, limits_of
 from loadgen.advice.report import verdict, write
 from loadgen.advice.shapes import chosen, shapes_of_cluster, shapes_of_corpus, shapes_of_file
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _MOST_CLIENTS = 100_000
 _FAMILIES: tuple[str, ...] = get_args(Family)
 _MESSAGE_KEY = "maxMessageSize"
+_MOST_NETWORK_BYTES = 1 << 30
 _SEARCH_SHARE = 0.6
 """Of the time, for the search in virtual time; the rest is for real storms."""
 
@@ -112,7 +113,9 @@ def advise(  # noqa: PLR0913 - one parameter for each option
     minutes: Annotated[
         float, typer.Option(min=0.05, max=60, help="The longest that all of it may take.")
     ] = 5.0,
-    seed: Annotated[int, typer.Option(min=0, help="Decides all that is left to chance.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Decides all that is left to chance.")
+    ] = 1,
     out: Annotated[Path, typer.Option(help="Directory of report, fragments and scenario.")] = Path(
         "out/advice"
     ),
@@ -160,17 +163,17 @@ def advise(  # noqa: PLR0913 - one parameter for each option
             rate=parse_rate("--read-rate", read_rate),
             slow_share=parse_share("--slow-share", slow_share),
             slow_rate=_slow_rate(slow_rate),
-            network_bytes=int(parse_size("--network", network)),
+            network_bytes=_network_bytes(network),
         ),
         operation_timeout_seconds=parse_seconds("--timeout", operation_timeout),
-        spread_seconds=0.0 if spread in ("0", "0s") else parse_seconds("--spread", spread),
+        spread_seconds=parse_seconds("--spread", spread, least=0.0),
         period_seconds=parse_seconds("--period", period),
         max_message_bytes=known_keys("broker").check(broker).integer(_MESSAGE_KEY),
         seed=seed,
     )
     goal = Goal(
         parse_seconds("--back-within", back_within),
-        parse_share("--refused", refused),
+        parse_refused("--refused", refused),
         parse_megabytes("--accounted", accounted),
     )
     seconds = 60 * minutes
@@ -292,6 +295,13 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
     keys = {key: value for key, value in server.keys.items() if key in wanted}
     server.require(refusals(role, keys))
     return keys
+
+
+def _network_bytes(text: str) -> int:
+    size = parse_size("--network", text)
+    if size > _MOST_NETWORK_BYTES:
+        raise UsageError(f"--network {text[:40]} is more than the 1GiB that a socket may have")
+    return int(size)
 
 
 def _slow_rate(text: str) -> float:

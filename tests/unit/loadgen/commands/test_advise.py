@@ -64,6 +64,9 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
         ("slow_rate", "0", "--slow-rate 0 would be unlimited"),
         ("back_within", "soon", "--back-within 'soon' is not a time"),
         ("accounted", "1MB", "--accounted '1MB' is not a size"),
+        ("refused", "100%", "--refused '100%' is no goal"),
+        ("network", "100GiB", "--network 100GiB is more than the 1GiB"),
+        ("read_rate", "9" * 400, "--read-rate '9999.*' is not a number of bytes"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(
