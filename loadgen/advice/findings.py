@@ -120,7 +120,7 @@ def _first_estimates(setting: Setting, knob: Knob, workload: Workload) -> str:
     if (value - knob.step(value)) * MB_BYTES >= needed:
         return ""
     return (
-        f"first requests of {workload.listed_namespaces:,} namespaces reserve 10,240 bytes each "
+        f"first requests of {len(workload.listed):,} namespaces reserve 10,240 bytes each "
         f"and wait for the rest behind all others ({format_bytes(needed)}); "
     )
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from limiter.memory.size_estimate import BYTES_PER_NAME
 from loadgen.advice.goal import LONGEST_SECONDS
+from loadgen.advice.sizes import size_classes
 from loadgen.advice.workload import NEVER
-from loadgen.cluster import ClusterPlan, TopicsPlan
+from loadgen.cluster import ClusterPlan, FurtherTopics, TopicsPlan
+from loadgen.corpus.topic_plan import SHORTEST_NAME_BYTES
 from loadgen.scenarios.discovery.arrivals import AtOnce, Constant
 from loadgen.scenarios.discovery.scenario import Group, Reader
 
@@ -18,10 +21,11 @@ if TYPE_CHECKING:
 
     from loadgen.advice.goal import Goal
     from loadgen.advice.limits import Setting
-    from loadgen.advice.workload import Workload
+    from loadgen.advice.workload import NamespaceShape, Workload
 
 RECEIVE_BUFFER_BYTES = 65_536
-SHORTEST_NAME_BYTES, LONGEST_NAME_BYTES = 90, 512
+LONGEST_NAME_BYTES = 512
+_ALIKE = 0.02
 _WIDTH = 100
 _LONGER = 1.5
 """A try lasts so many times the goal's time, to see by how much a goal is missed."""
@@ -66,14 +70,28 @@ def _arrivals(clients: int, seconds: float) -> AtOnce | Constant:
 
 
 def topics_of(workload: Workload) -> TopicsPlan:
-    """Return as many namespaces as there are, all of the mean size."""
+    """Return the namespaces that are listed, by size classes, with names of their mean length.
+
+    Where a namespace's own names are longer or shorter than that, it has so many more or fewer
+    that its list counts as much.
+    """
     mean = workload.mean
     name_bytes = round(mean.name_bytes / max(1, mean.topics))
+    name_bytes = min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES)
+
+    def names(shape: NamespaceShape) -> int:
+        alike = round(shape.charged_bytes / (name_bytes + BYTES_PER_NAME))
+        return max(1, shape.topics if abs(alike / shape.topics - 1) < _ALIKE else alike)
+
+    first, *further = size_classes([names(each) for each in workload.listed])
     return TopicsPlan(
-        namespaces=len(workload.namespaces),
-        per_namespace=max(1, mean.topics),
-        mean_name_bytes=min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES),
+        namespaces=first[0],
+        per_namespace=first[1],
+        mean_name_bytes=name_bytes,
         seed=workload.seed,
+        further=tuple(
+            FurtherTopics(namespaces=count, per_namespace=size) for count, size in further
+        ),
     )
 
 
