@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+Profile = Literal["pulsar", "floodgate"]
 Namespaces = Annotated[int, Field(ge=1, le=100_000)]
 Names = Annotated[int, Field(ge=1, le=2_000_000)]
 
@@ -78,7 +79,7 @@ class ClusterPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    profile: Literal["pulsar", "floodgate"] = "floodgate"
+    profile: Profile = "floodgate"
     broker: dict[str, str] = Field(default_factory=dict)
     proxy: dict[str, str] | None = None
     topics: TopicsPlan = TopicsPlan()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from loadgen.advice.bounds import derived, guess, least_limits, widest
 from loadgen.advice.findings import KeyFinding, findings, told
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from loadgen.advice.goal import Goal, Outcome
     from loadgen.advice.workload import Workload
+    from loadgen.cluster import Profile
 
-Profile = Literal["pulsar", "floodgate"]
 _ONLY_THEY = 3
 """Reasons of refusals that are named."""
 
@@ -146,7 +146,7 @@ def _searched(request: Request, tries: Tries) -> Advice:
     plan = Plan(
         start,
         _with_flow(request, guess(workload, goal, proxy=request.proxy)),
-        least_limits(workload),
+        least_limits(workload.largest),
         derive,
     )
     found = search(tries, plan)

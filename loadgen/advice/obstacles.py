@@ -12,20 +12,18 @@ from loadgen.units import MB_BYTES, format_bytes, format_seconds, plural, rate_t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
     from loadgen.advice.goal import Goal
     from loadgen.advice.limits import Limits
     from loadgen.advice.workload import NamespaceShape, Workload
+    from loadgen.cluster import Profile
 
 _NETTY_LOW_BYTES = 32_768
 _NAMED = 3
 _POLITE_PERIODS = 1.5
 
 
-def obstacles(
-    workload: Workload, goal: Goal, profile: Literal["pulsar", "floodgate"], *, proxy: bool
-) -> list[str]:
+def obstacles(workload: Workload, goal: Goal, profile: Profile, *, proxy: bool) -> list[str]:
     """Say why no limit meets the goal; empty: nothing is known that speaks against it."""
     return [
         *_too_large_for_frames(workload, proxy=proxy),
@@ -44,7 +42,7 @@ def _too_large_for_frames(workload: Workload, *, proxy: bool) -> Iterator[str]:
     named = ", ".join(each.name for each in large[:_NAMED])
     more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
     largest = max(large, key=lambda each: each.answer_bytes)
-    needed = _next_mib(largest.answer_bytes)
+    needed = least_limits(largest).direct_mb * MB_BYTES
     fate = (
         "the proxy loses its broker connection and its clients are told ServiceNotReady"
         if proxy
@@ -59,8 +57,7 @@ def _too_large_for_frames(workload: Workload, *, proxy: bool) -> Iterator[str]:
 
 
 def _and_what_then(largest: NamespaceShape, needed: int, *, proxy: bool) -> str:
-    heap = math.ceil(largest.charged_bytes / MB_BYTES)
-    direct = math.ceil(largest.answer_bytes / MB_BYTES)
+    least = least_limits(largest)
     behind = (
         " A client of a proxy is not told of it (4.0.8 was seen to leave it out of CONNECTED), so "
         "it must ask the broker."
@@ -69,18 +66,15 @@ def _and_what_then(largest: NamespaceShape, needed: int, *, proxy: bool) -> str:
     )
     return (
         f"With maxMessageSize={needed} in every broker.conf and proxy.conf (and nettyMaxFrameSize"
-        f"Bytes of the bookies above it) the limits must be at least {heap} MB of heap and "
-        f"{direct} MB of direct memory to list it once, and the advice can be asked again. "
-        f"Otherwise split {largest.name}, or let broker-side patterns keep less of it.{behind}"
+        f"Bytes of the bookies above it) the limits must be at least {least.heap_mb} MB of heap "
+        f"and {least.direct_mb} MB of direct memory to list it once, and the advice can be asked "
+        f"again. Otherwise split {largest.name}, or let broker-side patterns keep less of it."
+        f"{behind}"
     )
 
 
-def _next_mib(size_bytes: int) -> int:
-    return math.ceil(size_bytes / MB_BYTES) * MB_BYTES
-
-
 def _too_large_for_goal(workload: Workload, goal: Goal) -> Iterator[str]:
-    least = least_limits(workload)
+    least = least_limits(workload.largest)
     if least.heap_mb + least.direct_mb > goal.accounted_mb:
         yield (
             f"{goal.accounted_mb:,} MB hold no single answer for {workload.largest.name}: it takes "
@@ -148,7 +142,7 @@ def _too_many_slow(workload: Workload, goal: Goal) -> Iterator[str]:
     slow = workload.slow_clients
     if not slow or readers.held_seconds(answer, slow=True) < goal.back_within_seconds:
         return
-    least = least_limits(workload)
+    least = least_limits(workload.largest)
     direct = (goal.accounted_mb - least.heap_mb) * MB_BYTES
     pinned = slow * answer
     if pinned + answer > direct:
@@ -162,7 +156,7 @@ def _too_many_slow(workload: Workload, goal: Goal) -> Iterator[str]:
 
 
 def switch_warnings(
-    workload: Workload, limits: Limits, profile: Literal["pulsar", "floodgate"], *, asked: bool
+    workload: Workload, limits: Limits, profile: Profile, *, asked: bool
 ) -> list[str]:
     """Say where the switch of PIP-434 stops a broker.
 

@@ -17,11 +17,11 @@ from loadgen.scenarios.discovery.scenario import Group, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
     from loadgen.advice.goal import Goal
     from loadgen.advice.limits import Setting
     from loadgen.advice.workload import NamespaceShape, Workload
+    from loadgen.cluster import Profile
 
 RECEIVE_BUFFER_BYTES = 65_536
 LONGEST_NAME_BYTES = 512
@@ -95,9 +95,7 @@ def topics_of(workload: Workload) -> TopicsPlan:
     )
 
 
-def cluster_of(
-    workload: Workload, setting: Setting, profile: Literal["pulsar", "floodgate"]
-) -> ClusterPlan:
+def cluster_of(workload: Workload, setting: Setting, profile: Profile) -> ClusterPlan:
     """Return the servers of a setting."""
     buffer = {"floodgateSocketSendBufferBytes": str(_send_buffer(workload))}
     message = {"maxMessageSize": str(workload.max_message_bytes)}
@@ -109,12 +107,7 @@ def cluster_of(
     )
 
 
-def document_of(
-    workload: Workload,
-    goal: Goal,
-    setting: Setting,
-    profile: Literal["pulsar", "floodgate"],
-) -> str:
+def document_of(workload: Workload, goal: Goal, setting: Setting, profile: Profile) -> str:
     """Return the scenario document of an advice: what was tried, and what checks it."""
     cluster = cluster_of(workload, setting, profile)
     back = 100 * (1 - goal.refused_share)

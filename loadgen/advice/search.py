@@ -134,24 +134,19 @@ def _tried_guess(tries: Tries, plan: Plan, best: Setting) -> Setting:
 
 def _smallest(tries: Tries, plan: Plan, best: Setting, knob: Knob) -> Setting:
     """Return the best setting with the smallest value of one key that meets the goal."""
-    least = plan.least.heap_mb if knob.name == "heap_mb" else plan.least.direct_mb
+    least = plan.least.of(knob.name)
     low, high = least - 1, knob.value(best)
     # Most keys end at their least value or one step under where they are.
-    first: Sequence[int] = (least, high - knob.step(high))
-    for value in first:
+    first = [least, high - knob.step(high)]
+    while high - low > 1:
+        value = first.pop(0) if first else (low + high) // 2
         if not low < value < high:
             continue
-        if _meets(tries, plan.derive(knob.set(best, value)), best):
-            high, best = value, plan.derive(knob.set(best, value))
+        smaller = plan.derive(knob.set(best, value))
+        if _meets(tries, smaller, best):
+            high, best = value, smaller
         else:
             low = value
-    while high - low > 1:
-        middle = (low + high) // 2
-        smaller = plan.derive(knob.set(best, middle))
-        if _meets(tries, smaller, best):
-            high, best = middle, smaller
-        else:
-            low = middle
     return best
 
 

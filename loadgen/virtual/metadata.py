@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from proto.names import NamespaceName
+
 if TYPE_CHECKING:
     import asyncio
 
+    from broker.ownership.ownership import Owner
     from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topic_lists.listing import TopicListing
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
-    from proto.names import NamespaceName
+    from proto.names import TopicName
 
 _EVERYTHING = ".*"
 
@@ -27,6 +30,7 @@ def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) ->
     if processor.times.list_wait:
         _let_store_wait(broker, loop, processor)
         _let_patterns_cost(broker, processor)
+        _let_first_lookups_cost(broker, processor)
 
 
 def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
@@ -43,9 +47,27 @@ def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
     pattern_filter.filter = matched  # type: ignore[method-assign]
 
 
+def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None:
+    at_once, owned = broker.ownership.acquire, set[NamespaceName]()
+
+    async def acquire(topic: TopicName, *, authoritative: bool = False) -> Owner:
+        _charge_first(processor, owned, topic.namespace, processor.times.first_lookup)
+        return await at_once(topic, authoritative=authoritative)
+
+    broker.ownership.acquire = acquire  # type: ignore[method-assign]
+
+
+def _charge_first(
+    processor: Processor, known: set[NamespaceName], namespace: NamespaceName, seconds: float
+) -> None:
+    if namespace not in known:
+        known.add(namespace)
+        processor.charge(seconds)
+
+
 def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
     store, times = broker.store, processor.times
-    at_once = store.snapshot
+    at_once, listed_before = store.snapshot, set[NamespaceName]()
 
     def listed(waiter: asyncio.Future[None], names: int) -> None:
         processor.charge(times.list_name * names)
@@ -55,6 +77,7 @@ def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Process
     async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await at_once(namespace)
         names = 0 if found is None else found.persistent.totals.count
+        _charge_first(processor, listed_before, namespace, times.first_list)
         waiter: asyncio.Future[None] = loop.create_future()
         # Behind all that has come in by then.
         loop.after(processor.done_at + times.list_wait, processor.serve, listed, waiter, names)

@@ -23,6 +23,8 @@ class ServiceTimes:
             are in memory.
         list_name: Each name of a listing that is not.
         match_name: Each name that a pattern is evaluated on, of the same.
+        first_list, first_lookup: The first of a namespace beside all that: its policies, and the
+            ownership of its bundle, which a broker has not read or taken since it started.
     """
 
     accept: float
@@ -33,6 +35,8 @@ class ServiceTimes:
     list_wait: float = 0.0
     list_name: float = 0.0
     match_name: float = 0.0
+    first_list: float = 0.0
+    first_lookup: float = 0.0
 
 
 FLOODGATE = ServiceTimes(

@@ -20,7 +20,7 @@ from server.configuration.file import parse_properties
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.advice.advice import Profile
+    from loadgen.cluster import Profile
 
 WORKLOAD = Workload(
     (NamespaceShape("acme/big", 40_000, 40_000 * 95),),
