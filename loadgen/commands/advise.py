@@ -41,6 +41,8 @@ _MESSAGE_KEY = "maxMessageSize"
 _MOST_NETWORK_BYTES = 1 << 30
 _SEARCH_SHARE = 0.6
 """Of the time, for the search in virtual time; the rest is for real storms."""
+_ALONE_SHARE = 0.9
+"""Without them; the rest is for clearing a storm of many clients away that was cut."""
 
 
 def advise(  # noqa: PLR0913 - one parameter for each option
@@ -182,7 +184,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         goal,
         "pulsar" if profile == "pulsar" else "floodgate",
         today,
-        seconds=seconds * (_SEARCH_SHARE if confirm else 1.0),
+        seconds=seconds * (_SEARCH_SHARE if confirm else _ALONE_SHARE),
     )
     console = summary_console()
     with termination_interrupts(), StepDisplay(_errors(console, as_json=as_json)).shown() as steps:

@@ -110,13 +110,12 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 
 
 @contextmanager
-def termination_interrupts(
-    numbers: Sequence[int] = (signal.SIGTERM, signal.SIGHUP),
-) -> Iterator[None]:
+def termination_interrupts() -> Iterator[None]:
     """Within the block SIGTERM and SIGHUP unwind like Ctrl-C, so that every block is left."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    numbers = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, _interrupt) for number in numbers]
     try:
         yield

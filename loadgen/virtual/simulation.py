@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from limiter.clock import clock_sleep
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.scenarios.registry import kind_of
-from loadgen.servers.processes import termination_interrupts
 from loadgen.stuck_peers.task import BesidePeersTask
 from loadgen.tasks.ground import Ground
 from loadgen.tasks.task import TaskPlan
@@ -102,14 +102,40 @@ def run_in_virtual_time(
     with (
         stopped_watches(),
         _seldom_collected(),
-        # asyncio's own handler would cancel one task, and the rest would end in virtual time.
-        termination_interrupts((signal.SIGINT,)),
-        asyncio.Runner(loop_factory=lambda: VirtualLoop(may_go_on)) as runner,
+        _interruptible(may_go_on) as look,
+        asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
         try:
             return runner.run(_run(scenario, cluster, times, link))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
+
+
+@contextmanager
+def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C end the loop between two events, so that no task has it for its own error.
+
+    asyncio's own handler would cancel one task, and the others would end in virtual time.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield may_go_on
+        return
+    interrupts: list[int] = []
+
+    def look() -> bool:
+        goes_on = may_go_on()
+        if interrupts:
+            interrupts.clear()
+            raise KeyboardInterrupt
+        return goes_on
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(each, lambda number, _: interrupts.append(number)) for each in numbers]
+    try:
+        yield look
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 @contextmanager
