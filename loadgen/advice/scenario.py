@@ -8,8 +8,7 @@ import yaml
 
 from limiter.memory.size_estimate import BYTES_PER_NAME
 from loadgen.advice.goal import LONGEST_SECONDS
-from loadgen.advice.sizes import size_classes
-from loadgen.advice.workload import NEVER
+from loadgen.advice.workload import NEVER, size_classes
 from loadgen.cluster import ClusterPlan, FurtherTopics, TopicsPlan
 from loadgen.corpus.topic_plan import SHORTEST_NAME_BYTES
 from loadgen.scenarios.discovery.arrivals import AtOnce, Constant

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from limiter.memory.size_estimate import BYTES_PER_NAME, FIRST_ESTIMATE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from loadgen.scenarios.discovery.scenario import Family
 
@@ -21,6 +22,9 @@ NEVER = -1.0
 """The speed of a reader that reads nothing."""
 WATCHING = frozenset({"polite", "java-watch"})
 """Families whose clients ask for a watch behind their first list."""
+
+MOST_SIZES = 16
+"""So many sizes are kept as they are; of more, so many groups have two sizes each at most."""
 
 
 @dataclass(frozen=True)
@@ -142,3 +146,27 @@ class Workload:
         return sum(
             count * (2 if family in WATCHING else 1) for family, count in self.families.items()
         )
+
+
+def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return how many namespaces have how many names, the largest first.
+
+    The number of namespaces, that of all names and the largest namespaces are kept in any case.
+    """
+    ordered = sorted(sizes, reverse=True)
+    if len(set(ordered)) > MOST_SIZES:
+        largest = ordered.count(ordered[0])
+        ordered = ordered[:largest] + sorted(_evened(ordered[largest:]), reverse=True)
+    return [(count, size) for size, count in Counter(ordered).items()]
+
+
+def _evened(ordered: Sequence[int]) -> Iterator[int]:
+    """Yield the sizes of groups that have about as many names each, made alike within a group."""
+    groups: list[list[int]] = [[] for _ in range(MOST_SIZES)]
+    total, before = sum(ordered), 0
+    for size in ordered:
+        groups[before * MOST_SIZES // total].append(size)
+        before += size
+    for group in filter(None, groups):
+        each, more = divmod(sum(group), len(group))
+        yield from (each + (index < more) for index in range(len(group)))

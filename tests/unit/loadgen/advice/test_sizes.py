@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from loadgen.advice.goal import Goal
 from loadgen.advice.limits import Limits, Setting
 from loadgen.advice.scenario import document_of, topics_of
-from loadgen.advice.sizes import MOST_SIZES, size_classes
-from loadgen.advice.workload import NamespaceShape, Workload
+from loadgen.advice.workload import MOST_SIZES, NamespaceShape, Workload, size_classes
 from loadgen.documents.reading import parse_document
 
 
