@@ -51,23 +51,17 @@ def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None
     at_once, owned = broker.ownership.acquire, set[NamespaceName]()
 
     async def acquire(topic: TopicName, *, authoritative: bool = False) -> Owner:
-        _charge_first(processor, owned, topic.namespace, processor.times.first_lookup)
+        if topic.namespace not in owned:
+            owned.add(topic.namespace)
+            processor.charge(processor.times.first_lookup)
         return await at_once(topic, authoritative=authoritative)
 
     broker.ownership.acquire = acquire  # type: ignore[method-assign]
 
 
-def _charge_first(
-    processor: Processor, known: set[NamespaceName], namespace: NamespaceName, seconds: float
-) -> None:
-    if namespace not in known:
-        known.add(namespace)
-        processor.charge(seconds)
-
-
 def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:
     store, times = broker.store, processor.times
-    at_once, listed_before = store.snapshot, set[NamespaceName]()
+    at_once = store.snapshot
 
     def listed(waiter: asyncio.Future[None], names: int) -> None:
         processor.charge(times.list_name * names)
@@ -77,7 +71,6 @@ def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Process
     async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await at_once(namespace)
         names = 0 if found is None else found.persistent.totals.count
-        _charge_first(processor, listed_before, namespace, times.first_list)
         waiter: asyncio.Future[None] = loop.create_future()
         # Behind all that has come in by then.
         loop.after(processor.done_at + times.list_wait, processor.serve, listed, waiter, names)
