@@ -9,26 +9,49 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+Profile = Literal["pulsar", "floodgate"]
+Namespaces = Annotated[int, Field(ge=1, le=100_000)]
+Names = Annotated[int, Field(ge=1, le=2_000_000)]
+
+
+class FurtherTopics(BaseModel):
+    """Namespaces of another size."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    namespaces: Namespaces
+    per_namespace: Names
+
 
 class TopicsPlan(BaseModel):
     """The topics of a cluster: namespaces of equal size, with made-up names.
 
     Attributes:
         per_namespace: Names that a listing of one namespace has.
-        mean_name_bytes: Mean length of a full name, ``persistent://`` included.
+        mean_name_bytes: Mean length of a full name, ``persistent://`` included; under 90 all names
+            are as long, and made of digits.
+        further: More namespaces, of other sizes; clients ask for those before them first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    namespaces: Annotated[int, Field(ge=1, le=100_000)] = 10
-    per_namespace: Annotated[int, Field(ge=1, le=2_000_000)] = 10_000
-    mean_name_bytes: Annotated[int, Field(ge=90, le=512)] = 100
+    namespaces: Namespaces = 10
+    per_namespace: Names = 10_000
+    mean_name_bytes: Annotated[int, Field(ge=32, le=512)] = 100
     seed: Annotated[int, Field(ge=0)] = 1
+    further: Annotated[tuple[FurtherTopics, ...], Field(max_length=1_000)] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Listed names of each namespace."""
+        others = (each.per_namespace for each in self.further for _ in range(each.namespaces))
+        return (*(self.per_namespace for _ in range(self.namespaces)), *others)
 
     @property
     def topics(self) -> int:
         """Number of listed names in all."""
-        return self.namespaces * self.per_namespace
+        others = sum(each.namespaces * each.per_namespace for each in self.further)
+        return self.namespaces * self.per_namespace + others
 
 
 class ServerEvent(BaseModel):
@@ -58,7 +81,7 @@ class ClusterPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    profile: Literal["pulsar", "floodgate"] = "floodgate"
+    profile: Profile = "floodgate"
     broker: dict[str, str] = Field(default_factory=dict)
     proxy: dict[str, str] | None = None
     topics: TopicsPlan = TopicsPlan()

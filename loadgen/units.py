@@ -60,6 +60,7 @@ def plural(count: int, singular: str, several: str | None = None) -> str:
 
 
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*$", re.IGNORECASE)
+_LONGEST_SIZE = 40
 _FACTORS = {None: 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
@@ -88,10 +89,10 @@ def parse_size(option: str, text: str, each: str = "", suffix: str = "") -> floa
         UsageError: The text is none of these.
     """
     found = _SIZE.match(text.strip().removesuffix(suffix))
-    if found is None:
+    if found is None or len(text) > _LONGEST_SIZE:
         raise UsageError(
-            f"{option} {text!r} is not a number of bytes{each} such as 100kB{suffix} or "
-            f"1MiB{suffix}"
+            f"{option} {text[:_LONGEST_SIZE]!r} is not a number of bytes{each} such as "
+            f"100kB{suffix} or 1MiB{suffix}"
         )
     number, unit = found.groups()
     return float(number) * _FACTORS[unit.lower() if unit else None]

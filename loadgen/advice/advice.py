@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from loadgen.advice.bounds import derived, guess, least_limits, widest
 from loadgen.advice.findings import KeyFinding, findings, told
@@ -19,14 +19,16 @@ from loadgen.advice.search import (
     search,
     unsteady,
 )
+from loadgen.errors import UsageError
+from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from loadgen.advice.goal import Goal, Outcome
     from loadgen.advice.workload import Workload
+    from loadgen.cluster import Profile
 
-Profile = Literal["pulsar", "floodgate"]
 _ONLY_THEY = 3
 """Reasons of refusals that are named."""
 
@@ -108,18 +110,17 @@ def advise(
 
     Args:
         request: The question.
-        engine: Returns what comes of a setting: virtual time, or anything else.
+        engine: Returns what comes of a setting: virtual time, or anything else; it keeps the time.
         on_try: Told of each try.
+
+    Raises:
+        UsageError: There was no time for a single try.
     """
     begun = time.perf_counter()
     known = obstacles(request.workload, request.goal, request.profile, proxy=request.proxy)
     if known:
         return Advice(request, obstacles=tuple(known), warnings=_warnings(request, request.today))
-    tries = Tries(
-        engine,
-        request.goal,
-        may_go_on=lambda: time.perf_counter() - begun < request.seconds,
-    )
+    tries = Tries(engine, request.goal)
     tries.on_try = lambda setting, outcome: on_try(len(tries.done), setting, outcome)
     found = _searched(request, tries)
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
@@ -141,11 +142,11 @@ def _searched(request: Request, tries: Tries) -> Advice:
                 warnings=_warnings(request, request.today),
             )
     except OutOfTimeError:
-        return Advice(request, obstacles=("There was no time for a single try.",))
+        raise UsageError(_no_time(request)) from None
     plan = Plan(
         start,
         _with_flow(request, guess(workload, goal, proxy=request.proxy)),
-        least_limits(workload),
+        least_limits(workload.largest),
         derive,
     )
     found = search(tries, plan)
@@ -184,6 +185,14 @@ def _today(request: Request, tries: Tries) -> Outcome | None:
 def _warnings(request: Request, setting: Setting) -> tuple[str, ...]:
     asked = request.today.broker.pause
     return tuple(switch_warnings(request.workload, setting.broker, request.profile, asked=asked))
+
+
+def _no_time(request: Request) -> str:
+    return (
+        f"a single storm of {plural(request.workload.clients, 'client')} in virtual time was cut "
+        f"after {request.seconds:.0f} s, all that the search had: give it more --minutes, or fewer "
+        "clients with --family"
+    )
 
 
 def _even_the_widest(request: Request, outcome: Outcome, setting: Setting) -> str:

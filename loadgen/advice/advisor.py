@@ -33,7 +33,7 @@ def searched(request: Request, steps: StepDisplay) -> Advice:
             first = setting.of(setting.servers[0])
             note(f"{number}: heap {first.heap_mb}, direct {first.direct_mb} MB: {outcome}")
 
-        return advise(request, engine_for(request), on_try)
+        return advise(request, engine_for(request, request.seconds), on_try)
 
 
 def quick_advice(request: Request) -> Advice:

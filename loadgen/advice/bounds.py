@@ -18,7 +18,7 @@ from proto.frames import FRAME_PADDING_BYTES
 
 if TYPE_CHECKING:
     from loadgen.advice.goal import Goal
-    from loadgen.advice.workload import Workload
+    from loadgen.advice.workload import NamespaceShape, Workload
 
 SERVED_PER_SECOND = 50.0
 """Answers of 1 MB that a first guess expects of a server: no limit has anything to do with it."""
@@ -36,11 +36,14 @@ class Least:
     heap_mb: int
     direct_mb: int
 
+    def of(self, name: str) -> int:
+        """Return the least value of a field of :class:`Limits`."""
+        return self.heap_mb if name == "heap_mb" else self.direct_mb
 
-def least_limits(workload: Workload) -> Least:
-    """Return the limits below which the largest namespace is never listed."""
-    largest = workload.largest
-    return Least(_megabytes(largest.charged_bytes), _megabytes(largest.answer_bytes))
+
+def least_limits(shape: NamespaceShape) -> Least:
+    """Return the limits below which a namespace is never listed."""
+    return Least(_megabytes(shape.charged_bytes), _megabytes(shape.answer_bytes))
 
 
 def frame_limit_bytes(workload: Workload) -> int:
@@ -115,7 +118,7 @@ def needed_queue(workload: Workload) -> int:
 
 def guess(workload: Workload, goal: Goal, *, proxy: bool) -> Setting:
     """Return the limits that Little's law asks for, at least the least and within the budget."""
-    least = least_limits(workload)
+    least = least_limits(workload.largest)
     answer = workload.mean.answer_bytes
     readers = workload.readers
     slow = workload.slow_clients
@@ -133,7 +136,7 @@ def guess(workload: Workload, goal: Goal, *, proxy: bool) -> Setting:
 
 def widest(workload: Workload, goal: Goal, *, proxy: bool) -> Setting:
     """Return the largest limits that the goal allows: most of it where answers wait for readers."""
-    least = least_limits(workload)
+    least = least_limits(workload.largest)
     heap_mb = max(
         least.heap_mb,
         _megabytes(workload.first_estimates_bytes + workload.largest.charged_bytes),
@@ -146,7 +149,7 @@ def widest(workload: Workload, goal: Goal, *, proxy: bool) -> Setting:
 
 def expected(workload: Workload, goal: Goal, setting: Setting) -> Outcome:
     """Reckon an outcome without any simulation: the analytic model, monotone in every limit."""
-    least = least_limits(workload)
+    least = least_limits(workload.largest)
     mean = workload.mean
     seconds = workload.answers * mean.answer_bytes / MB_BYTES / SERVED_PER_SECOND
     first = setting.of(setting.servers[0])  # behind a proxy the broker's reader is fast

@@ -15,7 +15,7 @@ from loadgen.advice.engine import engine_for
 from loadgen.advice.findings import findings
 from loadgen.advice.goal import misses
 from loadgen.advice.outcome import accounted, outcome_of
-from loadgen.advice.scenario import document_of
+from loadgen.advice.scenario import document_of, longest_seconds
 from loadgen.advice.search import Tries, memory_knobs
 from loadgen.analysis.thresholds import parse_thresholds
 from loadgen.documents.reading import parse_document
@@ -38,7 +38,6 @@ MOST_CLIENTS = 20_000
 _STORMS = 3
 _AROUND_SECONDS = 15.0
 """For topics, servers and connections before a storm, and its report behind it."""
-_LONGER = 1.5
 _TASKS = 2
 
 
@@ -60,7 +59,7 @@ def confirm(advice: Advice, out: Path, seconds: float, note: Callable[[str], Non
     if request.workload.clients > MOST_CLIENTS:
         why = f"{request.workload.clients:,} clients are more sockets than fit one machine"
         return replace(advice, not_confirmed=why)
-    longest = _LONGER * request.goal.back_within_seconds + _AROUND_SECONDS
+    longest = longest_seconds(request.workload, request.goal) + _AROUND_SECONDS
     storms: list[Confirmation] = []
     for number in range(1, _STORMS + 1):
         if time.perf_counter() - begun + longest > seconds:
@@ -94,8 +93,7 @@ def _advised(advice: Advice, setting: Setting, seconds: float) -> Advice:
     if setting == advice.setting:
         return advice
     request = advice.request
-    until = time.perf_counter() + seconds
-    tries = Tries(engine_for(request), request.goal, lambda: time.perf_counter() < until)
+    tries = Tries(engine_for(request, seconds), request.goal)
     return replace(
         advice,
         setting=setting,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.advice.bounds import Least, least_limits, needed_queue
+from loadgen.advice.bounds import least_limits, needed_queue
 from loadgen.advice.goal import Goal, Outcome, misses
 from loadgen.advice.limits import FLOW_KEYS, KEYS, MEMORY, Knob, Limits, Setting
 from loadgen.advice.search import OutOfTimeError, Tries, memory_knobs
@@ -71,12 +71,11 @@ def _findings(
 
 def _of_memory(tries: Tries, setting: Setting, knob: Knob, workload: Workload) -> KeyFinding:
     value = knob.value(setting)
-    least = least_limits(workload)
-    least_mb = least.heap_mb if knob.name == "heap_mb" else least.direct_mb
+    least_mb = least_limits(workload.largest).of(knob.name)
     lower = value - knob.step(value)
     decides = True
     if lower < least_mb:
-        binds = _largest_answer(workload, knob, least)
+        binds = _largest_answer(workload, knob, least_mb)
         below = (
             f"{lower}: {workload.largest.name} is never listed"
             if lower
@@ -101,13 +100,12 @@ def _of_memory(tries: Tries, setting: Setting, knob: Knob, workload: Workload) -
     )
 
 
-def _largest_answer(workload: Workload, knob: Knob, least: Least) -> str:
+def _largest_answer(workload: Workload, knob: Knob, least_mb: int) -> str:
     largest = workload.largest
     size = largest.charged_bytes if knob.name == "heap_mb" else largest.answer_bytes
-    whole = least.heap_mb if knob.name == "heap_mb" else least.direct_mb
     return (
         f"the largest answer: {largest.name}, {largest.topics:,} names, counts "
-        f"{format_bytes(size)}, so {whole} MB at least"
+        f"{format_bytes(size)}, so {least_mb} MB at least"
     )
 
 
@@ -120,7 +118,7 @@ def _first_estimates(setting: Setting, knob: Knob, workload: Workload) -> str:
     if (value - knob.step(value)) * MB_BYTES >= needed:
         return ""
     return (
-        f"first requests of {workload.listed_namespaces:,} namespaces reserve 10,240 bytes each "
+        f"first requests of {len(workload.listed):,} namespaces reserve 10,240 bytes each "
         f"and wait for the rest behind all others ({format_bytes(needed)}); "
     )
 

@@ -12,10 +12,14 @@ from loadgen.units import MB_BYTES, format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min)?")
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
-_MEGABYTES = re.compile(r"(\d+(?:\.\d+)?)\s*(mb|mib|gb|gib)?", re.IGNORECASE)
-_SECONDS_EACH = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
+_MEGABYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b)?", re.IGNORECASE)
+_MEGABYTES_EACH = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
+_MOST_MEGABYTES = 1 << 20
+_LEAST_REFUSED, _MOST_REFUSED = 1e-6, 0.99
+LONGEST_SECONDS = 86_400.0
+_SECONDS_EACH = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True)
@@ -99,16 +103,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
 
 
-def parse_seconds(option: str, text: str) -> float:
+def parse_seconds(option: str, text: str, least: float = 0.001) -> float:
     """Return the seconds of ``60s``, ``2m``, ``500ms`` or a plain number.
 
     Raises:
-        UsageError: The text is none of these, or 0.
+        UsageError: The text is none of these, or less than the least.
     """
     found = _SECONDS.fullmatch(text.strip())
-    seconds = float(found[1]) * _SECONDS_EACH[found[2] or "s"] if found else 0.0
-    if not 0 < seconds <= 86_400:
-        raise UsageError(f"{option} {text[:40]!r} is not a time such as 60s or 2m, up to a day")
+    seconds = float(found[1]) * _SECONDS_EACH[found[2] or "s"] if found else -1.0
+    if not least <= seconds <= LONGEST_SECONDS:
+        raise UsageError(
+            f"{option} {text[:40]!r} is not a time from {1000 * least:g}ms to 24h: write 60s or 2m"
+        )
     return seconds
 
 
@@ -125,6 +131,21 @@ def parse_share(option: str, text: str) -> float:
     return share
 
 
+def parse_refused(option: str, text: str) -> float:
+    """Return the share of ``0.1%`` that a goal lets be refused.
+
+    Raises:
+        UsageError: It is so large, or so small, that it means nothing.
+    """
+    share = parse_share(option, text)
+    if share and not _LEAST_REFUSED <= share <= _MOST_REFUSED:
+        raise UsageError(
+            f"{option} {text[:40]!r} is no goal: write 0%, or from {100 * _LEAST_REFUSED:g}% to "
+            f"{100 * _MOST_REFUSED:g}%"
+        )
+    return share
+
+
 def parse_megabytes(option: str, text: str) -> int:
     """Return the MB (1,048,576 bytes each, as in Pulsar's keys) of ``512MB`` or ``2GB``.
 
@@ -132,8 +153,9 @@ def parse_megabytes(option: str, text: str) -> int:
         UsageError: The text is none of these, or less than 2 MB: one each for heap and direct.
     """
     found = _MEGABYTES.fullmatch(text.strip())
-    factor = 1024 if found and (found[2] or "").lower().startswith("g") else 1
-    megabytes = int(float(found[1]) * factor) if found else 0
-    if not 2 <= megabytes <= 1 << 20:
-        raise UsageError(f"{option} {text[:40]!r} is not a size such as 512MB, of 2 MB or more")
-    return megabytes
+    megabytes = float(found[1]) * _MEGABYTES_EACH[(found[2] or "m")[0].lower()] if found else 0.0
+    if not 2 <= megabytes <= _MOST_MEGABYTES:
+        raise UsageError(
+            f"{option} {text[:40]!r} is not a size from 2MB to 1TB: write 512MB or 2GB"
+        )
+    return int(megabytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from loadgen.errors import UsageError
+from loadgen.documents.server_keys import known_keys
 from loadgen.units import MB_BYTES
 
 if TYPE_CHECKING:
@@ -61,32 +61,18 @@ class Limits:
         return {key: str(getattr(self, name)).lower() for name, key in KEYS.items()}
 
 
-def limits_of(keys: Mapping[str, str], option: str, *, pause: bool = False) -> Limits:
-    """Read a server's values from its configuration; what it does not say is as shipped.
+def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
+    """Return a server's values; what its configuration does not say is as shipped.
 
     Args:
-        keys: Of the file.
-        option: Named where a value is none.
+        keys: Of its file, which it starts with.
         pause: The switch, where the file does not say it.
-
-    Raises:
-        UsageError: A value is not a number.
     """
-    found: dict[str, int | bool] = {"pause": pause}
-    for name, key in KEYS.items():
-        text = keys.get(key, "").strip()
-        if not text:
-            continue
-        if name == "pause":
-            found[name] = text.lower() == "true"
-            continue
-        try:
-            found[name] = int(text)
-        except ValueError:
-            raise UsageError(
-                f"{option}: {key}={text[:40]} is not a whole number; write one, or leave it out"
-            ) from None
-    return Limits(**found)  # type: ignore[arg-type]
+    checked = known_keys("broker").check(keys)
+    found: dict[str, Any] = {name: checked.value(key) for name, key in KEYS.items()}
+    if not checked.is_set(KEYS["pause"]):
+        found["pause"] = pause
+    return Limits(**found)
 
 
 @dataclass(frozen=True)

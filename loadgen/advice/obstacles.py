@@ -12,20 +12,18 @@ from loadgen.units import MB_BYTES, format_bytes, format_seconds, plural, rate_t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
     from loadgen.advice.goal import Goal
     from loadgen.advice.limits import Limits
     from loadgen.advice.workload import NamespaceShape, Workload
+    from loadgen.cluster import Profile
 
 _NETTY_LOW_BYTES = 32_768
 _NAMED = 3
 _POLITE_PERIODS = 1.5
 
 
-def obstacles(
-    workload: Workload, goal: Goal, profile: Literal["pulsar", "floodgate"], *, proxy: bool
-) -> list[str]:
+def obstacles(workload: Workload, goal: Goal, profile: Profile, *, proxy: bool) -> list[str]:
     """Say why no limit meets the goal; empty: nothing is known that speaks against it."""
     return [
         *_too_large_for_frames(workload, proxy=proxy),
@@ -44,7 +42,7 @@ def _too_large_for_frames(workload: Workload, *, proxy: bool) -> Iterator[str]:
     named = ", ".join(each.name for each in large[:_NAMED])
     more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
     largest = max(large, key=lambda each: each.answer_bytes)
-    needed = _next_mib(largest.answer_bytes)
+    needed = least_limits(largest).direct_mb * MB_BYTES
     fate = (
         "the proxy loses its broker connection and its clients are told ServiceNotReady"
         if proxy
@@ -59,8 +57,7 @@ def _too_large_for_frames(workload: Workload, *, proxy: bool) -> Iterator[str]:
 
 
 def _and_what_then(largest: NamespaceShape, needed: int, *, proxy: bool) -> str:
-    heap = math.ceil(largest.charged_bytes / MB_BYTES)
-    direct = math.ceil(largest.answer_bytes / MB_BYTES)
+    least = least_limits(largest)
     behind = (
         " A client of a proxy is not told of it (4.0.8 was seen to leave it out of CONNECTED), so "
         "it must ask the broker."
@@ -69,18 +66,15 @@ def _and_what_then(largest: NamespaceShape, needed: int, *, proxy: bool) -> str:
     )
     return (
         f"With maxMessageSize={needed} in every broker.conf and proxy.conf (and nettyMaxFrameSize"
-        f"Bytes of the bookies above it) the limits must be at least {heap} MB of heap and "
-        f"{direct} MB of direct memory to list it once, and the advice can be asked again. "
-        f"Otherwise split {largest.name}, or let broker-side patterns keep less of it.{behind}"
+        f"Bytes of the bookies above it) the limits must be at least {least.heap_mb} MB of heap "
+        f"and {least.direct_mb} MB of direct memory to list it once, and the advice can be asked "
+        f"again. Otherwise split {largest.name}, or let broker-side patterns keep less of it."
+        f"{behind}"
     )
 
 
-def _next_mib(size_bytes: int) -> int:
-    return math.ceil(size_bytes / MB_BYTES) * MB_BYTES
-
-
 def _too_large_for_goal(workload: Workload, goal: Goal) -> Iterator[str]:
-    least = least_limits(workload)
+    least = least_limits(workload.largest)
     if least.heap_mb + least.direct_mb > goal.accounted_mb:
         yield (
             f"{goal.accounted_mb:,} MB hold no single answer for {workload.largest.name}: it takes "
@@ -100,41 +94,44 @@ def _too_polite(workload: Workload, goal: Goal) -> Iterator[str]:
 
 
 def _too_slow(workload: Workload, goal: Goal) -> Iterator[str]:
-    readers, answer = workload.readers, workload.mean.answer_bytes
     allowed = math.floor(workload.clients * goal.refused_share)
-    for slow, clients in (
-        (False, workload.clients - workload.slow_clients),
-        (True, workload.slow_clients),
-    ):
-        seconds = readers.seconds(answer, slow=slow)
-        if clients <= allowed:
-            continue
+    slow_clients = workload.slow_clients
+    for slow, clients in ((False, workload.clients - slow_clients), (True, slow_clients)):
         for limit, what in (
             (goal.back_within_seconds, "the goal gives them"),
             (workload.operation_timeout_seconds, "they wait for an answer before they give up"),
         ):
-            if seconds > limit:
-                yield _too_slow_sentence(workload, clients, seconds, f"{limit:g} s {what}", slow)
+            late = [
+                each
+                for each in workload.listed
+                if workload.readers.seconds(each.answer_bytes, slow=slow) > limit
+            ]
+            # Namespaces are asked for in turn.
+            count = clients * len(late) // len(workload.listed)
+            if count > allowed:
+                against = f"{limit:g} s {what}"
+                yield _too_slow_sentence(workload, count, late[-1].answer_bytes, against, slow)
                 break
 
 
 def _too_slow_sentence(
     workload: Workload,
     clients: int,
-    seconds: float,
+    answer_bytes: int,
     against: str,
     slow: bool,
 ) -> str:
-    rate = workload.readers.slow_rate if slow else workload.readers.rate
-    answer = format_bytes(workload.mean.answer_bytes)
+    readers, answer = workload.readers, format_bytes(answer_bytes)
+    rate = readers.slow_rate if slow else readers.rate
     if rate == NEVER:
         return (
             f"{plural(clients, 'client')} ({percent(clients / workload.clients)}) never read their "
             f"answer of {answer}, and the goal lets fewer stay away: no limit brings them back."
         )
+    seconds = format_seconds(readers.seconds(answer_bytes, slow=slow))
     return (
         f"The readers' speed alone makes the goal impossible: at {rate_text(rate)} "
-        f"{plural(clients, 'client')} take {format_seconds(seconds)} for an answer of {answer}, "
+        f"{plural(clients, 'client')} take {seconds} or more for an answer of {answer} or more, "
         f"and {against}. No limit changes that."
     )
 
@@ -145,7 +142,7 @@ def _too_many_slow(workload: Workload, goal: Goal) -> Iterator[str]:
     slow = workload.slow_clients
     if not slow or readers.held_seconds(answer, slow=True) < goal.back_within_seconds:
         return
-    least = least_limits(workload)
+    least = least_limits(workload.largest)
     direct = (goal.accounted_mb - least.heap_mb) * MB_BYTES
     pinned = slow * answer
     if pinned + answer > direct:
@@ -159,7 +156,7 @@ def _too_many_slow(workload: Workload, goal: Goal) -> Iterator[str]:
 
 
 def switch_warnings(
-    workload: Workload, limits: Limits, profile: Literal["pulsar", "floodgate"], *, asked: bool
+    workload: Workload, limits: Limits, profile: Profile, *, asked: bool
 ) -> list[str]:
     """Say where the switch of PIP-434 stops a broker.
 

@@ -126,7 +126,10 @@ def verdict(advice: Advice) -> str:
     how = "Reckoned, and tried by" if advice.quick else "Found by"
     found = f"{how} {searched}: {_told(advice, advice.outcome)}.{told_today}"
     if not advice.complete:
-        found += " The time was over before every limit was at its smallest."
+        found += (
+            f" The search was cut after {advice.seconds:.0f} s, before every limit was at its "
+            "smallest: --minutes gives it more."
+        )
     return f"{found} {_confirmed(advice)}"
 
 
@@ -180,11 +183,12 @@ def assumed(workload: Workload, *, proxy: bool) -> Iterator[str]:
     yield f"A client gives up an answer after {workload.operation_timeout_seconds:g} s."
     one = "one broker behind one proxy" if proxy else "one broker"
     yield f"All namespaces are on {one}: with more of them each has a part of this load."
-    if len({each.topics for each in workload.namespaces}) > 1:
-        yield (
-            f"In virtual time all namespaces have the mean size, {workload.mean.topics:,} names; "
-            "the largest decides what a limit is at least."
-        )
+    yield (
+        f"Of each family one client after the other asks for the next namespace, the largest "
+        f"first: {len(workload.listed):,} of {len(workload.namespaces):,} are asked for. In storms "
+        "their names all have about the mean length, and namespaces of like size are the same "
+        "size where there are many sizes; number, total and largest are as given."
+    )
     yield "Virtual time has stated times for a server's work, not those of your machines."
 
 

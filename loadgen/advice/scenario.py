@@ -6,24 +6,30 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from loadgen.advice.workload import NEVER
-from loadgen.cluster import ClusterPlan, TopicsPlan
+from limiter.memory.size_estimate import BYTES_PER_NAME
+from loadgen.advice.goal import LONGEST_SECONDS
+from loadgen.advice.workload import NEVER, size_classes
+from loadgen.cluster import ClusterPlan, FurtherTopics, TopicsPlan
+from loadgen.corpus.topic_plan import SHORTEST_NAME_BYTES
 from loadgen.scenarios.discovery.arrivals import AtOnce, Constant
 from loadgen.scenarios.discovery.scenario import Group, Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
     from loadgen.advice.goal import Goal
     from loadgen.advice.limits import Setting
-    from loadgen.advice.workload import Workload
+    from loadgen.advice.workload import NamespaceShape, Workload
+    from loadgen.cluster import Profile
 
 RECEIVE_BUFFER_BYTES = 65_536
-SHORTEST_NAME_BYTES, LONGEST_NAME_BYTES = 90, 512
+LONGEST_NAME_BYTES = 512
+_ALIKE = 0.02
 _WIDTH = 100
 _LONGER = 1.5
 """A try lasts so many times the goal's time, to see by how much a goal is missed."""
+FASTEST_STARTS = 1_000_000
+"""Starts a second; more of them are at once."""
 
 
 def groups_of(workload: Workload) -> tuple[Group, ...]:
@@ -47,9 +53,7 @@ def _groups(workload: Workload) -> Iterator[Group]:
                 clients=clients,
                 operation_timeout_seconds=workload.operation_timeout_seconds,
                 period_seconds=workload.period_seconds,
-                arrivals=Constant(kind="constant", per_second=clients / workload.spread_seconds)
-                if workload.spread_seconds
-                else AtOnce(),
+                arrivals=_arrivals(clients, workload.spread_seconds),
                 reader=Reader(
                     rate_bytes_per_second=max(0.0, rate),
                     receive_buffer_bytes=_receive_buffer(workload),
@@ -58,21 +62,39 @@ def _groups(workload: Workload) -> Iterator[Group]:
             )
 
 
+def _arrivals(clients: int, seconds: float) -> AtOnce | Constant:
+    if clients > FASTEST_STARTS * seconds:
+        return AtOnce()
+    return Constant(kind="constant", per_second=clients / seconds)
+
+
 def topics_of(workload: Workload) -> TopicsPlan:
-    """Return as many namespaces as there are, all of the mean size."""
+    """Return the namespaces that are listed, by size classes, with names of their mean length.
+
+    Where a namespace's own names are longer or shorter than that, it has so many more or fewer
+    that its list counts as much.
+    """
     mean = workload.mean
     name_bytes = round(mean.name_bytes / max(1, mean.topics))
+    name_bytes = min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES)
+
+    def names(shape: NamespaceShape) -> int:
+        alike = round(shape.charged_bytes / (name_bytes + BYTES_PER_NAME))
+        return max(1, shape.topics if abs(alike / shape.topics - 1) < _ALIKE else alike)
+
+    first, *further = size_classes([names(each) for each in workload.listed])
     return TopicsPlan(
-        namespaces=len(workload.namespaces),
-        per_namespace=max(1, mean.topics),
-        mean_name_bytes=min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES),
+        namespaces=first[0],
+        per_namespace=first[1],
+        mean_name_bytes=name_bytes,
         seed=workload.seed,
+        further=tuple(
+            FurtherTopics(namespaces=count, per_namespace=size) for count, size in further
+        ),
     )
 
 
-def cluster_of(
-    workload: Workload, setting: Setting, profile: Literal["pulsar", "floodgate"]
-) -> ClusterPlan:
+def cluster_of(workload: Workload, setting: Setting, profile: Profile) -> ClusterPlan:
     """Return the servers of a setting."""
     buffer = {"floodgateSocketSendBufferBytes": str(_send_buffer(workload))}
     message = {"maxMessageSize": str(workload.max_message_bytes)}
@@ -85,12 +107,7 @@ def cluster_of(
     )
 
 
-def document_of(
-    workload: Workload,
-    goal: Goal,
-    setting: Setting,
-    profile: Literal["pulsar", "floodgate"],
-) -> str:
+def document_of(workload: Workload, goal: Goal, setting: Setting, profile: Profile) -> str:
     """Return the scenario document of an advice: what was tried, and what checks it."""
     cluster = cluster_of(workload, setting, profile)
     back = 100 * (1 - goal.refused_share)
@@ -104,16 +121,22 @@ def document_of(
                 group.model_dump(mode="json", exclude_defaults=True)
                 for group in groups_of(workload)
             ],
-            "phases": {"measure_seconds": _LONGER * goal.back_within_seconds, "drain_seconds": 0.0},
+            "phases": {"measure_seconds": longest_seconds(workload, goal), "drain_seconds": 0.0},
             "timeout_seconds": workload.operation_timeout_seconds,
             "seed": workload.seed,
         },
         "thresholds": [
-            f"clients.back.p{back:g} <= {goal.back_within_seconds:g}s",
-            f"requests.refused.rate <= {100 * goal.refused_share:g}%",
+            f"clients.back.p{back:.10g} <= {goal.back_within_seconds:.10g}s",
+            f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def longest_seconds(workload: Workload, goal: Goal) -> float:
+    """Return how long a try may last: until the last client that starts has missed the goal."""
+    longest = workload.spread_seconds + _LONGER * goal.back_within_seconds
+    return min(longest, LONGEST_SECONDS)
 
 
 def _receive_buffer(workload: Workload) -> int:

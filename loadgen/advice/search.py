@@ -21,7 +21,7 @@ _ROUNDS = 3
 
 
 class OutOfTimeError(Exception):
-    """The time for tries is over."""
+    """The time for tries is over: an engine has cut one."""
 
 
 @dataclass
@@ -29,15 +29,13 @@ class Tries:
     """The tries of a search; each setting is tried once.
 
     Args:
-        engine: Returns the outcome of a setting.
+        engine: Returns the outcome of a setting, or raises ``OutOfTimeError``.
         goal: What it is judged by.
-        may_go_on: Asked before each try; False ends the search.
         on_try: Told of each try when it is over.
     """
 
     engine: Callable[[Setting], Outcome]
     goal: Goal
-    may_go_on: Callable[[], bool] = lambda: True
     on_try: Callable[[Setting, Outcome], None] = lambda _setting, _outcome: None
     done: dict[Setting, Outcome] = field(default_factory=dict)
 
@@ -48,8 +46,6 @@ class Tries:
             OutOfTimeError: It was not tried yet, and there is no time for it.
         """
         if setting not in self.done:
-            if not self.may_go_on():
-                raise OutOfTimeError
             self.done[setting] = self.engine(setting)
             self.on_try(setting, self.done[setting])
         return self.done[setting]
@@ -138,24 +134,19 @@ def _tried_guess(tries: Tries, plan: Plan, best: Setting) -> Setting:
 
 def _smallest(tries: Tries, plan: Plan, best: Setting, knob: Knob) -> Setting:
     """Return the best setting with the smallest value of one key that meets the goal."""
-    least = plan.least.heap_mb if knob.name == "heap_mb" else plan.least.direct_mb
+    least = plan.least.of(knob.name)
     low, high = least - 1, knob.value(best)
     # Most keys end at their least value or one step under where they are.
-    first: Sequence[int] = (least, high - knob.step(high))
-    for value in first:
+    first = [least, high - knob.step(high)]
+    while high - low > 1:
+        value = first.pop(0) if first else (low + high) // 2
         if not low < value < high:
             continue
-        if _meets(tries, plan.derive(knob.set(best, value)), best):
-            high, best = value, plan.derive(knob.set(best, value))
+        smaller = plan.derive(knob.set(best, value))
+        if _meets(tries, smaller, best):
+            high, best = value, smaller
         else:
             low = value
-    while high - low > 1:
-        middle = (low + high) // 2
-        smaller = plan.derive(knob.set(best, middle))
-        if _meets(tries, smaller, best):
-            high, best = middle, smaller
-        else:
-            low = middle
     return best
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from limiter.memory.size_estimate import BYTES_PER_NAME, FIRST_ESTIMATE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from loadgen.scenarios.discovery.scenario import Family
 
@@ -20,6 +22,9 @@ NEVER = -1.0
 """The speed of a reader that reads nothing."""
 WATCHING = frozenset({"polite", "java-watch"})
 """Families whose clients ask for a watch behind their first list."""
+
+MOST_SIZES = 16
+"""So many sizes are kept as they are; of more, so many groups have two sizes each at most."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ class Workload:
     """A load.
 
     Attributes:
-        namespaces: What is listed; client *i* asks for number *i* modulo their count.
+        namespaces: What is listed; clients of a family ask for one after the other in turn, the
+            largest first.
         families: Clients of each family.
         operation_timeout_seconds: How long a client waits for an answer before it gives up.
         period_seconds: Of polling; ``polite`` asks for its watch by it, too.
@@ -109,12 +115,13 @@ class Workload:
     @property
     def largest(self) -> NamespaceShape:
         """The namespace with the largest answer: no limit may be below it."""
-        return max(self.namespaces, key=lambda each: (each.charged_bytes, each.name))
+        return self.listed[0]
 
-    @property
-    def listed_namespaces(self) -> int:
-        """Namespaces that anybody lists: each family begins with the first."""
-        return min(len(self.namespaces), max(self.families.values()))
+    @cached_property
+    def listed(self) -> tuple[NamespaceShape, ...]:
+        """Namespaces that anybody lists, the largest first: each family begins with it."""
+        by_size = sorted(self.namespaces, key=lambda each: (-each.charged_bytes, each.name))
+        return tuple(by_size[: max(self.families.values())])
 
     @property
     def first_estimates_bytes(self) -> int:
@@ -123,14 +130,14 @@ class Workload:
         Each reserves so little as long as nobody knows the size of its list, and waits for the rest
         behind all who came meanwhile: with less than this they wait for each other.
         """
-        return self.listed_namespaces * min(FIRST_ESTIMATE_BYTES, self.mean.charged_bytes)
+        return sum(min(FIRST_ESTIMATE_BYTES, each.charged_bytes) for each in self.listed)
 
-    @property
+    @cached_property
     def mean(self) -> NamespaceShape:
-        """A namespace of mean size."""
-        count = len(self.namespaces)
-        topics = sum(each.topics for each in self.namespaces)
-        name_bytes = sum(each.name_bytes for each in self.namespaces)
+        """A namespace of the mean size of those that are listed."""
+        count = len(self.listed)
+        topics = sum(each.topics for each in self.listed)
+        name_bytes = sum(each.name_bytes for each in self.listed)
         return NamespaceShape("mean", round(topics / count), round(name_bytes / count))
 
     @property
@@ -139,3 +146,27 @@ class Workload:
         return sum(
             count * (2 if family in WATCHING else 1) for family, count in self.families.items()
         )
+
+
+def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return how many namespaces have how many names, the largest first.
+
+    The number of namespaces, that of all names and the largest namespaces are kept in any case.
+    """
+    ordered = sorted(sizes, reverse=True)
+    if len(set(ordered)) > MOST_SIZES:
+        largest = ordered.count(ordered[0])
+        ordered = ordered[:largest] + sorted(_evened(ordered[largest:]), reverse=True)
+    return [(count, size) for size, count in Counter(ordered).items()]
+
+
+def _evened(ordered: Sequence[int]) -> Iterator[int]:
+    """Yield the sizes of groups that have about as many names each, made alike within a group."""
+    groups: list[list[int]] = [[] for _ in range(MOST_SIZES)]
+    total, before = sum(ordered), 0
+    for size in ordered:
+        groups[before * MOST_SIZES // total].append(size)
+        before += size
+    for group in filter(None, groups):
+        each, more = divmod(sum(group), len(group))
+        yield from (each + (index < more) for index in range(len(group)))

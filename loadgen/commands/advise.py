@@ -13,11 +13,12 @@ from rich.table import Table
 from loadgen.advice.advice import Request
 from loadgen.advice.advisor import confirmed, searched
 from loadgen.advice.fragments import fragment
-from loadgen.advice.goal import Goal, parse_megabytes, parse_seconds, parse_share
-from loadgen.advice.limits import Limits, Setting, limits_of
+from loadgen.advice.goal import Goal, parse_megabytes, parse_refused, parse_seconds, parse_share
+from loadgen.advice.limits import KEYS, Setting, limits_of
 from loadgen.advice.report import verdict, write
 from loadgen.advice.shapes import chosen, shapes_of_cluster, shapes_of_corpus, shapes_of_file
 from loadgen.advice.workload import NEVER, Readers, Workload
+from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.live.steps import StepDisplay
 from loadgen.own_servers.operator_files import read_own_server
@@ -26,18 +27,22 @@ from loadgen.scenarios.discovery.scenario import Family
 from loadgen.servers.loopback import require_own_cluster
 from loadgen.servers.processes import termination_interrupts
 from loadgen.units import parse_rate, parse_size
+from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loadgen.advice.advice import Advice
     from loadgen.advice.workload import NamespaceShape
 
 _MOST_CLIENTS = 100_000
 _FAMILIES: tuple[str, ...] = get_args(Family)
-_DEFAULT_MESSAGE_BYTES = 5 * 1024 * 1024
+_MESSAGE_KEY = "maxMessageSize"
+_MOST_NETWORK_BYTES = 1 << 30
 _SEARCH_SHARE = 0.6
 """Of the time, for the search in virtual time; the rest is for real storms."""
+_ALONE_SHARE = 0.9
+"""Without them; the rest is for clearing a storm of many clients away that was cut."""
 
 
 def advise(  # noqa: PLR0913 - one parameter for each option
@@ -110,7 +115,9 @@ def advise(  # noqa: PLR0913 - one parameter for each option
     minutes: Annotated[
         float, typer.Option(min=0.05, max=60, help="The longest that all of it may take.")
     ] = 5.0,
-    seed: Annotated[int, typer.Option(min=0, help="Decides all that is left to chance.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Decides all that is left to chance.")
+    ] = 1,
     out: Annotated[Path, typer.Option(help="Directory of report, fragments and scenario.")] = Path(
         "out/advice"
     ),
@@ -146,11 +153,10 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         raise UsageError(f"--profile {profile[:40]} is neither pulsar nor floodgate")
     if admin_url is not None:
         require_own_cluster(admin_url, confirmed=yes_this_is_my_cluster)
-    broker = read_own_server("broker", broker_conf).keys
-    pause = profile == "floodgate"
+    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
     today = Setting(
-        limits_of(broker, "--broker-conf", pause=pause),
-        _proxy_limits(proxy_conf, pause=pause),
+        limits_of(broker, pause=pause),
+        limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None,
     )
     workload = Workload(
         namespaces=_shapes(topics, corpus, admin_url, namespace or []),
@@ -159,17 +165,17 @@ def advise(  # noqa: PLR0913 - one parameter for each option
             rate=parse_rate("--read-rate", read_rate),
             slow_share=parse_share("--slow-share", slow_share),
             slow_rate=_slow_rate(slow_rate),
-            network_bytes=int(parse_size("--network", network)),
+            network_bytes=_network_bytes(network),
         ),
         operation_timeout_seconds=parse_seconds("--timeout", operation_timeout),
-        spread_seconds=0.0 if spread in ("0", "0s") else parse_seconds("--spread", spread),
+        spread_seconds=parse_seconds("--spread", spread, least=0.0),
         period_seconds=parse_seconds("--period", period),
-        max_message_bytes=_message_bytes(broker),
+        max_message_bytes=known_keys("broker").check(broker).integer(_MESSAGE_KEY),
         seed=seed,
     )
     goal = Goal(
         parse_seconds("--back-within", back_within),
-        parse_share("--refused", refused),
+        parse_refused("--refused", refused),
         parse_megabytes("--accounted", accounted),
     )
     seconds = 60 * minutes
@@ -178,7 +184,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         goal,
         "pulsar" if profile == "pulsar" else "floodgate",
         today,
-        seconds=seconds * (_SEARCH_SHARE if confirm else 1.0),
+        seconds=seconds * (_SEARCH_SHARE if confirm else _ALONE_SHARE),
     )
     console = summary_console()
     with termination_interrupts(), StepDisplay(_errors(console, as_json=as_json)).shown() as steps:
@@ -280,10 +286,24 @@ def _shapes(
     return chosen(shapes_of_file(topics), names, topics)
 
 
-def _proxy_limits(proxy_conf: Path | None, *, pause: bool) -> Limits | None:
-    if proxy_conf is None:
-        return None
-    return limits_of(read_own_server("proxy", proxy_conf).keys, "--proxy-conf", pause=pause)
+def deciding(role: str, file: Path | None) -> dict[str, str]:
+    """Return what a server's file says of the keys that decide, if it starts with them.
+
+    Raises:
+        UsageError: It does not.
+    """
+    server = read_own_server(role, file)
+    wanted = (*KEYS.values(), _MESSAGE_KEY)
+    keys = {key: value for key, value in server.keys.items() if key in wanted}
+    server.require(refusals(role, keys))
+    return keys
+
+
+def _network_bytes(text: str) -> int:
+    size = parse_size("--network", text)
+    if size > _MOST_NETWORK_BYTES:
+        raise UsageError(f"--network {text[:40]} is more than the 1GiB that a socket may have")
+    return int(size)
 
 
 def _slow_rate(text: str) -> float:
@@ -293,8 +313,3 @@ def _slow_rate(text: str) -> float:
     if not rate:
         raise UsageError("--slow-rate 0 would be unlimited: give a speed, or never")
     return rate
-
-
-def _message_bytes(broker: Mapping[str, str]) -> int:
-    text = broker.get("maxMessageSize", "").strip()
-    return int(text) if text.isdecimal() else _DEFAULT_MESSAGE_BYTES

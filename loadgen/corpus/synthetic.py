@@ -115,7 +115,8 @@ def _base_names(
         prefix = pa.array([prefix, f"non-{prefix}"]).take(pa.array(chosen.astype(np.int64)))
     subjects = _words(words.SUBJECTS, counter_hash(seed, _SUBJECT, ids))
     events = _words(words.EVENTS, counter_hash(seed, _EVENT, ids))
-    stems = pc.binary_join_element_wise(prefix, subjects, ".", events, "-", "")
+    words_of = (subjects, ".", events, "-") if not shape.short else (pa.array([""] * len(ids)),)
+    stems = pc.binary_join_element_wise(prefix, *words_of, "")
     wanted = shape.mean_name_bytes - suffix_bytes
     spread = length_spread(shape.name_lengths, seed, _LENGTH, ids, shape.mean_name_bytes)
     bytes_each = np.minimum(np.rint(wanted + spread), LONGEST_NAME_BYTES + 12).astype(np.int64)

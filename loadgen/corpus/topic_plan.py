@@ -17,6 +17,7 @@ from loadgen.corpus.counter_hash import counter_hash
 from loadgen.corpus.distributions import (
     EVEN,
     FEW,
+    FIXED,
     LENGTHS,
     ONE_TOPIC,
     checked_partitions,
@@ -28,6 +29,7 @@ from proto.names import MAX_PARTITIONS
 # The offsets of an Arrow string column have 31 bits; this many names stay below it.
 MOST_TOPICS_PER_NAMESPACE = 2_000_000
 MOST_PROPERTIES = 32
+WORDS_NAME_BYTES, SHORTEST_NAME_BYTES = 90, 32
 USUAL, NONE = "usual", "none"
 # The random streams of the names of namespaces, and of the order in which they are large.
 _STREAM, _SIZE_STREAM = 1, 12
@@ -60,9 +62,15 @@ class TopicShape:
     non_persistent_share: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 90 <= self.mean_name_bytes <= 512:
+        if not SHORTEST_NAME_BYTES <= self.mean_name_bytes <= 512:
             raise ValueError(
-                f"The mean name length is {self.mean_name_bytes} bytes; it must be from 90 to 512."
+                f"The mean name length is {self.mean_name_bytes} bytes; it must be from "
+                f"{SHORTEST_NAME_BYTES} to 512."
+            )
+        if self.short and (self.plain_share < 1 or self.name_lengths != FIXED):
+            raise ValueError(
+                f"The mean name length is {self.mean_name_bytes} bytes; below {WORDS_NAME_BYTES} "
+                f"the plain share must be 1 and the name lengths {FIXED}."
             )
         for name, least, most in (
             ("plain_share", 0, 1),
@@ -91,6 +99,11 @@ class TopicShape:
             )
 
     @property
+    def short(self) -> bool:
+        """True if there is no room for words in names, and none for partitions."""
+        return self.mean_name_bytes < WORDS_NAME_BYTES
+
+    @property
     def property_count(self) -> int | None:
         """The number of properties of each topic, if the shape says one."""
         number = int(self.properties) if self.properties[:3].isdecimal() else 0
@@ -103,12 +116,17 @@ class TopicShape:
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """The topics to make: listed names, namespaces, seed and proportions."""
+    """The topics to make: listed names, namespaces, seed and proportions.
+
+    Attributes:
+        sizes: Names of each namespace; none: the shape says how they are dealt.
+    """
 
     topics: int
     namespaces: int
     seed: int
     shape: TopicShape = field(default_factory=TopicShape)
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.namespaces < 1:
@@ -137,7 +155,7 @@ class TopicPlan:
     @property
     def skewed(self) -> bool:
         """True if namespaces differ in size."""
-        return self.shape.namespace_skew > 0
+        return self.shape.namespace_skew > 0 or bool(self.sizes)
 
 
 @dataclass(frozen=True)
@@ -159,7 +177,7 @@ def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
     """
     names = sorted(_namespace_names(plan))
     sizes = _topics_by_rank(plan)
-    if plan.skewed:
+    if plan.skewed and not plan.sizes:
         indexes = np.arange(len(sizes), dtype=np.uint64)
         ranks = np.argsort(counter_hash(plan.seed, _SIZE_STREAM, indexes), kind="stable")
         sizes = [sizes[rank] for rank in ranks]
@@ -193,7 +211,9 @@ def part_namespaces(plan: TopicPlan, part: int, parts: int) -> tuple[NamespacePl
 
 
 def _topics_by_rank(plan: TopicPlan) -> list[int]:
-    """Return the sizes of the namespaces, the largest first."""
+    """Return the sizes of the namespaces, the largest first; as given where they are."""
+    if plan.sizes:
+        return list(plan.sizes)
     if plan.skewed:
         weights = zipf_weights(plan.namespaces, plan.shape.namespace_skew)
         return dealt(plan.topics, weights)
@@ -204,6 +224,8 @@ def _topics_by_rank(plan: TopicPlan) -> list[int]:
 def _namespace_names(plan: TopicPlan) -> list[tuple[str, str]]:
     """Return (tenant, local name) of every namespace; tenants hold them by Zipf's law."""
     named = []
+    if plan.shape.short:
+        return [(f"t{index % 10}", f"n{index}") for index in range(plan.namespaces)]
     for rank, held in enumerate(_namespaces_per_tenant(plan)):
         lap, word = divmod(rank, len(words.TENANTS))
         tenant = words.TENANTS[word] + (f"-{lap}" if lap else "")

@@ -14,7 +14,8 @@ from loadgen.advice.workload import NamespaceShape, Readers, Workload
 from loadgen.demo.plan import CLIENT_TIMEOUT_SECONDS, LIMIT_MB, SOCKET_BUFFER_BYTES
 
 if TYPE_CHECKING:
-    from loadgen.advice.advice import Advice, Profile
+    from loadgen.advice.advice import Advice
+    from loadgen.cluster import Profile
     from loadgen.demo.topics import DemoTopics
 
 _NAMESPACES = 10

@@ -9,7 +9,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from loadgen.cluster import ClusterPlan
-from loadgen.corpus.topic_plan import TopicPlan, TopicShape, plan_namespaces
+from loadgen.corpus.distributions import FIXED
+from loadgen.corpus.topic_plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.documents.kinds import MODELS, load_fields
 from loadgen.errors import UsageError
 from loadgen.scenario import NamespaceExpectation, Scenario
@@ -157,11 +158,14 @@ def topic_plan(topics: TopicsPlan) -> TopicPlan:
         UsageError: There are too many in a namespace.
     """
     try:
+        sizes = topics.sizes
+        length = topics.mean_name_bytes
+        shape = TopicShape(max(length, WORDS_NAME_BYTES))
+        if length < WORDS_NAME_BYTES:
+            shape = TopicShape(length, plain_share=1.0, name_lengths=FIXED)
+        # Equal namespaces are dealt by number: that keeps the plan small.
         return TopicPlan(
-            topics.topics,
-            topics.namespaces,
-            topics.seed,
-            TopicShape(mean_name_bytes=topics.mean_name_bytes),
+            sum(sizes), len(sizes), topics.seed, shape, sizes if topics.further else ()
         )
     except ValueError as error:
         raise UsageError(f"cluster.topics: {error}") from None

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
 from loadgen.own_servers.local import local_broker, local_proxy
-from server.configuration.file import read_properties
+from server.configuration.file import key_lines, parse_properties, read_text
 from server.configuration.known_keys import KnownKeys
 from server.errors import ConfigError
 from server.server_info import SEND_BUFFER_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from server.configuration.known_keys import CheckedKeys
@@ -64,11 +64,13 @@ class OwnServer:
         role: ``broker`` or ``proxy``.
         file: The file; None: Pulsar's defaults.
         keys: What the file says.
+        lines: Where it says so.
     """
 
     role: str
     file: Path | None = None
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -121,6 +123,19 @@ class OwnServer:
         overridden = {*_LOCAL_OF[self.role], *local, _PROFILE_KEY}
         return self.known.check({k: v for k, v in self.keys.items() if k not in overridden})
 
+    def require(self, problems: Sequence[str]) -> None:
+        """Refuse the file for problems, sentences that begin with their key.
+
+        Raises:
+            UsageError: There are some; it names the file, and the line of each.
+        """
+        if problems:
+            said = (f"{self._line(each.partition('=')[0])}{each}" for each in problems)
+            raise UsageError(f"--{self.role}-conf {self.file}: {'; '.join(said)}")
+
+    def _line(self, key: str) -> str:
+        return f"line {self.lines[key]}, " if key in self.lines else ""
+
     def _of_the_run(self, wanted: Mapping[str, str], *, limited: bool) -> dict[str, str]:
         kept = {k: v for k, v in wanted.items() if not (limited and k in _LIMITS)}
         send_buffer = self.keys.get(SEND_BUFFER_KEY, "").strip()
@@ -166,12 +181,11 @@ def read_own_server(role: str, file: Path | None) -> OwnServer:
     if file is None:
         return OwnServer(role)
     try:
-        server = OwnServer(role, file, read_properties(file))
+        text = read_text(file)
+        server = OwnServer(role, file, parse_properties(text, str(file)), key_lines(text))
     except ConfigError as error:
         raise UsageError(f"--{role}-conf {error.problems[0]}") from None
     if server.keys and all(server.known.refusal(key) for key in server.keys):
         raise UsageError(f"--{role}-conf {file}: the {role} knows none of its keys")
-    problems = server.checked().problems
-    if problems:
-        raise UsageError(f"--{role}-conf {file}: {'; '.join(problems)}")
+    server.require(server.checked().problems)
     return server

@@ -21,11 +21,16 @@ LATE_SECONDS = 1e-9
 """Sums of times are not exact: who looks at the clock when a timer fires must not find that its
 moment has not come yet."""
 _FEWEST_PURGED = 1_000
+_EVENTS_BETWEEN_LOOKS = 1_000
 _HANDLE: Any = None
 
 
 class StandstillError(Exception):
     """Nothing is ready and no timer is armed: nothing would ever happen again."""
+
+
+class CutError(Exception):
+    """Who runs the simulation does not want to wait for its end."""
 
 
 class Dials(Protocol):
@@ -46,12 +51,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
     Attributes:
         network: Where connections lead that are opened by address.
         events: Timers that have run.
+
+    Args:
+        may_go_on: Asked now and then; when it says no, the loop ends with :class:`CutError`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
         super().__init__()
         self.network: Dials | None = None
         self.events = 0
+        self._may_go_on = may_go_on
         self._now = 0.0
         self._timers: list[tuple[float, int, Any, Any]] = []
         self._sequence = 0
@@ -61,6 +70,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Return seconds since the loop was made."""
         return self._now
+
+    def look(self) -> None:
+        """End the simulation if it may not go on.
+
+        Raises:
+            CutError: It may not.
+        """
+        if not self._may_go_on():
+            self._may_go_on = lambda: True  # what is cut is still cleared away
+            raise CutError
 
     def after(self, when: float, callback: Callable[..., object], *args: object) -> None:
         """Call back at a moment, without a handle: cheaper than ``call_at``."""
@@ -146,6 +165,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if when > self._now:
                 self._now = when
             self.events += 1
+            if not self.events % _EVENTS_BETWEEN_LOOKS:
+                self.look()
             if args is None:
                 callback._run()
             else:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from proto.names import NamespaceName
+
 if TYPE_CHECKING:
     import asyncio
 
+    from broker.ownership.ownership import Owner
     from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topic_lists.listing import TopicListing
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
-    from proto.names import NamespaceName
+    from proto.names import TopicName
 
 _EVERYTHING = ".*"
 
@@ -27,6 +30,7 @@ def take_time(broker: BrokerService, loop: VirtualLoop, processor: Processor) ->
     if processor.times.list_wait:
         _let_store_wait(broker, loop, processor)
         _let_patterns_cost(broker, processor)
+        _let_first_lookups_cost(broker, processor)
 
 
 def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
@@ -41,6 +45,18 @@ def _let_patterns_cost(broker: BrokerService, processor: Processor) -> None:
         return kept
 
     pattern_filter.filter = matched  # type: ignore[method-assign]
+
+
+def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None:
+    at_once, owned = broker.ownership.acquire, set[NamespaceName]()
+
+    async def acquire(topic: TopicName, *, authoritative: bool = False) -> Owner:
+        if topic.namespace not in owned:
+            owned.add(topic.namespace)
+            processor.charge(processor.times.first_lookup)
+        return await at_once(topic, authoritative=authoritative)
+
+    broker.ownership.acquire = acquire  # type: ignore[method-assign]
 
 
 def _let_store_wait(broker: BrokerService, loop: VirtualLoop, processor: Processor) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
+from loadgen.cluster import ClusterPlan
 from loadgen.corpus.synthetic import namespace_rows
 from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.document import topic_plan
@@ -18,10 +19,13 @@ from loadgen.virtual.processor import Processor
 from proto.names import NamespaceName
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
+from server.errors import ConfigError
 from server.imports import NO_IMPORTS
 
 if TYPE_CHECKING:
-    from loadgen.cluster import ClusterPlan, TopicsPlan
+    from collections.abc import Callable, Mapping
+
+    from loadgen.cluster import TopicsPlan
     from loadgen.virtual.links.network import Network
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.service_times import ServiceTimes
@@ -71,7 +75,7 @@ class VirtualServers:
             network.listening(self.processors["broker"]),
         )
         self.services["broker"] = await self._exits.enter_async_context(broker)
-        await fill(broker, cluster.topics)
+        await fill(broker, cluster.topics, self._loop.look)
         take_time(broker, self._loop, self.processors["broker"])
         if cluster.proxy is not None:
             network.dialing = self.processors["proxy"]
@@ -87,6 +91,19 @@ def service_url(cluster: ClusterPlan) -> str:
     """Return the address that clients connect to."""
     port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
     return f"pulsar://{HOST}:{port}"
+
+
+def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
+    """Return why a server refuses to start with these keys of its file; empty: it does not."""
+    cluster = ClusterPlan(broker=dict(keys), proxy=dict(keys))
+    try:
+        if role == "broker":
+            BrokerConfig.from_properties(_broker_keys(cluster))
+        else:
+            ProxyConfig.from_properties(_proxy_keys(cluster))
+    except ConfigError as error:
+        return error.problems
+    return ()
 
 
 def _broker_keys(cluster: ClusterPlan) -> dict[str, str]:
@@ -109,10 +126,11 @@ def _proxy_keys(cluster: ClusterPlan) -> dict[str, str]:
     }
 
 
-async def fill(broker: BrokerService, topics: TopicsPlan) -> None:
-    """Put a cluster's topics into its broker's store."""
+async def fill(broker: BrokerService, topics: TopicsPlan, look: Callable[[], None]) -> None:
+    """Put a cluster's topics into its broker's store; ``look`` may end it between namespaces."""
     plan = topic_plan(topics)
     for namespace in plan_namespaces(plan):
+        look()
         names = namespace_rows(plan, namespace).column("topic").to_pylist()
         added = [name.encode() for name in names]
         await broker.store.apply(NamespaceName.parse(namespace.name), TopicChanges(added=added))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -95,6 +97,7 @@ def run_in_virtual_time(
     times: ServiceTimes | None = None,
     link: Link = LOOPBACK,
     on_begun: Callable[[Look], None] = lambda look: None,
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> VirtualRun:
     """Run a scenario against a cluster, both in this process and without sockets.
 
@@ -104,8 +107,10 @@ def run_in_virtual_time(
         times: What the servers' work takes; None is what the cluster says.
         link: Between clients and servers.
         on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
+        may_go_on: Asked now and then; when it says no, the run is cut.
 
     Raises:
+        CutError: It was cut.
         UsageError: See :func:`require_virtual`.
         LoadgenError: A server refuses its configuration.
     """
@@ -114,12 +119,40 @@ def run_in_virtual_time(
     with (
         stopped_watches(),
         _seldom_collected(),
-        asyncio.Runner(loop_factory=VirtualLoop) as runner,
+        _interruptible(may_go_on) as look,
+        asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
     ):
         try:
             return runner.run(_run(scenario, cluster, times, link, on_begun))
         except (StartError, ConfigError) as error:
             raise LoadgenError(f"the servers cannot be started: {error}") from None
+
+
+@contextmanager
+def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C end the loop between two events, so that no task has it for its own error.
+
+    asyncio's own handler would cancel one task, and the others would end in virtual time.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield may_go_on
+        return
+    interrupts: list[int] = []
+
+    def look() -> bool:
+        goes_on = may_go_on()
+        if interrupts:
+            interrupts.clear()
+            raise KeyboardInterrupt
+        return goes_on
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(each, lambda number, _: interrupts.append(number)) for each in numbers]
+    try:
+        yield look
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -52,6 +52,15 @@ def read_properties(path: Path) -> dict[str, str]:
     Raises:
         ConfigError: The file cannot be opened, is too large, is not UTF-8 text, or is malformed.
     """
+    return parse_properties(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    """Read the text of a configuration file.
+
+    Raises:
+        ConfigError: The file cannot be opened, is too large, or is not UTF-8 text.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -62,7 +71,7 @@ def read_properties(path: Path) -> dict[str, str]:
         raise ConfigError([f"{str(path)!r} is not a file name"]) from None
     if len(content) > MAX_FILE_BYTES:
         raise ConfigError([f"{path}: larger than {MAX_FILE_BYTES} bytes; is it a configuration?"])
-    return parse_properties(_decoded(content, str(path)), str(path))
+    return _decoded(content, str(path))
 
 
 def _decoded(content: bytes, source: str) -> str:
@@ -99,6 +108,11 @@ def parse_properties(text: str, source: str) -> dict[str, str]:
     if problems:
         raise ConfigError(problems)
     return values
+
+
+def key_lines(text: str) -> dict[str, int]:
+    """Return the line of each key's value: of a key given twice the later."""
+    return {_unescaped(_split(line)[0]): number for number, line in _logical_lines(text)}
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

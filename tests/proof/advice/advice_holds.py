@@ -82,9 +82,7 @@ def prove_cluster(
     if advice.setting is None:
         result.check(f"{cluster.name}: advice", False, "; ".join(advice.obstacles))
         return result
-    setting = Setting(
-        limits_of(parse_properties(fragment(advice, "broker"), "broker.conf"), "broker.conf")
-    )
+    setting = Setting(limits_of(parse_properties(fragment(advice, "broker"), "broker.conf")))
     met = list(_storms(cluster, setting, out / "advised", repeats, note))
     result.figures["advised"] = _figures(setting, met)
     result.check(
@@ -110,7 +108,7 @@ def _advice(cluster: ProvenCluster, note: Callable[[str], None]) -> Advice:
     note(f"{cluster.name}: seeking advice")
     today = Setting(Limits())
     request = Request(cluster.workload(), cluster.goal, "pulsar", today, SEARCH_SECONDS)
-    return advise(request, engine_for(request))
+    return advise(request, engine_for(request, SEARCH_SECONDS))
 
 
 def _storms(

@@ -15,13 +15,12 @@ from loadgen.advice.limits import FLOW_KEYS, KEYS, Limits, Setting, limits_of
 from loadgen.advice.report import markdown, write
 from loadgen.advice.workload import NamespaceShape, Readers, Workload
 from loadgen.documents.reading import read_document
-from loadgen.errors import UsageError
 from server.configuration.file import parse_properties
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.advice.advice import Profile
+    from loadgen.cluster import Profile
 
 WORKLOAD = Workload(
     (NamespaceShape("acme/big", 40_000, 40_000 * 95),),
@@ -47,7 +46,7 @@ def test_a_fragment_says_the_advised_values_as_pulsars_files_do(profile: Profile
     assert given.setting is not None
     assert keys == given.setting.broker.keys()
     assert set(keys) == set(KEYS.values())
-    assert limits_of(keys, "--broker-conf") == given.setting.broker
+    assert limits_of(keys) == given.setting.broker
 
 
 def test_a_pulsar_proxy_is_given_none_of_the_keys_that_it_does_not_have() -> None:
@@ -102,8 +101,3 @@ def test_the_document_that_checks_the_advice_has_its_limits_and_goal(tmp_path: P
         "clients.back.p99.9 <= 65s",
         "requests.refused.rate <= 0.1%",
     )
-
-
-def test_a_value_that_is_no_number_is_refused_with_its_key() -> None:
-    with pytest.raises(UsageError, match="HeapMemSizeMB=many is not a whole number"):
-        limits_of({KEYS["heap_mb"]: "many"}, "--broker-conf")

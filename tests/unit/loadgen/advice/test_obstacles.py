@@ -69,6 +69,17 @@ def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(
     assert against in found[0]
 
 
+def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
+    # Given: 1 MB in 10 s, and 10 kB at once
+    small = NamespaceShape("acme/small", 100, 10_000)
+    mixed = load(small, MEGABYTE, readers=Readers(rate=100_000))
+    # Then
+    (found,) = obstacles(mixed, Goal(back_within_seconds=5), "pulsar", proxy=False)
+    assert "500 clients take 10.0 s or more" in found
+    half = Goal(back_within_seconds=5, refused_share=0.5)
+    assert obstacles(mixed, half, "pulsar", proxy=False) == []
+
+
 def test_slow_readers_that_pin_more_than_direct_memory_stop_a_pulsar() -> None:
     # Given: 100 of 100,000 never read 1 MB each
     readers = Readers(slow_share=0.001)

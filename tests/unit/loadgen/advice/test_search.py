@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from loadgen.advice.bounds import Least
 from loadgen.advice.goal import Goal, Outcome
 from loadgen.advice.limits import Knob, Limits, Setting
-from loadgen.advice.search import Plan, Tries, memory_knobs, search, unsteady
+from loadgen.advice.search import OutOfTimeError, Plan, Tries, memory_knobs, search, unsteady
 
 GOAL = Goal()
 LEAST = Least(heap_mb=2, direct_mb=3)
@@ -81,9 +81,13 @@ def test_both_servers_are_advised_each_for_itself(
 
 
 def test_what_was_found_when_time_ran_out_is_the_answer() -> None:
-    # Given
-    tries = Tries(lambda tried: outcome(met=tried.broker.direct_mb >= 7), GOAL)
-    tries.may_go_on = lambda: len(tries.done) < 4
+    # Given: an engine that is cut in its fifth try
+    def engine(tried: Setting) -> Outcome:
+        if len(tries.done) == 4:
+            raise OutOfTimeError
+        return outcome(met=tried.broker.direct_mb >= 7)
+
+    tries = Tries(engine, GOAL)
     # When
     found = search(tries, Plan(setting(90, 90), setting(90, 90), LEAST))
     # Then

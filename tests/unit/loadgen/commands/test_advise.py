@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.commands.advise import advise, parse_families
+from loadgen.advice.limits import limits_of
+from loadgen.commands.advise import advise, deciding, parse_families
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
         ("slow_rate", "0", "--slow-rate 0 would be unlimited"),
         ("back_within", "soon", "--back-within 'soon' is not a time"),
         ("accounted", "1MB", "--accounted '1MB' is not a size"),
+        ("refused", "100%", "--refused '100%' is no goal"),
+        ("network", "100GiB", "--network 100GiB is more than the 1GiB"),
+        ("read_rate", "9" * 400, "--read-rate '9999.*' is not a number of bytes"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(
@@ -70,6 +74,51 @@ def test_an_option_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=said):
         advise(topics=topics_file(tmp_path), **{option: value})  # type: ignore[arg-type]
+
+
+HEAP = "maxTopicListInFlightHeapMemSizeMB"
+DIRECT = "maxTopicListInFlightDirectMemSizeMB"
+MARK = "pulsarChannelWriteBuffer{}WaterMark"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\nmaxMessageSize=\xff\n", ", line 2: not UTF-8 text"),
+        (f"{HEAP}=10\0\n".encode(), f": line 1, {HEAP}='10\\x00': expected a whole number"),
+        (f"# none\r\n{HEAP}\r\n".encode(), f", line 2: '{HEAP}' is not key=value"),
+        (f"{HEAP}=1\n{HEAP}=ten\n".encode(), f": line 2, {HEAP}='ten': expected a whole number"),
+        (f"\n{HEAP}={'9' * 5000}\n".encode(), f": line 2, {HEAP}='{'9' * 100}...': expected"),
+        (b"maxMessageSize=-1\n", ": line 1, maxMessageSize=-1: Input should be greater"),
+        (
+            f"{MARK.format('High')}=10\n{MARK.format('Low')}=20\n".encode(),
+            f": line 2, {MARK.format('Low')}=20 is above",
+        ),
+    ],
+)
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+def test_a_file_that_a_server_would_not_start_with_is_refused_by_its_line(
+    role: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    # Given
+    path = tmp_path / f"{role}.conf"
+    path.write_bytes(content)
+    # When
+    with pytest.raises(UsageError) as refused:
+        advise(topics=topics_file(tmp_path), **{f"{role}_conf": path})  # type: ignore[arg-type]
+    # Then
+    assert str(refused.value).startswith(f"--{role}-conf {path}{said}")
+
+
+def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> None:
+    # Given: its first mark, its line ends, a key twice, and what means the default
+    path = tmp_path / "broker.conf"
+    lines = (f"{HEAP}=7", f"{HEAP}=+9", f"{DIRECT}=null", "bindAddress=0.0.0.0")
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    # When
+    limits = limits_of(deciding("broker", path))
+    # Then
+    assert (limits.heap_mb, limits.direct_mb) == (9, 100)
 
 
 def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(

@@ -199,8 +199,46 @@ def test_a_plan_that_cannot_be_made_is_refused(
 
 
 @pytest.mark.parametrize(
-    "shape", [{"mean_name_bytes": 89}, {"plain_share": 1.1}, {"tenant_skew": -1.0}]
+    "shape",
+    [
+        {"mean_name_bytes": 31},
+        {"mean_name_bytes": 513},
+        {"plain_share": 1.1},
+        {"tenant_skew": -1.0},
+    ],
 )
 def test_a_shape_that_cannot_be_made_is_refused(shape: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be from"):
         TopicShape(**shape)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mean_name_bytes", [33, 60, 89])
+def test_names_that_have_no_room_for_words_are_as_long_as_asked_for(mean_name_bytes: int) -> None:
+    # Given
+    shape = TopicShape(mean_name_bytes, plain_share=1.0, name_lengths="fixed")
+    plan = TopicPlan(3_000, 30, 7, shape)
+    # When
+    names = [
+        name
+        for each in plan_namespaces(plan)
+        for name in namespace_rows(plan, each).column("topic").to_pylist()
+    ]
+    # Then
+    assert {len(name) for name in names} == {mean_name_bytes}
+    assert len(set(names)) == 3_000
+
+
+def test_names_with_words_or_partitions_need_room_for_them() -> None:
+    with pytest.raises(ValueError, match="below 90 the plain share must be 1"):
+        TopicShape(89)
+
+
+def test_namespaces_have_the_sizes_that_are_given_in_their_order() -> None:
+    # Given
+    plan = TopicPlan(60, 4, 7, sizes=(30, 5, 5, 20))
+    # When
+    planned = plan_namespaces(plan)
+    # Then
+    assert [each.topics for each in planned] == [30, 5, 5, 20]
+    assert [namespace_rows(plan, each).num_rows for each in planned] == [30, 5, 5, 20]
+    assert [each for part in range(3) for each in part_namespaces(plan, part, 3)] == list(planned)

@@ -204,6 +204,7 @@ def test_wrong_values_are_refused_together_before_anything_runs(tmp_path: Path) 
     with pytest.raises(UsageError) as refused:
         read_own_server("proxy", path)
     sentence = str(refused.value)
-    assert sentence.startswith(f"--proxy-conf {path}: maxTopicListInFlightHeapMemSizeMB='abc': ")
-    assert "; maxMessageSize='x': " in sentence
+    begins = f"--proxy-conf {path}: line 1, maxTopicListInFlightHeapMemSizeMB='abc': "
+    assert sentence.startswith(begins)
+    assert "; line 2, maxMessageSize='x': " in sentence
     assert "servicePort" not in sentence

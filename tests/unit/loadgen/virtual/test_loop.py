@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.virtual.loop import StandstillError, VirtualLoop
+from loadgen.virtual.loop import CutError, StandstillError, VirtualLoop
 
 
 def run(main):
@@ -120,3 +120,30 @@ def test_work_for_a_thread_is_done_at_once_and_its_error_told() -> None:
 
     # When / Then
     assert run(main()) == 1
+
+
+def test_who_runs_a_simulation_may_cut_it() -> None:
+    # Given: events without end
+    asked: list[int] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        def again() -> None:
+            loop.call_later(1, again)
+
+        again()
+        await loop.create_future()
+
+    def may_go_on() -> bool:
+        asked.append(0)
+        return len(asked) < 3
+
+    # When
+    with (
+        pytest.raises(CutError),
+        asyncio.Runner(loop_factory=lambda: VirtualLoop(may_go_on)) as runner,
+    ):
+        runner.run(main())
+    # Then
+    assert len(asked) == 3
