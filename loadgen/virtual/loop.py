@@ -125,9 +125,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._cancelled = 0
 
     def _run_once(self) -> None:
+        """Run what is ready and, when nothing is, timers until something is."""
         ready = self._ready  # type: ignore[attr-defined]
-        if not ready:
+        while not ready:
             self._next_timer()
+            if self._stopping:  # type: ignore[attr-defined]
+                return
         while ready:
             handle = ready.popleft()
             if not handle._cancelled:
@@ -140,7 +143,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         timers = self._timers
         while timers:
             when, _, callback, args = heappop(timers)
-            if args is None and _gone(callback):
+            if args is None and callback._cancelled:
                 self._cancelled = max(0, self._cancelled - 1)
                 continue
             if when > self._now:
