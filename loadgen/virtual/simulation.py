@@ -116,8 +116,6 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        # The servers and the task have frozen what was theirs.
-        gc.unfreeze()
         gc.collect()
         if was_enabled:
             gc.enable()

@@ -92,9 +92,9 @@ class Pipe:
     def go_on(self) -> None:
         """Let the kernel take what it has room for."""
         before = self.taken
-        while (free := self.buffers.send_bytes - self.taken + self.moved) > 0:
-            taking = min(self.sent - self.taken, free)
-            if not taking:
+        while (left := self.sent - self.taken) > 0:
+            taking = min(left, self.buffers.send_bytes - self.taken + self.moved)
+            if taking <= 0:
                 break
             self.taken += taking
             self._move()

@@ -120,3 +120,15 @@ def test_work_for_a_thread_is_done_at_once_and_its_error_told() -> None:
 
     # When / Then
     assert run(main()) == 1
+
+
+def test_a_loop_that_a_timer_stops_runs_no_further_timer() -> None:
+    # Given
+    loop, ran = VirtualLoop(), []
+    loop.after(1.0, loop.stop)
+    loop.after(2.0, ran.append, "the next")
+    # When
+    loop.run_forever()
+    # Then
+    assert (loop.time(), ran) == (1.0, [])
+    loop.close()
