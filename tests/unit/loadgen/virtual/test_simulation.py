@@ -3,8 +3,6 @@ from __future__ import annotations
 import gc
 import weakref
 
-import pytest
-
 from loadgen.virtual.simulation import uncollected
 
 
@@ -21,13 +19,11 @@ def test_no_garbage_is_looked_for_while_a_simulation_runs() -> None:
 
 def test_what_a_simulation_left_in_circles_is_gone_behind_it() -> None:
     # Given
-    with pytest.raises(RuntimeError), uncollected():
+    with uncollected():
         left = weakref.ref(Circle())
         assert left() is not None
-        raise RuntimeError
     # Then
     assert left() is None
-    assert gc.isenabled()
 
 
 def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
