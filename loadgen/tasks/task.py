@@ -196,8 +196,9 @@ class ScenarioTask(Generic[ScenarioT]):
 
     async def _agree_on_t0(self) -> float:
         # Collecting the objects that exist by now would stop the loop at the wrong moment.
-        gc.collect()
-        gc.freeze()
+        if gc.isenabled():
+            gc.collect()
+            gc.freeze()
         t0_epoch_seconds = await asyncio.to_thread(self._agree, time.time())
         self.time.agree(t0_epoch_seconds)
         self._progress.t0_epoch_seconds = t0_epoch_seconds

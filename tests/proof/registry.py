@@ -155,6 +155,10 @@ PROOFS = {
     "coordinated_omission": Proof(
         "A stall of the server is in the response times", "tests.proof.coordinated_omission"
     ),
+    "virtual_scale": Proof(
+        "50,000 sockets of each family, and 100,000 clients, come back in virtual time",
+        "tests.proof.virtual.virtual_scale",
+    ),
     "virtual_time": Proof(
         "Virtual time comes out as real runs do", "tests.proof.virtual.virtual_time"
     ),
