@@ -8,6 +8,7 @@ import pytest
 
 from loadgen.documents.reading import parse_document
 from loadgen.sweeps.variation import with_values
+from loadgen.virtual.service_times import PULSAR
 from loadgen.virtual.simulation import run_in_virtual_time
 
 # 150 first estimates of 10,240 bytes do not fit 1 MB; a list counts 27 kB.
