@@ -81,8 +81,8 @@ def _parameter(field: str, panel: str | None = None) -> inspect.Parameter:
     kind: Any = info.annotation
     if field.endswith(_NAMES):
         kind = list[str]
-    elif field.endswith((_SPEED, _SIZE)):
-        kind = str
+    elif field.endswith((_SPEED, _SIZE)) or field == "pattern":
+        kind = str  # read by the model
     return _keyword(field, Annotated[kind | None, option], None)
 
 
