@@ -216,4 +216,5 @@ class ScenarioTask(Generic[ScenarioT]):
         self.close_all()
         self._progress.send(self.context.counters)
         self._progress.close()
-        gc.unfreeze()
+        if gc.isenabled():
+            gc.unfreeze()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -76,13 +77,35 @@ class Stage:
         return RunResult(directory, {**summary, "interrupted": options.name in self.interrupted})
 
 
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+def set_up(patch: pytest.MonkeyPatch) -> Stage:
     stage = Stage()
     for module in ("demo", "stuck"):
-        monkeypatch.setattr(f"loadgen.demo.{module}.running_server", stage.running_server)
-        monkeypatch.setattr(f"loadgen.demo.{module}.execute", stage.execute)
+        patch.setattr(f"loadgen.demo.{module}.running_server", stage.running_server)
+        patch.setattr(f"loadgen.demo.{module}.execute", stage.execute)
     return stage
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    return set_up(monkeypatch)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A demo that has ended well, with all its defaults."""
+
+    stage: Stage
+    out: Path
+    result: DemoResult
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    out = tmp_path_factory.mktemp("shown")
+    with pytest.MonkeyPatch.context() as patch:
+        stage = set_up(patch)
+        return Shown(stage, out, *run(out))
 
 
 def run(out: Path, **given: Any) -> tuple[DemoResult, str]:
@@ -101,31 +124,29 @@ def run(out: Path, **given: Any) -> tuple[DemoResult, str]:
     return result, console.file.getvalue()
 
 
-def test_every_run_has_fresh_servers(stage: Stage, tmp_path: Path) -> None:
-    run(tmp_path)
+def test_every_run_has_fresh_servers(shown: Shown) -> None:
     expected = [
         event
         for name in ("off", "pulsar", "floodgate")
         for event in ("start broker", "start proxy", f"storm {name}", "stop proxy", "stop broker")
     ]
-    assert stage.events[: len(expected)] == expected
+    assert shown.stage.events[: len(expected)] == expected
 
 
-def test_the_second_part_has_a_fresh_broker_for_each_profile(stage: Stage, tmp_path: Path) -> None:
-    run(tmp_path)
+def test_the_second_part_has_a_fresh_broker_for_each_profile(shown: Shown) -> None:
     expected = [
         event
         for name in ("stuck-pulsar", "stuck-floodgate")
         for event in ("start broker", f"storm {name}", "stop broker")
     ]
-    assert stage.events[-len(expected) :] == expected
-    profiles = [launch.settings["floodgateProfile"] for launch in stage.launches[-2:]]
+    assert shown.stage.events[-len(expected) :] == expected
+    profiles = [launch.settings["floodgateProfile"] for launch in shown.stage.launches[-2:]]
     assert profiles == ["pulsar", "floodgate"]
 
 
-def test_the_second_part_asks_the_broker_for_its_own_topics(stage: Stage, tmp_path: Path) -> None:
-    run(tmp_path)
-    assert stage.launches[-1].arguments == ("--import", str(tmp_path / "stuck-topics"))
+def test_the_second_part_asks_the_broker_for_its_own_topics(shown: Shown) -> None:
+    stage = shown.stage
+    assert stage.launches[-1].arguments == ("--import", str(shown.out / "stuck-topics"))
     scenario = stage.scenarios[-1]
     assert scenario.service_url == f"pulsar://127.0.0.1:{7000 + len(stage.launches)}"
     assert [namespace.topics for namespace in scenario.namespaces] == [4000]
@@ -151,24 +172,23 @@ def test_interrupted_second_part_ends_the_demo(stage: Stage, tmp_path: Path) -> 
     assert not (tmp_path / "report.html").exists()
 
 
-def test_broker_loads_the_topics_and_clients_ask_the_proxy(stage: Stage, tmp_path: Path) -> None:
-    run(tmp_path)
+def test_broker_loads_the_topics_and_clients_ask_the_proxy(shown: Shown) -> None:
+    stage = shown.stage
     broker, proxy = stage.launches[:2]
-    assert broker.arguments == ("--import", str(tmp_path / "topics"))
+    assert broker.arguments == ("--import", str(shown.out / "topics"))
     assert proxy.settings["brokerServiceURL"] == "pulsar://127.0.0.1:7001"
     assert stage.scenarios[0].service_url == "pulsar://127.0.0.1:7002"
     assert stage.scenarios[0].requests_per_client == 1
 
 
-def test_right_answers_are_known_from_the_corpus(stage: Stage, tmp_path: Path) -> None:
-    run(tmp_path)
-    asked = stage.scenarios[0].namespaces
+def test_right_answers_are_known_from_the_corpus(shown: Shown) -> None:
+    asked = shown.stage.scenarios[0].namespaces
     assert [namespace.topics for namespace in asked] == [100] * 4
     assert all(namespace.hash for namespace in asked)
 
 
-def test_results_are_written(stage: Stage, tmp_path: Path) -> None:
-    result, _ = run(tmp_path)
+def test_results_are_written(shown: Shown) -> None:
+    result = shown.result
     document = json.loads(result.summary.read_text())
     assert set(document["runs"]) == {"off", "pulsar", "floodgate"}
     assert set(document["stuck"]) == {"stuck-pulsar", "stuck-floodgate"}
@@ -178,18 +198,17 @@ def test_results_are_written(stage: Stage, tmp_path: Path) -> None:
     assert result.report.read_text().startswith("<!doctype html>")
 
 
-def test_steps_are_plain_lines_without_a_terminal(stage: Stage, tmp_path: Path) -> None:
-    _, printed = run(tmp_path)
-    assert "Making 400 topics in 4 namespaces …" in printed
-    assert "Limits off: 40 clients ask at once …" in printed
-    assert "\x1b" not in printed
+def test_steps_are_plain_lines_without_a_terminal(shown: Shown) -> None:
+    assert "Making 400 topics in 4 namespaces …" in shown.printed
+    assert "Limits off: 40 clients ask at once …" in shown.printed
+    assert "\x1b" not in shown.printed
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_topics_stay_only_if_wanted(stage: Stage, tmp_path: Path, keep: bool) -> None:
-    run(tmp_path, keep=keep)
-    assert (tmp_path / "topics" / "manifest.json").exists() is keep
-    assert (tmp_path / "stuck-topics" / "manifest.json").exists() is keep
+def test_topics_stay_only_if_wanted(shown: Shown, stage: Stage, tmp_path: Path) -> None:
+    run(tmp_path, keep=True)
+    for out, keep in ((tmp_path, True), (shown.out, False)):
+        assert (out / "topics" / "manifest.json").exists() is keep
+        assert (out / "stuck-topics" / "manifest.json").exists() is keep
 
 
 @pytest.mark.parametrize("name", ["floodgate", "stuck-pulsar"])
