@@ -86,6 +86,8 @@ class Scenario(BaseModel):
 
     more_time: ClassVar[str]
     """The option to change when the generator is too busy, as ``more --spread-seconds``."""
+    tunnels: ClassVar[bool] = False
+    """Whether a proxy passes all its connections on to brokers, which each task looks up first."""
 
     kind: str
     service_url: str = Field(
