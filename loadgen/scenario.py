@@ -139,6 +139,11 @@ class Scenario(BaseModel):
         """Number of connections that the whole run has at once."""
         return self.clients
 
+    @property
+    def connecting(self) -> int:
+        """Number of connections before the agreed start."""
+        return self.connections
+
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:

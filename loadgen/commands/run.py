@@ -214,7 +214,7 @@ def _run_once(
         simulated_display(sys.stderr, as_json=as_json)
         if options.executor == RunExecutor.VIRTUAL
         else live_display(
-            options.name, document.scenario.clients, sys.stderr, first=first, as_json=as_json
+            options.name, document.scenario.connecting, sys.stderr, first=first, as_json=as_json
         ) as observer,
     ):
         shown = replace(

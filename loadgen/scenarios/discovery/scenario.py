@@ -216,6 +216,11 @@ class DiscoveryScenario(Scenario):
         return sum(group.clients * group.connections_each for group in self.groups)
 
     @property
+    def connecting(self) -> int:
+        """See Scenario: tunnels come later."""
+        return self.clients
+
+    @property
     def planned_requests(self) -> int | None:
         """See Scenario; None as soon as one group polls, tries again or starts in turn."""
         if not all(group.is_countable for group in self.groups):

@@ -108,6 +108,7 @@ def test_a_family_that_tunnels_has_a_second_connection_through_the_proxy() -> No
     direct = needs_of(document.scenario, document.cluster, replace(SHAPE, proxy=False))
     # Then
     assert (found.connections, found.tunnels) == (100 + 2 * 50, 50)
+    assert document.scenario.connecting == 150  # tunnels come later
     assert {each.name: each.connections for each in found.processes} == {
         "worker": 100,
         "proxy": 200 + 50 + 8,
@@ -133,6 +134,7 @@ def test_a_kind_whose_connections_are_tunnels_has_one_of_each_task_to_look_up(
     direct = needs_of(document.scenario, document.cluster, replace(SHAPE, proxy=False))
     # Then
     assert (found.connections, found.tunnels) == (count + 2, count)
+    assert document.scenario.connecting == count
     assert (direct.connections, direct.tunnels) == (count, 0)
     assert {each.name: each.connections for each in found.processes} == {
         "worker": count // 2 + 1,
