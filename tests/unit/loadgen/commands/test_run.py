@@ -262,7 +262,7 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
         (["restart-storm", "--family", "gopher"], "--family 'gopher' is none; there are once, pol"),
         (["restart-storm", "--clients", "4"], "--clients 4: the scenario has 5 groups of at least"),
         (["storm", "--namespace", "a/b"], "--namespace a/b is of a running server: add its"),
-        (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 clients"),
+        (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 client: "),
     ],
 )
 def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_started(

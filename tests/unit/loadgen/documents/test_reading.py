@@ -256,6 +256,12 @@ def test_what_yaml_takes_for_something_else_is_refused_by_its_key(load: str, sen
     assert sentence in str(caught.value)
 
 
+def test_true_is_no_number_of_topics() -> None:
+    sentence = r"m\.yaml, line 2: cluster\.topics\.namespaces true: must be a number or a text"
+    with pytest.raises(DocumentError, match=sentence):
+        parse_document("kind: storm\ncluster: {topics: {namespaces: true}}", Path("m.yaml"))
+
+
 def test_words_stay_words() -> None:
     document = parse_document(
         "kind: storm\ncluster: {broker: {clusterName: 2026-01-01}}\nload: {pattern: no}"
