@@ -228,6 +228,7 @@ def test_a_stuck_peers_size_that_is_none_is_refused_by_its_option(
         (["--clients", "ten"], "for '--clients': 'ten' must be a whole number"),
         (["--timeout-seconds", "soon"], "for '--timeout-seconds': 'soon' must be a number"),
         (["--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["--repeats", "0", "--dry-run"], "loadgen: --repeats 0: must be 1 to 1,000\n"),
         (["--corpus", __file__], "a corpus is a folder, as `loadgen topics` makes it\n"),
     ],
 )
