@@ -69,6 +69,19 @@ class LazyGroup(TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         return name, imported_command(name) if name else None, rest
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        """Call the sub-command; what is wrong with an option's value is said in words of ours."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            from pydantic import ValidationError
+
+            if isinstance(error.__cause__, ValidationError):
+                from loadgen.documents.faults import option_reason
+
+                error.message = option_reason(error.__cause__)
+            raise
+
 
 def imported_command(name: str) -> Any:  # noqa: ANN401
     """Import the module of a sub-command and return the command that Typer makes of it."""

@@ -86,6 +86,8 @@ class Scenario(BaseModel):
 
     more_time: ClassVar[str]
     """The option to change when the generator is too busy, as ``more --spread-seconds``."""
+    tunnels: ClassVar[bool] = False
+    """Whether a proxy passes all its connections on to brokers, which each task looks up first."""
 
     kind: str
     service_url: str = Field(
@@ -136,6 +138,11 @@ class Scenario(BaseModel):
     def connections(self) -> int:
         """Number of connections that the whole run has at once."""
         return self.clients
+
+    @property
+    def connecting(self) -> int:
+        """Number of connections before the agreed start."""
+        return self.connections
 
 
 @dataclass(frozen=True, slots=True)

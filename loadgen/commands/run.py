@@ -190,6 +190,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     if own is None:
         require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
     check_options(document.scenario, options if own is None else will_watch(options, own))
+    wanted = numbered(options, document.head.repeats if repeats is None else repeats)
     require_room(document, options, own, dry=dry_run, as_json=as_json)
     if dry_run:
         return
@@ -198,7 +199,6 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         own = own_cluster_wanted(document, repeat, given, files)
         return _run_once(document, repeat, own, as_json=as_json)
 
-    wanted = numbered(options, document.head.repeats if repeats is None else repeats)
     for result in run_all(wanted, run_once, as_json=as_json):
         fail_if_invalid(result, document.scenario, allow_empty=allow_empty)
 
@@ -214,7 +214,7 @@ def _run_once(
         simulated_display(sys.stderr, as_json=as_json)
         if options.executor == RunExecutor.VIRTUAL
         else live_display(
-            options.name, document.scenario.clients, sys.stderr, first=first, as_json=as_json
+            options.name, document.scenario.connecting, sys.stderr, first=first, as_json=as_json
         ) as observer,
     ):
         shown = replace(

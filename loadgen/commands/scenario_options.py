@@ -10,6 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from loadgen.corpus.manifest import expected_namespaces
+from loadgen.documents.faults import reason_of
 from loadgen.documents.kinds import is_in_documents_only
 from loadgen.errors import UsageError
 from loadgen.scenario import Scenario
@@ -28,13 +29,6 @@ _CORPUS = typer.Option(
     "right answer holds.",
     show_default=False,
 )
-
-_REASONS = {
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-}
-"""Sentences for the faults that pydantic finds, by its names for them."""
 
 
 def scenario_parameters() -> Iterator[inspect.Parameter]:
@@ -182,10 +176,8 @@ def require_own(parameters: Mapping[str, Any], model: type[Scenario], name: str)
 
 def option_sentence(found: ValidationError) -> str:
     """Say the first fault that pydantic found in the values of options."""
-    error: Mapping[str, Any] = found.errors()[0]
-    words = _REASONS.get(error["type"])
-    reason = words.format(**error["ctx"]) if words else str(error["msg"])
-    reason = reason.removeprefix("Value error, ")
+    error = found.errors()[0]
+    reason = reason_of(error)
     if not error["loc"]:  # it is about several options and names them
         return reason
     return f"{option_of(str(error['loc'][0]))} {error['input']!r}: {reason}"

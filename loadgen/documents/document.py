@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from loadgen.cluster import TopicsPlan
 
+MOST_REPEATS = 1_000
 _NO_SERVER = "pulsar://0.0.0.0:0"
 """The address of a scenario whose servers are not there yet."""
 _WIDTH = 100
@@ -41,7 +42,7 @@ class Head(BaseModel):
     description: Annotated[str, Field(max_length=4000)] = ""
     extends: str | None = None
     kind: str
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     cluster: ClusterPlan = ClusterPlan()
     load: dict[str, Any] = Field(default_factory=dict)
     thresholds: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from loadgen.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pydantic_core import ErrorDetails
+    from pydantic_core import ErrorDetails, ValidationError
 
     from loadgen.documents.tree import Branch
 
@@ -39,6 +39,8 @@ _REASONS = {
     "union_tag_invalid": "has the kind {tag!r}; there are {expected_tags}",
 }
 """Sentences for the faults that pydantic finds, by its names for them."""
+_PREFIX = "Value error, "
+"""Of a sentence of our own, which pydantic only passes on."""
 _LONGEST_VALUE = 60
 _SHORTEST_COMMON = 4
 
@@ -102,14 +104,26 @@ def fault_of(
         keys: The keys that exist, by the path of what has them, for a misspelt one.
     """
     path = tuple(error["loc"])
-    kind, context = error["type"], error.get("ctx", {})
+    kind = error["type"]
     if kind == "extra_forbidden":
         return Fault(path, f"does not exist{meant(str(path[-1]), (keys or {}).get(path[:-1], ()))}")
-    words = _REASONS.get(kind)
-    reason = words.format(**context) if words else error["msg"].removeprefix("Value error, ")
+    words, reason = kind in _REASONS, reason_of(error)
     if kind == "missing" or not path or isinstance(error["input"], dict | list):
         return Fault(path, reason if words or not path else f"is not possible: {reason}")
     return Fault(path, f"{shown(error['input'])}: {reason}")
+
+
+def reason_of(error: ErrorDetails) -> str:
+    """Say what is wrong with a value, without the value."""
+    words = _REASONS.get(error["type"])
+    return words.format(**error.get("ctx", {})) if words else error["msg"].removeprefix(_PREFIX)
+
+
+def option_reason(found: ValidationError) -> str:
+    """Say what is wrong with the value of an option, with the value."""
+    error = found.errors()[0]
+    reason = reason_of(error)
+    return f"{shown(error['input'])} {reason}" if error["type"] in _REASONS else reason
 
 
 def shown(value: Any) -> str:  # noqa: ANN401

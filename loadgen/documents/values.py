@@ -23,6 +23,7 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(ms|s|m|min|h)")
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _TEXTS = ("properties", "pattern", "name", "description", "broker", "proxy")
 """Keys whose values, and all below, are what they are."""
+_NUMBERED = ("load", "repeats", "cluster")
 _SWITCHES = ("never",)
 """Keys whose values are true or false; to pydantic true is 1 for all others."""
 
@@ -40,7 +41,7 @@ def plain(
         }
     if isinstance(tree, Row):
         return [plain(value, (*path, place), on_fault) for place, value in enumerate(tree)]
-    if isinstance(tree, bool) and path[0] in ("load", "repeats") and path[-1] not in _SWITCHES:
+    if isinstance(tree, bool) and path[0] in _NUMBERED and path[-1] not in _SWITCHES:
         on_fault(path, f"{str(tree).lower()}: must be a number or a text")
     if not isinstance(tree, str):
         return tree

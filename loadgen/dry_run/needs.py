@@ -56,7 +56,8 @@ class Needs:
 
     Attributes:
         through_proxy: Whether clients reach the broker through a proxy.
-        connections: Sockets of all clients.
+        connections: Sockets of all clients; with one of each task that looks brokers up, where
+            all of them are tunnels.
         tunnels: Those of them that a proxy carries through to its broker.
         ports: Connections from each source address.
         answers: Requests that are known before the run.
@@ -117,10 +118,12 @@ class RunShape:
 def needs_of(scenario: Scenario, cluster: ClusterPlan, shape: RunShape) -> Needs:
     """Reckon the needs of a run."""
     groups = tuple(group_schedules(scenario, cluster))
-    sockets = sum(group.sockets for group in groups)
     clients = sum(group.clients for group in groups)
-    tunnels = sockets - clients if shape.proxy else 0
-    connections = sockets if shape.proxy else clients
+    tunnels, connections = 0, sum(group.direct for group in groups)
+    if shape.proxy:
+        lookups = 0 if all(group.asking for group in groups) else shape.tasks
+        tunnels = sum(group.tunnels for group in groups)
+        connections = sum(group.sockets for group in groups) + lookups
     answers = sum(len(group.starts) for group in groups)
     topics = cluster.topics.topics if shape.own_servers and shape.makes_topics else 0
     disk = topics * _TOPIC_FILE_BYTES + answers * _ROW_BYTES

@@ -34,6 +34,8 @@ class GroupSchedule:
     Attributes:
         starts: When requests are due, in ascending order, relative to the agreed start; one at
             least.
+        sockets: Their connections through a proxy.
+        tunnels: Those of them that it passes on to a broker.
         answer_bytes: Of each answer, on the wire.
         reading_seconds: How long a client takes to read one.
         never_read: True if answers stay unread.
@@ -48,6 +50,17 @@ class GroupSchedule:
     reading_seconds: float = 0.0
     never_read: bool = False
     later: bool = False
+    tunnels: int = 0
+
+    @property
+    def asking(self) -> int:
+        """Connections that a proxy answers itself."""
+        return self.sockets - self.tunnels
+
+    @property
+    def direct(self) -> int:
+        """Connections without a proxy: one does for both, where clients have two."""
+        return self.asking or self.sockets
 
     @property
     def last_seconds(self) -> float:
@@ -68,18 +81,21 @@ def group_schedules(scenario: Scenario, cluster: ClusterPlan) -> list[GroupSched
     answer = _answer_bytes(scenario, cluster)
     rate = scenario.read_rate_bytes_per_second
     reading = answer / rate if rate else 0.0
+    beside = scenario.peers.count if isinstance(scenario, BesidePeersScenario) else 0
+    sockets = scenario.connections - beside
     found = [
         GroupSchedule(
             "clients",
             scenario.clients,
-            scenario.clients,
+            sockets,
             _starts(scenario),
             answer,
             reading,
             later=getattr(scenario, "requests_per_client", 1) > 1,
+            tunnels=sockets if scenario.tunnels else 0,
         )
     ]
-    if isinstance(scenario, BesidePeersScenario) and scenario.peers.count:
+    if isinstance(scenario, BesidePeersScenario) and beside:
         found.append(_peers(scenario, answer))
     return found
 
@@ -103,6 +119,7 @@ def _of_groups(scenario: DiscoveryScenario, cluster: ClusterPlan) -> Iterator[Gr
             answer / rate if rate else 0.0,
             group.reader.never,
             later=group.family != "once",
+            tunnels=group.clients * (group.connections_each - 1),
         )
 
 

@@ -57,7 +57,7 @@ def live_display(
 
     Args:
         title: Name of the run.
-        clients: How many will connect.
+        clients: How many connections they begin with.
         stream: Standard error, mostly.
         first: What is done before there are any.
         as_json: For a program, which is shown nothing.

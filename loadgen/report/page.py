@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from loadgen.results.summary import Run
 
 LARGEST_REPORT_BYTES = 2_000_000
-# A scenario lists hundreds of namespaces; the first ones tell what they look like.
 _UPRIGHT = ", upright dotted ones restarts of servers, which the table lists"
+# A scenario lists hundreds of namespaces; the first ones tell what they look like.
 _ITEMS_SHOWN = 3
 
 

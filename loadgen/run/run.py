@@ -28,6 +28,7 @@ from loadgen.run.documents import (
 )
 from loadgen.run.measuring import measure_in_virtual_time, measure_over_sockets
 from loadgen.scenarios.registry import kind_of
+from loadgen.units import plural
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,8 +128,8 @@ def check_options(scenario: Scenario, options: RunOptions) -> None:
         raise UsageError(f"--executor {options.executor!r} is none of {', '.join(RunExecutor)}")
     if not 1 <= options.tasks <= scenario.clients:
         raise UsageError(
-            f"--tasks {options.tasks} does not fit {scenario.clients} clients: use 1 to "
-            f"{scenario.clients}"
+            f"--tasks {options.tasks} does not fit {plural(scenario.clients, 'client')}: use 1 to "
+            f"{scenario.clients:,}"
         )
     require_directory_name(options.name)
     for process in ("broker", "proxy"):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SMALL = (
     *("--backlog-topics", "2", "--consumers-per-topic", "3", "--backlog", "2MB"),
-    *("--message", "10kB", "--work-seconds", "0.05", "--drain-seconds", "0.3"),
+    *("--message", "10kB", "--work-seconds", "0.05", "--drain-seconds", "0.6"),
     *("--producers", "2", "--producer-messages", "6", "--stopped-seconds", "0.3"),
 )
 

@@ -11,6 +11,7 @@ from loadgen.analysis.compare import compare
 from loadgen.analysis.comparison_text import document_of, table_of
 from loadgen.commands.comparing.compare import load_runs
 from loadgen.commands.run_outcome import show
+from loadgen.documents.document import MOST_REPEATS
 from loadgen.errors import ExitCode, UsageError
 from loadgen.report.tables import summary_console
 
@@ -25,10 +26,10 @@ def numbered(options: RunOptions, repeats: int) -> list[RunOptions]:
     """Return the options of each repeat: names with a number, and one label.
 
     Raises:
-        UsageError: There are none.
+        UsageError: There are none, or too many.
     """
-    if repeats < 1:
-        raise UsageError(f"--repeats {repeats}: must be at least 1")
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
     if repeats == 1:
         return [options]
     label = options.label or options.name

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from loadgen.results.stuck import Phase, StuckFigures
     from loadgen.results.summary import RunSummary
 
-NO_PEERS = "no stuck peers"
+NO_PEERS = "there were none"
 NOTHING_DUE = "nothing due"
 
 
@@ -29,7 +29,7 @@ def stuck_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 
 
 def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    group = "While peers were stuck"
+    group = f"While {words_of(summaries[0]).there}"
     for measure, write in (
         (f"{_requests(summaries)} due", lambda figures: format_count(figures.stuck.requests)),
         ("answered meanwhile", lambda figures: format_count(figures.stuck.answered_in_phase)),
@@ -42,17 +42,17 @@ def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 
 
 def _latencies(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    group = f"Latency of all {_requests(summaries)}, p50 and p99"
+    group, words = f"Latency of all {_requests(summaries)}, p50 and p99", words_of(summaries[0])
     for measure, write in (
-        ("before there were stuck peers", lambda figures: phase_latency(figures.before)),
-        ("while peers were stuck", lambda figures: phase_latency(figures.stuck)),
+        (f"before there were {words.peer}s", lambda figures: phase_latency(figures.before)),
+        (f"while {words.there}", lambda figures: phase_latency(figures.stuck)),
         ("after they were gone", lambda figures: phase_latency(figures.after)),
     ):
         yield _row(group, measure, summaries, write)
 
 
 def _peers(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    group = "Stuck peers"
+    group = f"{words_of(summaries[0]).peer}s".capitalize()
     found = [summary.stuck for summary in summaries if summary.stuck is not None]
     if not any(summary.silent for summary in summaries):
         yield _row(group, "in all", summaries, _in_all)

@@ -20,11 +20,13 @@ class PeerWords:
         request: What healthy clients send on a schedule.
         peer: What a client that does not read is called.
         healthy: Those beside it.
+        there: Says that such clients were there.
     """
 
     request: str
     peer: str
     healthy: str
+    there: str
 
     def requests(self, count: int) -> str:
         """Return a number of requests in words."""
@@ -35,8 +37,8 @@ class PeerWords:
         return plural(figures.peers, self.peer)
 
 
-LISTINGS = PeerWords("listing", "stuck peer", "healthy clients")
-MESSAGES = PeerWords("message", "silent client", "producers that read")
+LISTINGS = PeerWords("listing", "stuck peer", "healthy clients", "peers were stuck")
+MESSAGES = PeerWords("message", "silent client", "producers that read", "clients were silent")
 
 
 def words_of(summary: RunSummary) -> PeerWords:

@@ -107,6 +107,16 @@ def judged(
             f"the limit, {format_bytes(PROCESS_BYTES)}, and {CONSUMER_BYTES // 1_000} kB for each "
             f"of {plural(scenario.consumers, 'consumer')}",
         )
+        if scenario.messages_per_topic >= scenario.consumers_per_topic:
+            none = ours["without_message"]
+            all_of_them = plural(scenario.consumers, "consumer")
+            yield CheckResult(
+                "first messages",
+                not none,
+                f"{none:,} of {all_of_them} got no message: give them more --drain-seconds."
+                if none
+                else f"Each of {all_of_them} got a message.",
+            )
     if producing is not None:
         one = scenario.producer_message_bytes + _MESSAGE_EXTRA_BYTES
         yield _at_most(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from loadgen.clients.schedule import MOST_REQUESTS
 from loadgen.scenario import (
     BufferSize,
     Duration,
@@ -32,6 +33,7 @@ Family = Literal["once", "polite", "java-watch", "java-poll", "cpp", "go"]
 
 _TUNNELLING = ("polite", "java-watch", "java-poll")
 """Families that connect to the broker of their pattern, whether they attach to topics or not."""
+_SHORTEST_PERIOD_SECONDS = 0.1
 
 
 class _Part(BaseModel):
@@ -56,6 +58,17 @@ class Reader(_Part):
     stall_seconds: Moment = 0.0
 
 
+def _once_or_rarely(period_seconds: float) -> float:
+    """Refuse a period in which nobody could connect again.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if 0 < period_seconds < _SHORTEST_PERIOD_SECONDS:
+        raise ValueError(f"must be 0 (once) or at least {_SHORTEST_PERIOD_SECONDS:g}")
+    return period_seconds
+
+
 class Disconnects(_Part):
     """Connections that clients lose of their own accord, and make again as their family does.
 
@@ -67,7 +80,7 @@ class Disconnects(_Part):
     """
 
     at_seconds: Moment
-    every_seconds: Annotated[float, Field(ge=0.1, le=86_400)] | Literal[0] = 0
+    every_seconds: Annotated[Moment, AfterValidator(_once_or_rarely)] = 0
     jitter: Annotated[float, Field(ge=0, le=1)] = 0.0
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
 
@@ -110,6 +123,12 @@ class Group(_Part):
     def connections_each(self) -> int:
         """Connections of a client through a proxy: one to ask, one to the broker by a tunnel."""
         return 2 if self.attach or self.family in _TUNNELLING else 1
+
+    def requests_until(self, end_seconds: float) -> float:
+        """Return about how many requests are due until then: of a family, the first of each."""
+        lasts = end_seconds - self.arrives_at_seconds
+        beats = lasts / self.repeat_seconds if self.repeat_seconds else 1.0
+        return self.clients * self.pipelined * max(1.0, beats)
 
     @property
     def is_countable(self) -> bool:
@@ -183,12 +202,23 @@ class DiscoveryScenario(Scenario):
                 raise ValueError(
                     f"group {group.name}: pipelined and repeat_seconds are for family once"
                 )
+        asked = sum(group.requests_until(self.phases.end_seconds) for group in self.groups)
+        if asked > MOST_REQUESTS:
+            raise ValueError(
+                f"clients, pipelined and repeat_seconds of its groups make {asked:,.0f} requests: "
+                f"one run keeps at most {MOST_REQUESTS:,}"
+            )
         return self
 
     @property
     def connections(self) -> int:
         """Connections of all clients at once, if the server is a proxy: it takes the most."""
         return sum(group.clients * group.connections_each for group in self.groups)
+
+    @property
+    def connecting(self) -> int:
+        """See Scenario: tunnels come later."""
+        return self.clients
 
     @property
     def planned_requests(self) -> int | None:

@@ -20,6 +20,7 @@ class ProduceConsumeScenario(Scenario):
     """
 
     more_time: ClassVar[str] = "fewer --messages-per-second"
+    tunnels: ClassVar[bool] = True
 
     kind: Literal["produce-consume"] = "produce-consume"
     service_url: str = Field(default="", description="Without it a broker is started.")

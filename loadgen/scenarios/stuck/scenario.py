@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from loadgen.clients.schedule import MOST_REQUESTS
 from loadgen.scenario import BufferSize, Duration, Moment, NamespaceExpectation, ReadRate
 from loadgen.stuck_peers.scenario import BesidePeersScenario, PeersWanted
 
@@ -54,6 +55,16 @@ class StuckScenario(BesidePeersScenario):
     stuck_seconds: Moment = Field(
         default=0.0, description="How long they stay unless they are closed; 0: to the end."
     )
+
+    @model_validator(mode="after")
+    def _few_listings(self) -> Self:
+        asked = self.stuck_peers * self.stuck_pipelined
+        if asked > MOST_REQUESTS:
+            raise ValueError(
+                f"--stuck-peers and --stuck-pipelined make {asked:,} listings: one run keeps at "
+                f"most {MOST_REQUESTS:,}"
+            )
+        return self
 
     @property
     def peers(self) -> PeersWanted:

@@ -64,6 +64,14 @@ class Churn:
                 yield change, request
 
     @property
+    def gone(self) -> Iterator[str]:
+        """The topics that are known not to be there: never made, or deleted."""
+        for change, request in zip(self.changes, self.requests, strict=True):
+            without = Outcome.REFUSED if change.created else Outcome.ANSWERED
+            if request is not None and request.outcome is without:
+                yield change.topic
+
+    @property
     def all_told(self) -> bool:
         """True once every call has ended, and every watcher that is connected knows of all."""
         if self._unasked:

@@ -20,6 +20,7 @@ class WatchChurnScenario(Scenario):
     """
 
     more_time: ClassVar[str] = "fewer --changes-per-second"
+    tunnels: ClassVar[bool] = True
 
     kind: Literal["watch-churn"] = "watch-churn"
     service_url: str = Field(default="", description="Without it a broker is started.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,12 @@ from loadgen.tasks.task import ScenarioTask
 from proto.names import TopicName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from loadgen.tasks.task import TaskPlan
+
+_CLEARING_SECONDS = 5.0
+_DELETED_AT_ONCE = 32
 
 
 class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
@@ -68,8 +72,7 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
             try:
                 return await super().run()
             finally:
-                for call in self._calls.values():
-                    call.cancel()
+                await self._leave_nothing()
 
     async def connect_all(self) -> None:
         """Connect every watcher and open its watch."""
@@ -120,7 +123,7 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         self._ending.add_done_callback(lambda _: self.client_finished())
 
     def _begin(self, churn: Churn, number: int, change: Change) -> None:
-        if self.all_finished.is_set():
+        if self.interrupted or self.all_finished.is_set():
             return
         before = self._calls.get(change.topic)
         call = self._change(churn, number, change, before)
@@ -161,17 +164,53 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         churn.asked(number, record)
         self._news.set()
 
+    def stop_asking(self) -> None:
+        """Change nothing more; the calls under way may end."""
+        self._news.set()
+
     async def _end_when_told(self) -> None:
-        """Wait until every watcher knows of everything, or the patience is over; then list."""
+        """Wait until every watcher knows of everything, or the patience is over; then list.
+
+        If it was interrupted only calls are waited for.
+        """
         patience = self.scenario.churn_seconds + self.scenario.timeout_seconds
         try:
             async with deadline(self.context.clock, patience - self.time.seconds()):
                 while not all(churn.all_told for churn in self._churns):
+                    if self.interrupted:
+                        await self._calls_ended()
+                        return
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             pass  # who was not told by now has lost an update
         await asyncio.gather(*map(self._list, self._churns))
+
+    async def _calls_ended(self) -> None:
+        if self._calls:
+            await asyncio.wait(self._calls.values())
+
+    async def _leave_nothing(self) -> None:
+        """Delete the topics that are left, of a run that was interrupted or failed; for some time.
+
+        They are looked for behind the calls under way, for one of them may make another.
+        """
+        try:
+            async with deadline(self.context.clock, _CLEARING_SECONDS):
+                await self._calls_ended()
+                gone = {topic for churn in self._churns for topic in churn.gone}
+                left = iter(self._calls.keys() - gone)
+                await asyncio.gather(*(self._delete(left) for _ in range(_DELETED_AT_ONCE)))
+        except TimeoutError:
+            pass
+        finally:
+            for call in self._calls.values():
+                call.cancel()
+
+    async def _delete(self, topics: Iterator[str]) -> None:
+        for topic in topics:
+            with suppress(AdminError):
+                await self._admin.topics.delete(TopicName.parse(topic))
 
     async def _list(self, churn: Churn) -> None:
         for watcher in self._watchers:

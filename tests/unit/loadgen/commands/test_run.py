@@ -224,8 +224,11 @@ def test_a_stuck_peers_size_that_is_none_is_refused_by_its_option(
             ["--service-url", "pulsar+ssl://a:1"],
             "loadgen: --service-url 'pulsar+ssl://a:1': not of the form pulsar://host:port\n",
         ),
-        (["--executor", "sprk"], "'sprk' is not one of 'spark', 'process'"),
+        (["--executor", "sprk"], "for '--executor': 'sprk' is not one of 'spark', 'process'"),
+        (["--clients", "ten"], "for '--clients': 'ten' must be a whole number"),
+        (["--timeout-seconds", "soon"], "for '--timeout-seconds': 'soon' must be a number"),
         (["--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
+        (["--repeats", "0", "--dry-run"], "loadgen: --repeats 0: must be 1 to 1,000\n"),
         (["--corpus", __file__], "a corpus is a folder, as `loadgen topics` makes it\n"),
     ],
 )
@@ -260,7 +263,7 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
         (["restart-storm", "--family", "gopher"], "--family 'gopher' is none; there are once, pol"),
         (["restart-storm", "--clients", "4"], "--clients 4: the scenario has 5 groups of at least"),
         (["storm", "--namespace", "a/b"], "--namespace a/b is of a running server: add its"),
-        (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 clients"),
+        (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 client: "),
     ],
 )
 def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_started(

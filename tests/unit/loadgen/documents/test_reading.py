@@ -180,6 +180,14 @@ def test_a_trace_is_read_from_beside_the_document_that_names_it(tmp_path: Path) 
             GROUPS.replace("clients: 5", "clients: 5, arrivals: {kind: brust}"),
             ["load.groups[1].arrivals has the kind 'brust'; there are 'at-once', 'constant'"],
         ),
+        (
+            GROUPS.replace("every_seconds: 1m", "every_seconds: 10ms"),
+            ["disconnects.every_seconds 0.01: must be 0 (once) or at least 0.1"],
+        ),
+        (
+            GROUPS.replace("clients: 5", "clients: 5, repeat_seconds: 0.01ms"),
+            ["load is not possible: clients, pipelined and repeat_seconds of its groups make"],
+        ),
         (GROUPS.replace("name: cpp", "name: go"), ["line 6: load is not possible: two groups hav"]),
         (GROUPS.replace("clients: 5", "clients: 1.5"), ["groups[1].clients 1.5: must be a whole"]),
         (GROUPS.replace("profile:", "prfile:"), ["line 3: cluster.prfile does not exist; did you"]),
@@ -246,6 +254,12 @@ def test_what_yaml_takes_for_something_else_is_refused_by_its_key(load: str, sen
         parse_document(f"kind: storm\nload: {{{load}}}", Path("m.yaml"))
     assert len(caught.value.sentences) == 1
     assert sentence in str(caught.value)
+
+
+def test_true_is_no_number_of_topics() -> None:
+    sentence = r"m\.yaml, line 2: cluster\.topics\.namespaces true: must be a number or a text"
+    with pytest.raises(DocumentError, match=sentence):
+        parse_document("kind: storm\ncluster: {topics: {namespaces: true}}", Path("m.yaml"))
 
 
 def test_words_stay_words() -> None:

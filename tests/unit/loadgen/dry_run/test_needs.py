@@ -108,12 +108,39 @@ def test_a_family_that_tunnels_has_a_second_connection_through_the_proxy() -> No
     direct = needs_of(document.scenario, document.cluster, replace(SHAPE, proxy=False))
     # Then
     assert (found.connections, found.tunnels) == (100 + 2 * 50, 50)
+    assert document.scenario.connecting == 150  # tunnels come later
     assert {each.name: each.connections for each in found.processes} == {
         "worker": 100,
         "proxy": 200 + 50 + 8,
         "broker": 50 + 8,
     }
     assert (direct.connections, direct.tunnels) == (150, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("{kind: watch-churn, load: {clients: 20}}", 20),
+        ("{kind: produce-consume, load: {clients: 5, subscriptions: 3}}", 5 * (1 + 3)),
+    ],
+)
+def test_a_kind_whose_connections_are_tunnels_has_one_of_each_task_to_look_up(
+    kind: str, count: int
+) -> None:
+    # Given
+    document = parse_document(kind)
+    # When
+    found = needs_of(document.scenario, document.cluster, SHAPE)
+    direct = needs_of(document.scenario, document.cluster, replace(SHAPE, proxy=False))
+    # Then
+    assert (found.connections, found.tunnels) == (count + 2, count)
+    assert document.scenario.connecting == count
+    assert (direct.connections, direct.tunnels) == (count, 0)
+    assert {each.name: each.connections for each in found.processes} == {
+        "worker": count // 2 + 1,
+        "proxy": 2 * count + 2 + 8,
+        "broker": count + 8,
+    }
 
 
 def test_bytes_in_all_and_at_once() -> None:

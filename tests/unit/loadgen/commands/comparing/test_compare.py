@@ -124,8 +124,9 @@ def test_repeats_have_numbers_and_one_label() -> None:
         ("storm-2", "Storm"),
     ]
     assert {each.label for each in numbered(RunOptions("plain"), 2)} == {"plain"}
-    with pytest.raises(UsageError, match="--repeats 0: must be at least 1"):
-        numbered(options, 0)
+    for unfit in (0, 1_001):
+        with pytest.raises(UsageError, match=f"--repeats {unfit}: must be 1 to 1,000"):
+            numbered(options, unfit)
 
 
 @pytest.mark.parametrize(("interrupted", "runs"), [(False, 3), (True, 1)])

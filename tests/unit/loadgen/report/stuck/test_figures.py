@@ -10,6 +10,7 @@ from rich.console import Console
 
 from loadgen.report.figures import figure_rows
 from loadgen.report.tables import summary_tables
+from loadgen.results.silent import SilentFigures
 from loadgen.stuck_peers.summary import PeerEnd
 from tests.support.runs.stuck_runs import peer, report, row, stuck_summaries, summary
 
@@ -69,11 +70,21 @@ def test_closed_peers_are_told_with_the_first_and_the_last_moment() -> None:
 
 def test_a_run_without_peers_says_so() -> None:
     run = summary("alone", report([row(0, 2.0, 2.1)]))
-    assert cells([run], "While peers were stuck", "nobody was answered for") == ["no stuck peers"]
+    assert cells([run], "While peers were stuck", "nobody was answered for") == ["there were none"]
     assert cells([run], "Latency of all listings, p50 and p99", "while peers were stuck") == [
         "nothing due"
     ]
     assert cells([run], "Stuck peers", "in all") == ["0"]
+
+
+def test_beside_silent_clients_the_table_names_them() -> None:
+    silent = SilentFigures(1, 0, 100, 60, 1, 0, "Nobody was harmed.")
+    run = replace(summary("silent", report([row(0, 2.0, 2.1)], (peer(),))), silent=silent)
+    assert cells([run], "While clients were silent", "messages due") == ["1"]
+    latencies = "Latency of all messages, p50 and p99"
+    assert cells([run], latencies, "before there were silent clients") == ["nothing due"]
+    assert cells([run], latencies, "while clients were silent") == ["100 ms, 100 ms"]
+    assert cells([run], "Silent clients", "closed by the server") == ["none"]
 
 
 def test_who_never_gets_an_answer_again_is_told() -> None:

@@ -47,7 +47,7 @@ def test_who_got_no_message_is_counted() -> None:
 
 def test_a_run_that_is_as_it_should_be_passes(tmp_path: Path) -> None:
     summary = document()
-    assert [check["passed"] for check in summary["client_memory"]["checks"]] == [True] * 5
+    assert [check["passed"] for check in summary["client_memory"]["checks"]] == [True] * 6
     require_held(summary, tmp_path)
 
 
@@ -62,6 +62,7 @@ def test_a_run_that_is_as_it_should_be_passes(tmp_path: Path) -> None:
             found("bytes", resident_peak_bytes=resident_limit(SCENARIO) + 1),
             "resident while consuming",
         ),
+        (found("bytes", first_messages=[[0.0, 0.1], [0.1, None]]), "first messages"),
         (
             found("", high_water_bytes=LIMIT + SCENARIO.producer_message_bytes + 1_025),
             "counted while sending",
@@ -95,6 +96,13 @@ def test_what_is_allowed_just_passes() -> None:
         found("", high_water_bytes=LIMIT + SCENARIO.producer_message_bytes + 1_024),
     )
     assert all(check["passed"] for check in document(*parts)["client_memory"]["checks"])
+
+
+def test_where_a_topic_has_fewer_messages_than_consumers_some_may_get_none() -> None:
+    part = found("bytes", first_messages=[[0.0, 0.1], [0.1, None]])
+    scarce = SCENARIO.model_copy(update={"backlog_bytes": 5 * SCENARIO.message_bytes})
+    checks = client_memory_document(scarce, [report(part)])["client_memory"]["checks"]
+    assert all(check["passed"] for check in checks)
 
 
 def test_upstreams_queues_are_not_judged_by_the_limit() -> None:

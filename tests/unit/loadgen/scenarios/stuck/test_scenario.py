@@ -106,6 +106,12 @@ def test_more_requests_than_a_run_keeps_are_refused_in_words() -> None:
     assert scenario(clients=100_000, duration_seconds=20.0).clients == 100_000
 
 
+def test_more_listings_of_peers_than_a_run_keeps_are_refused_in_words() -> None:
+    with pytest.raises(ValidationError, match="make 2,000,100 listings"):
+        scenario(stuck_peers=20_001, stuck_pipelined=100)
+    assert scenario(stuck_peers=20_000, stuck_pipelined=100).stuck_peers == 20_000
+
+
 def test_a_task_is_told_which_scenario_it_runs() -> None:
     storm = StormScenario(service_url="pulsar://127.0.0.1:6650", namespaces=names("a"))
     for wanted in (scenario(stuck_seconds=3), storm):
