@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from itertools import product
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
 from loadgen.documents.groups import shares
 from loadgen.documents.reading import parse_document
+from loadgen.documents.tree import Branch, Row, parse_values
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,11 +88,28 @@ def _number(value: Value) -> bool:
 
 
 def _value(text: str) -> Value:
+    """Return a value as a document would have it: ``010`` and ``no`` are texts."""
     try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError:
+        found = parse_values(text, Path("--vary"))
+    except UsageError:
         return text.strip()
-    return found if isinstance(found, bool | int | float | str) else text.strip()
+    return found if isinstance(found, Value) else text.strip()
+
+
+def parse_grid(text: str, file: Path) -> list[Varied]:
+    """Return the keys and values of a YAML file ``KEY: [10, 20, 50]``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    found = parse_values(text, file)
+    if not isinstance(found, Branch) or not all(map(_is_row_of_values, found.values())):
+        raise UsageError(f"--grid {file} is not a list of values for each path: KEY: [10, 20, 50]")
+    return [Varied(path.strip(), tuple(values)) for path, values in found.items()]
+
+
+def _is_row_of_values(value: object) -> bool:
+    return isinstance(value, Row) and bool(value) and all(isinstance(each, Value) for each in value)
 
 
 def grid(varied: Sequence[Varied], seeds: Sequence[int]) -> Iterator[dict[str, Value]]:
@@ -158,9 +177,9 @@ def _set_of_cluster(cluster: dict[str, Any], part: str, key: str, value: Value) 
 
 def _set_of_groups(groups: list[dict[str, Any]], path: str, value: Value) -> None:
     if path == "clients":
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        if isinstance(value, bool) or not isinstance(value, int):
             raise UsageError(f"--vary clients={value}: clients are a whole number")
-        sizes = shares(int(value), [group["clients"] for group in groups])
+        sizes = shares(value, [group["clients"] for group in groups])
         for group, size in zip(groups, sizes, strict=True):
             group["clients"] = size
         return
