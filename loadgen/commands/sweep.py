@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loadgen.analysis.judging import require_watched
+from loadgen.analysis.thresholds import parse_thresholds
 from loadgen.commands.progress_bar import counting
 from loadgen.documents.reading import read_document
 from loadgen.errors import ExitCode, LoadgenError, UsageError
@@ -31,6 +33,7 @@ from loadgen.virtual.simulation import require_virtual
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loadgen.documents.document import Document
     from loadgen.sweeps.figures import RunFigures
     from loadgen.sweeps.sweep import Point
     from loadgen.sweeps.variation import Value, Varied
@@ -95,7 +98,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     if not varied:
         raise UsageError("nothing is varied: give --vary PATH=VALUE,VALUE, or --grid FILE")
     document = read_document(target)
-    require_virtual(document.scenario, document.cluster)
+    _require_measured(document, ProbeExecutor.VIRTUAL)
     points = list(grid(varied, range(1, seeds + 1)))
     jobs = jobs_of(document, points)
     text = plural(len(jobs), "run")
@@ -147,6 +150,14 @@ class ProbeExecutor(StrEnum):
     PROCESS = "process"
 
 
+def _require_measured(document: Document, executor: ProbeExecutor) -> None:
+    """Refuse a scenario that does not run there, and thresholds that nobody would measure."""
+    thresholds = parse_thresholds(document.head.thresholds)
+    if executor == ProbeExecutor.VIRTUAL:
+        require_virtual(document.scenario, document.cluster, thresholds)
+    require_watched(thresholds, document.cluster.processes)
+
+
 def find_limit(
     target: Annotated[str, _TARGET],
     vary: Annotated[
@@ -182,8 +193,7 @@ def find_limit(
     document, wanted = read_document(target), parse_range(vary)
     if not document.head.thresholds:
         raise UsageError(f"{target} has no thresholds: nothing would ever fail; give it some")
-    if executor == ProbeExecutor.VIRTUAL:
-        require_virtual(document.scenario, document.cluster)
+    _require_measured(document, executor)
     run = virtual_figures if executor == ProbeExecutor.VIRTUAL else real_figures
 
     def passes(value: Value) -> bool:

@@ -154,4 +154,4 @@ def _check_virtual(scenario: Scenario, options: RunOptions) -> None:
         raise UsageError("--executor virtual has servers of its own: leave out --service-url")
     if options.abort_early:
         raise UsageError("--executor virtual is not ended early: leave out --abort-early")
-    require_virtual(scenario, options.cluster)
+    require_virtual(scenario, options.cluster, options.thresholds)

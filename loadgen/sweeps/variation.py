@@ -8,8 +8,9 @@ alone, such as ``arrivals.per_second`` or ``family``, is set in all groups.
 
 from __future__ import annotations
 
+import re
 from itertools import product
-from math import isfinite
+from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 Value = bool | int | float | str
 _OF_CLUSTER = ("broker", "proxy", "topics")
 MOST_POINTS = 10_000
+_PLACE = re.compile(r"^scenario\.yaml, line \d+: ")
+"""In the document with the other values, which nobody has as a file."""
 
 
 class Varied(NamedTuple):
@@ -121,13 +124,12 @@ def grid(varied: Sequence[Varied], seeds: Sequence[int]) -> Iterator[dict[str, V
     paths = [each.path for each in varied]
     if "seed" in paths:
         raise UsageError("--vary seed: use --seeds N, which runs each point with seeds 1 to N")
-    for path in paths:
+    for path, values in varied:
         if paths.count(path) > 1:
             raise UsageError(f"--vary {path} is there twice: give all its values at once")
-    sizes = [len(each.values) for each in varied]
-    points = len(seeds)
-    for size in sizes:
-        points *= size
+        if len(set(values)) < len(values):
+            raise UsageError(f"--vary {path} has a value twice: use --seeds N for more runs of it")
+    points = prod(len(each.values) for each in varied) * len(seeds)
     if points > MOST_POINTS:
         raise UsageError(f"the grid has {points:,} points; at most {MOST_POINTS:,} are run")
     for values in product(*(each.values for each in varied)):
@@ -148,7 +150,8 @@ def with_values(document: Document, values: Mapping[str, Value]) -> Document:
         return parse_document(yaml.safe_dump(whole, sort_keys=False))
     except UsageError as error:
         said = ", ".join(f"{path}={value}" for path, value in values.items())
-        raise UsageError(f"--vary {said}: {str(error).splitlines()[-1].strip()}") from None
+        fault = _PLACE.sub("", str(error).splitlines()[-1].strip())
+        raise UsageError(f"--vary {said}: {fault}") from None
 
 
 def _set(whole: dict[str, Any], path: str, value: Value) -> None:

@@ -125,6 +125,27 @@ def test_a_sweep_in_json_has_every_run_with_its_verdict(
     assert not told.err
 
 
+@pytest.mark.parametrize(
+    ("threshold", "sentence"),
+    [
+        ("proxy.direct.used.max <= limit", "needs the figures of a proxy"),
+        ("broker.resident.max < 1GiB", "is of a process, which virtual time has none of"),
+    ],
+)
+def test_a_threshold_that_nobody_would_measure_is_refused_before_anything_runs(
+    threshold: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(command, "in_processes", None)
+    monkeypatch.setattr(command, "virtual_figures", None)
+    document = scenario(tmp_path, f"[{threshold}]")
+    # Then
+    with pytest.raises(UsageError, match=f"threshold '{threshold}' {sentence}"):
+        command.sweep(document, vary=["clients=5,6"], executor=ExecutorKind.PROCESS)
+    with pytest.raises(UsageError, match=f"threshold '{threshold}' {sentence}"):
+        command.find_limit(document, vary="clients=5..6")
+
+
 @pytest.mark.parametrize("code", [ExitCode.CORRECTNESS, ExitCode.GENERATOR_LIMITED])
 def test_a_probe_that_tells_nothing_of_thresholds_ends_the_search(
     code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
