@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 KINDS = ("discovery", "storm", "stuck", "lookups")
 """The kinds of scenarios whose clients stand on a Ground, and need no HTTP and no messages."""
+MOST_TOPICS = 20_000_000
 _REMEDY = "measure over sockets, with --executor process of `loadgen run` or `loadgen find-limit`"
 _OF_PROCESSES = ("resident.max", "resident.rise", "cpu.seconds", "again.seconds")
 _SETTLE_SECONDS = 3.0
@@ -81,7 +82,8 @@ def require_virtual(
     """Refuse what does not run in virtual time, or would not be measured there.
 
     Raises:
-        UsageError: A scenario of this kind, servers that are restarted, or one of the thresholds.
+        UsageError: A scenario of this kind, servers that are restarted, too many topics, or one of
+            the thresholds.
     """
     if scenario.kind not in KINDS:
         raise UsageError(
@@ -90,6 +92,11 @@ def require_virtual(
     if cluster.events:
         raise UsageError(
             f"no server is restarted in virtual time: leave out cluster.events, or {_REMEDY}"
+        )
+    if cluster.topics.topics > MOST_TOPICS:
+        raise UsageError(
+            f"cluster.topics: {cluster.topics.topics:,} topics; virtual time keeps at most "
+            f"{MOST_TOPICS:,} in memory: use fewer, or {_REMEDY}"
         )
     for each in thresholds:
         if each.measure.name in _OF_PROCESSES:
