@@ -10,7 +10,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Profile = Literal["pulsar", "floodgate"]
-Namespaces = Annotated[int, Field(ge=1, le=100_000)]
+MOST_NAMESPACES = 100_000
+Namespaces = Annotated[int, Field(ge=1, le=MOST_NAMESPACES)]
 Names = Annotated[int, Field(ge=1, le=2_000_000)]
 
 
@@ -24,7 +25,7 @@ class FurtherTopics(BaseModel):
 
 
 class TopicsPlan(BaseModel):
-    """The topics of a cluster: namespaces of equal size, with made-up names.
+    """The topics of a cluster: namespaces of one size or of several, with made-up names.
 
     Attributes:
         per_namespace: Names that a listing of one namespace has.
@@ -40,6 +41,13 @@ class TopicsPlan(BaseModel):
     mean_name_bytes: Annotated[int, Field(ge=32, le=512)] = 100
     seed: Annotated[int, Field(ge=0)] = 1
     further: Annotated[tuple[FurtherTopics, ...], Field(max_length=1_000)] = ()
+
+    @model_validator(mode="after")
+    def _few(self) -> Self:
+        namespaces = self.namespaces + sum(each.namespaces for each in self.further)
+        if namespaces > MOST_NAMESPACES:
+            raise ValueError(f"{namespaces:,} namespaces in all; at most {MOST_NAMESPACES:,}")
+        return self
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -168,26 +168,29 @@ def switch_warnings(
     """
     if profile == "floodgate":
         return []
-    direct = limits.direct_mb * MB_BYTES
-    answer = max(1, workload.largest.answer_bytes)
-    unread = max(1, (direct - answer) // answer + 1)
     found = []
     if asked:
         found.append(
             "Your broker.conf has pulsarChannelPauseReceivingRequestsIfUnwritable=true: it is "
             "advised to be false."
         )
-    found.append(
-        "pulsarChannelPauseReceivingRequestsIfUnwritable=true can stop all listings of a broker "
-        f"for good: {plural(unread, 'unread answer')} of {format_bytes(answer)}, also of one "
-        f"connection that pipelines them, hold so much of the {limits.direct_mb} MB that the next "
-        "one does not fit, and the "
-        "keep-alive spares a connection that is paused: everybody else was refused without end "
-        "(seen on 4.2.4, 130 s). With false the keep-alive ends such a peer after a minute."
-    )
+    if limits.direct_mb > 0:
+        found.append(_how_it_stops(workload.largest.answer_bytes, limits.direct_mb))
     if limits.high_water_mark < _NETTY_LOW_BYTES:
         found.append(
             f"pulsarChannelWriteBufferHighWaterMark={limits.high_water_mark} is below Netty's low "
             f"mark of {_NETTY_LOW_BYTES}: a Pulsar broker refuses every connection with it."
         )
     return found
+
+
+def _how_it_stops(answer: int, direct_mb: int) -> str:
+    unread = max(1, direct_mb * MB_BYTES // max(1, answer))
+    return (
+        "pulsarChannelPauseReceivingRequestsIfUnwritable=true can stop all listings of a broker "
+        f"for good: {plural(unread, 'unread answer')} of {format_bytes(answer)}, also of one "
+        f"connection that pipelines them, hold so much of the {direct_mb} MB that the next one "
+        "does not fit, and the keep-alive spares a connection that is paused: everybody else was "
+        "refused without end (seen on 4.2.4, 130 s). With false the keep-alive ends such a peer "
+        "after a minute."
+    )

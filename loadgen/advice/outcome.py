@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from loadgen.advice.goal import Outcome
 from loadgen.analysis.measured import clients_of_requests
 from loadgen.clients.records import Outcome as Ended
+from loadgen.scenarios.discovery.driver.family_client import RUN_ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +34,13 @@ def outcome_of(
         accounted: The most that each server's limiter held.
     """
     asked = requests.filter(pc.is_in(requests["operation"], _JUDGED))
-    answered = pc.equal(asked["outcome"], str(Ended.ANSWERED))
-    failed = asked.filter(pc.invert(answered))
     if not clients.num_rows:
         clients = clients_of_requests(asked)
+    # Who is back goes on polling: what the end of the run cut of that was refused by nobody.
+    back = clients.filter(pc.is_valid(clients["back_seconds"]))["client"]
+    polling = pc.is_in(asked["client"], back.combine_chunks())
+    asked = asked.filter(pc.invert(pc.and_(polling, pc.equal(asked["reason"], RUN_ENDED))))
+    failed = asked.filter(pc.not_equal(asked["outcome"], str(Ended.ANSWERED)))
     took = pc.subtract(clients["back_seconds"], clients["intended_start_seconds"])
     in_time = pc.sum(pc.less_equal(took, goal.back_within_seconds)).as_py()
     reasons = Counter(

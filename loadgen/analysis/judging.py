@@ -69,6 +69,6 @@ def require_watched(thresholds: Iterable[Threshold], watched: Collection[str]) -
     for each in thresholds:
         if each.subject in SERVERS and each.subject not in watched:
             raise UsageError(
-                f"threshold {each.text!r} needs the {each.subject}'s figures: name "
-                f"--{each.subject}-admin-url"
+                f"threshold {each.text!r} needs the figures of a {each.subject}: name "
+                f"--{each.subject}-admin-url with --service-url, or give the scenario's cluster one"
             )

@@ -187,7 +187,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         seconds=seconds * (_SEARCH_SHARE if confirm else _ALONE_SHARE),
     )
     console = summary_console()
-    with termination_interrupts(), StepDisplay(_errors(console, as_json=as_json)).shown() as steps:
+    with termination_interrupts(), _steps(console, as_json=as_json).shown() as steps:
         advice = searched(request, steps)
         if confirm and advice.setting is not None:
             advice = confirmed(advice, steps, out, seconds - steps.elapsed_seconds)
@@ -227,8 +227,8 @@ def _table(advice: Advice) -> Table:
     return table
 
 
-def _errors(console: Console, *, as_json: bool) -> Console:
-    return Console(stderr=True) if as_json else console
+def _steps(console: Console, *, as_json: bool) -> StepDisplay:
+    return StepDisplay(Console(quiet=True) if as_json else console)
 
 
 def _not_met(advice: Advice) -> str:

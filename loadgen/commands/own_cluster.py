@@ -71,7 +71,13 @@ def own_cluster_wanted(
 
 
 def will_watch(options: RunOptions, wanted: ClusterWanted) -> RunOptions:
-    """Return the options of a run as they will be, for checks before the servers are there."""
+    """Return the options of a run as they will be, for checks before the servers are there.
+
+    Raises:
+        UsageError: See :func:`simulated`.
+    """
+    if options.executor == RunExecutor.VIRTUAL:
+        return replace(options, cluster=simulated(wanted))
     proxy = _SOMEWHERE if wanted.files.has_proxy(wanted.cluster) else None
     return replace(options, broker_admin_url=_SOMEWHERE, proxy_admin_url=proxy)
 

@@ -32,7 +32,7 @@ def require_room(
     Raises:
         DoesNotFitError: It does not fit.
     """
-    cluster = _cluster(document, options, own)
+    cluster = _cluster(options, own)
     warnings = [*document.scenario.warnings, *pattern_warnings(document.scenario, cluster)]
     needs = _needs(document, options, own)
     machine = this_machine(options.out)
@@ -45,17 +45,17 @@ def require_room(
         raise DoesNotFitError(found)
 
 
-def _cluster(document: Document, options: RunOptions, own: ClusterWanted | None) -> ClusterPlan:
+def _cluster(options: RunOptions, own: ClusterWanted | None) -> ClusterPlan:
     """Return the settings of the servers that are asked; of somebody else's none are known."""
-    if options.executor == RunExecutor.VIRTUAL:
-        return document.cluster
+    if options.cluster is not None:
+        return options.cluster
     return ClusterPlan() if own is None else own.files.over(own.cluster)
 
 
 def _needs(document: Document, options: RunOptions, own: ClusterWanted | None) -> Needs:
-    if options.executor == RunExecutor.VIRTUAL:
-        proxy = document.cluster.proxy is not None
-        return needs_of(document.scenario, document.cluster, RunShape(1, proxy, sockets=False))
+    if options.cluster is not None:
+        shape = RunShape(1, options.cluster.proxy is not None, sockets=False)
+        return needs_of(document.scenario, options.cluster, shape)
     local = options.master is None or options.executor == RunExecutor.PROCESS
     if own is None:
         shape = RunShape(

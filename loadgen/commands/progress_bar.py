@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def counting(text: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def counting(
+    text: str, total: int | None, *, hidden: bool = False
+) -> Iterator[Callable[[int], None]]:
     """Show how much is done, as told by calls of what this hands out.
 
-    Nothing is shown where standard error is no terminal.
+    Nothing is shown where standard error is no terminal, or if it is to be hidden.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     console = Console(stderr=True)
-    disabled = not console.is_terminal
+    disabled = hidden or not console.is_terminal
     with Progress(*columns, TimeElapsedColumn(), console=console, disable=disabled) as progress:
         task = progress.add_task(text, total=total)
         yield lambda done: progress.update(task, completed=done)

@@ -189,9 +189,10 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     own = own_cluster_wanted(document, options, given, files)
     if own is None:
         require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
-    check_options(document.scenario, options if own is None else will_watch(options, own))
+    expected = options if own is None else will_watch(options, own)
+    check_options(document.scenario, expected)
     wanted = numbered(options, document.head.repeats if repeats is None else repeats)
-    require_room(document, options, own, dry=dry_run, as_json=as_json)
+    require_room(document, expected, own, dry=dry_run, as_json=as_json)
     if dry_run:
         return
 

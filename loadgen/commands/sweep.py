@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
+from loadgen.analysis.judging import require_watched
+from loadgen.analysis.thresholds import parse_thresholds
 from loadgen.commands.progress_bar import counting
 from loadgen.documents.reading import read_document
 from loadgen.errors import ExitCode, LoadgenError, UsageError
@@ -23,20 +24,26 @@ from loadgen.servers.processes import termination_interrupts
 from loadgen.sweeps.bisection import bisect
 from loadgen.sweeps.figures import real_figures, virtual_figures
 from loadgen.sweeps.picture import SHOWN, draw, in_words, table_of
-from loadgen.sweeps.sweep import in_processes, in_spark, jobs_of, require_valid, write_points
-from loadgen.sweeps.variation import grid, parse_range, parse_varied, with_values
+from loadgen.sweeps.sweep import in_processes, in_spark, jobs_of, require_valid, told, write_points
+from loadgen.sweeps.variation import grid, parse_grid, parse_range, parse_varied, with_values
 from loadgen.units import plural
 from loadgen.virtual.silence import servers_silent
 from loadgen.virtual.simulation import require_virtual
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.documents.document import Document
+    from loadgen.sweeps.figures import RunFigures
     from loadgen.sweeps.sweep import Point
-    from loadgen.sweeps.variation import Value
+    from loadgen.sweeps.variation import Value, Varied
 
 _TARGET = typer.Argument(
     metavar="NAME|FILE", help="A shipped scenario, or a document of your own: FILE.yaml."
 )
 _MOST_SEEDS = 1000
+_WIDEST = 1000
+"""Columns of a table: it is wider than its terminal rather than cut."""
 _PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
 
 
@@ -68,6 +75,9 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
         str | None, typer.Option(help="Spark master; default: local.", show_default=False)
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/sweep"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all runs as JSON on standard output.")
+    ] = False,
 ) -> None:
     """Run a scenario in virtual time with all combinations of values.
 
@@ -88,35 +98,41 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     if not varied:
         raise UsageError("nothing is varied: give --vary PATH=VALUE,VALUE, or --grid FILE")
     document = read_document(target)
-    require_virtual(document.scenario, document.cluster)
+    _require_measured(document, ProbeExecutor.VIRTUAL)
     points = list(grid(varied, range(1, seeds + 1)))
     jobs = jobs_of(document, points)
-    with termination_interrupts(), counting(f"{plural(len(jobs), 'run')}", len(jobs)) as on_done:
+    text = plural(len(jobs), "run")
+    with termination_interrupts(), counting(text, len(jobs), hidden=as_json) as on_done:
         if executor == ExecutorKind.PROCESS:
             done = in_processes(jobs, workers, on_done)
         else:
             done = _done_in_spark(jobs, workers, master, on_done)
-    _show(done, write_points(done, out), draw(done, out))
+    written = (write_points(done, out), *draw(done, out))
+    if as_json:
+        sys.stdout.write(json.dumps([told(each) for each in done], indent=2) + "\n")
+    else:
+        _show(done, written)
     require_valid(done)
 
 
-def _show(points: list[Point], path: Path, pictures: list[Path]) -> None:
+def _show(points: list[Point], written: Sequence[Path]) -> None:
     console = summary_console()
-    console.print(table_of(points))
-    for each in (path, *pictures):
+    table = table_of(points)
+    whole = console.measure(table, options=console.options.update(max_width=_WIDEST)).minimum
+    console.width = max(console.width, whole)
+    console.print(table)
+    for each in written:
         console.print(f"Written: {each}", soft_wrap=True, highlight=False)
 
 
-def _grid_of(path: Path | None) -> list[Any]:
+def _grid_of(path: Path | None) -> list[Varied]:
     if path is None:
         return []
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"--grid {path} cannot be read: {str(error).splitlines()[0]}") from None
-    if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
-        raise UsageError(f"--grid {path} is not a list of values for each path: KEY: [10, 20, 50]")
-    return [parse_varied(f"{key}={','.join(map(str, values))}") for key, values in found.items()]
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--grid {path} cannot be read: {error}") from None
+    return parse_grid(text, path)
 
 
 def _done_in_spark(jobs: list[str], workers: int, master: str | None, on_done: Any) -> list[Point]:  # noqa: ANN401
@@ -132,6 +148,14 @@ class ProbeExecutor(StrEnum):
 
     VIRTUAL = "virtual"
     PROCESS = "process"
+
+
+def _require_measured(document: Document, executor: ProbeExecutor) -> None:
+    """Refuse a scenario that does not run there, and thresholds that nobody would measure."""
+    thresholds = parse_thresholds(document.head.thresholds)
+    if executor == ProbeExecutor.VIRTUAL:
+        require_virtual(document.scenario, document.cluster, thresholds)
+    require_watched(thresholds, document.cluster.processes)
 
 
 def find_limit(
@@ -169,31 +193,35 @@ def find_limit(
     document, wanted = read_document(target), parse_range(vary)
     if not document.head.thresholds:
         raise UsageError(f"{target} has no thresholds: nothing would ever fail; give it some")
-    if executor == ProbeExecutor.VIRTUAL:
-        require_virtual(document.scenario, document.cluster)
+    _require_measured(document, executor)
     run = virtual_figures if executor == ProbeExecutor.VIRTUAL else real_figures
 
     def passes(value: Value) -> bool:
         found = run(with_values(document, {wanted.path: value}))
-        told = "; ".join((WORDS[found.exit_code], *found.missed))
-        shown = {SHOWN[name]: in_words(name, found.figures[name]) for name in _PROBED}
-        figures = ", ".join(f"{head} {words}" for head, words in shown.items())
-        sys.stderr.write(f"{wanted.path}={value}: {told} ({figures})\n")
-        sys.stderr.flush()
-        if not found.valid:
-            raise LoadgenError(
-                f"no limit can be told: at {wanted.path}={value} {found.missed[0]}",
-                found.exit_code,
-            )
+        if not as_json:
+            sys.stderr.write(f"{wanted.path}={value}: {_in_short(found)}\n")
+            sys.stderr.flush()
+        _require_valid(found, f"{wanted.path}={value}")
         return found.passed
 
     with termination_interrupts(), servers_silent():
         limit = bisect(wanted, passes, precision / 100)
     if as_json:
         sys.stdout.write(json.dumps({"path": wanted.path, **asdict(limit)}) + "\n")
-    else:
+    elif limit.passes is not None:
         sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
     if limit.passes is None:
         raise LoadgenError(
-            f"{limit.sentence} Give --vary ends of which one passes.", ExitCode.THRESHOLDS
+            f"{wanted.path}: {limit.sentence} Give --vary ends of which one passes.",
+            ExitCode.THRESHOLDS,
         )
+
+
+def _require_valid(run: RunFigures, place: str) -> None:
+    if not run.valid:
+        raise LoadgenError(f"no limit can be told: at {place} {run.missed[0]}", run.exit_code)
+
+
+def _in_short(run: RunFigures) -> str:
+    figures = ", ".join(f"{SHOWN[name]} {in_words(name, run.figures[name])}" for name in _PROBED)
+    return f"{'; '.join((WORDS[run.exit_code], *run.missed))} ({figures})"

@@ -95,10 +95,25 @@ def parse_tree(text: str, file: Path) -> Branch:
     Raises:
         UsageError: It is no YAML mapping, or names a key twice; says the line.
     """
+    tree = parse_values(text, file)
+    if not isinstance(tree, Branch):
+        raise UsageError(
+            f"{file} is not a scenario: one begins with its kind, as `kind: discovery`; "
+            "see: loadgen scenarios show restart-storm"
+        )
+    return tree
+
+
+def parse_values(text: str, file: Path) -> Any:  # noqa: ANN401
+    """Turn YAML of any form into values; ``file`` is what places name.
+
+    Raises:
+        UsageError: It is no YAML, or names a key twice; says the line.
+    """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        tree = _Reader(loader, file).value(node) if node is not None else None
+        return _Reader(loader, file).value(node) if node is not None else None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise UsageError(
@@ -117,12 +132,6 @@ def parse_tree(text: str, file: Path) -> Branch:
         ) from None
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{file}: this is not YAML: {str(error)[:200]}") from None
-    if not isinstance(tree, Branch):
-        raise UsageError(
-            f"{file} is not a scenario: one begins with its kind, as `kind: discovery`; "
-            "see: loadgen scenarios show restart-storm"
-        )
-    return tree
 
 
 def _too_many(file: Path) -> UsageError:

@@ -15,12 +15,12 @@ from loadgen.scenarios.storm.scenario import client_plans as storm_plans
 from loadgen.stuck_peers.scenario import BesidePeersScenario
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from loadgen.cluster import ClusterPlan
-    from loadgen.scenario import Scenario
+    from loadgen.scenario import NamespaceExpectation, Scenario
     from loadgen.scenarios.discovery.scenario import Group
 
 _SMALL_ANSWER_BYTES = 100
@@ -108,7 +108,7 @@ def _of_groups(scenario: DiscoveryScenario, cluster: ClusterPlan) -> Iterator[Gr
     end = scenario.phases.end_seconds
     for group in scenario.groups:
         namespaces = scenario.namespaces[slice(*(group.namespaces or (None, None)))]
-        answer = _bytes_of_lists([each.topics for each in namespaces], cluster)
+        answer = _bytes_of_lists(namespaces[: group.clients], cluster)
         rate = group.reader.rate_bytes_per_second
         yield GroupSchedule(
             group.name,
@@ -161,11 +161,12 @@ def _answer_bytes(scenario: Scenario, cluster: ClusterPlan) -> int:
     if not SCENARIOS[scenario.kind].words.lists_topics:
         size: Any = getattr(scenario, "message_bytes", _SMALL_ANSWER_BYTES)
         return int(size)
-    return _bytes_of_lists([each.topics for each in scenario.namespaces], cluster)
+    return _bytes_of_lists(scenario.namespaces[: scenario.clients], cluster)
 
 
-def _bytes_of_lists(topics: list[int | None], cluster: ClusterPlan) -> int:
+def _bytes_of_lists(asked: Sequence[NamespaceExpectation], cluster: ClusterPlan) -> int:
     """Return the mean size of a list; where nobody knows how long it is, of the cluster's plan."""
-    known = [cluster.topics.per_namespace if each is None else each for each in topics]
+    usual = cluster.topics.per_namespace
+    known = [usual if each.topics is None else each.topics for each in asked]
     names = sum(known)
     return mean_answer_bytes(names, names * cluster.topics.mean_name_bytes, len(known))

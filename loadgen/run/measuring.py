@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.analysis.abort import EarlyAbort
 from loadgen.clients.connect import check_reachable, raise_open_file_limit
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError
 from loadgen.executors.processes import RunExecutor, run_in_processes
 from loadgen.run.events import ServerEvents, again_seconds
 from loadgen.servers.facts import read_server_facts
@@ -86,15 +86,12 @@ def measure_in_virtual_time(scenario: Scenario, options: RunOptions) -> Measurem
     """Drive clients and servers in this process, without sockets.
 
     Raises:
-        UsageError: There are servers already, or something happens to them.
+        LoadgenError: A server refuses its configuration.
     """
     # Broker and proxy are imported only where they are asked for.
     from loadgen.virtual.simulation import run_in_virtual_time
 
-    if options.cluster is None:
-        raise UsageError("--executor virtual has servers of its own: leave out --service-url")
-    if options.events:
-        raise UsageError("--executor virtual restarts no servers: leave out the events")
+    assert options.cluster is not None, "see check_options"
     run = run_in_virtual_time(scenario, options.cluster, on_begun=options.on_simulation)
     return Measurement(run.reports, run.watch, FLOODGATE_VERSION, run.servers)
 

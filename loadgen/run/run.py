@@ -135,6 +135,8 @@ def check_options(scenario: Scenario, options: RunOptions) -> None:
     for process in ("broker", "proxy"):
         if getattr(options, f"{process}_pid") and not getattr(options, f"{process}_admin_url"):
             raise UsageError(f"--{process}-pid needs --{process}-admin-url as well")
+    if options.executor == RunExecutor.VIRTUAL:
+        _check_virtual(scenario, options)
     for group in getattr(scenario, "groups", ()):
         at_once = getattr(group.arrivals, "clients_at_once", None)
         if at_once is not None and at_once < min(options.tasks, group.clients):
@@ -143,3 +145,14 @@ def check_options(scenario: Scenario, options: RunOptions) -> None:
                 f"{options.tasks}: use --tasks {at_once} or fewer"
             )
     require_watched(options.thresholds, options.watched_processes)
+
+
+def _check_virtual(scenario: Scenario, options: RunOptions) -> None:
+    # Broker and proxy are imported only where they are asked for.
+    from loadgen.virtual.simulation import require_virtual
+
+    if options.cluster is None:
+        raise UsageError("--executor virtual has servers of its own: leave out --service-url")
+    if options.abort_early:
+        raise UsageError("--executor virtual is not ended early: leave out --abort-early")
+    require_virtual(scenario, options.cluster, options.thresholds)

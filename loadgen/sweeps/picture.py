@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import statistics
+import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ SHOWN = {
 DRAWN = "clients.back.p99"
 _SEED = "seed"
 _MOST_LINES = 6
+_HEADING_COLUMNS = 10
 _SIZE_INCHES = (8.0, 4.0)
 
 Combination = tuple[tuple[str, "Value"], ...]
@@ -48,25 +51,28 @@ def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
 
 def table_of(points: Sequence[Point]) -> Table:
     """Return a row for each combination: medians over its seeds, and how many passed."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     by_values = combinations(points)
     for path, _ in next(iter(by_values)):
-        table.add_column(_short(path))
+        table.add_column(_heading(path), no_wrap=True)
     for head in SHOWN.values():
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("passed", justify="right")
+        table.add_column(head.replace(" ", "\n"), justify="right", no_wrap=True)
+    table.add_column("passed", justify="right", no_wrap=True)
+    doubtful = any(not point.run.valid for point in points)
+    if doubtful:
+        table.add_column("not to be relied on")
     for values, same in by_values.items():
         told = [in_words(name, _median(same, name)) for name in SHOWN]
-        table.add_row(*(str(value) for _, value in values), *told, _passed(same))
+        passed = f"{sum(point.run.passed for point in same)} of {len(same)}"
+        doubts = (_doubts(same),) if doubtful else ()
+        table.add_row(*(str(value) for _, value in values), *told, passed, *doubts)
     return table
 
 
-def _passed(points: Sequence[Point]) -> str:
-    """Count the runs that passed, and those that say nothing of thresholds, by name."""
-    passed = sum(point.run.passed for point in points)
+def _doubts(points: Sequence[Point]) -> str:
+    """Count the runs that say nothing of thresholds, by name."""
     doubts = Counter(WORDS[point.run.exit_code] for point in points if not point.run.valid)
-    told = (f"{name}: {count}" for name, count in doubts.items())
-    return "; ".join((f"{passed} of {len(points)}", *told))
+    return "; ".join(f"{name}: {count}" for name, count in doubts.items())
 
 
 def in_words(name: str, value: float | None) -> str:
@@ -74,7 +80,7 @@ def in_words(name: str, value: float | None) -> str:
     if value is None:
         return "-"
     if FIGURES[name] == "0%":
-        return f"{100 * value:.2f} %"
+        return f"{round(100 * value, 2):g} %"
     if FIGURES[name] == "0s":
         return format_seconds(value)
     return format_bytes(value) if ".used." in name else f"{value:,.0f}"
@@ -87,6 +93,13 @@ def _median(points: Sequence[Point], name: str) -> float | None:
 
 def _short(path: str) -> str:
     return path.replace("maxTopicListInFlight", "").removeprefix("broker.")
+
+
+def _heading(path: str) -> str:
+    """Return a path in lines, so that a terminal of 80 columns has room for some."""
+    words = re.sub(r"(?<=[._])|(?<=[a-z])(?=[A-Z])", " ", _short(path))
+    lines = textwrap.wrap(words, _HEADING_COLUMNS, break_long_words=False)
+    return "\n".join(line.replace(" ", "") for line in lines)
 
 
 def draw(points: Sequence[Point], out: Path) -> list[Path]:

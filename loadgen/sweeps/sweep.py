@@ -112,6 +112,18 @@ def _points(jobs: Sequence[str], answers: Sequence[str]) -> list[Point]:
     return found
 
 
+def told(point: Point) -> dict[str, Any]:
+    """Return a point as JSON has it; figures that nobody has are null."""
+    run = point.run
+    return {
+        "values": dict(point.values),
+        "figures": dict(run.figures),
+        "passed": run.passed,
+        "verdict": WORDS[run.exit_code],
+        "missed": list(run.missed),
+    }
+
+
 def require_valid(points: Sequence[Point]) -> None:
     """Refuse a sweep with a run that is not to be relied on; missed thresholds are no such thing.
 

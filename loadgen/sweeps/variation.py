@@ -8,14 +8,17 @@ alone, such as ``arrivals.per_second`` or ``family``, is set in all groups.
 
 from __future__ import annotations
 
+import re
 from itertools import product
-from math import isfinite
+from math import isfinite, prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
 from loadgen.documents.groups import shares
 from loadgen.documents.reading import parse_document
+from loadgen.documents.tree import Branch, Row, parse_values
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 Value = bool | int | float | str
 _OF_CLUSTER = ("broker", "proxy", "topics")
 MOST_POINTS = 10_000
+_PLACE = re.compile(r"^scenario\.yaml, line \d+: ")
+"""In the document with the other values, which nobody has as a file."""
 
 
 class Varied(NamedTuple):
@@ -86,11 +91,28 @@ def _number(value: Value) -> bool:
 
 
 def _value(text: str) -> Value:
+    """Return a value as a document would have it: ``010`` and ``no`` are texts."""
     try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError:
+        found = parse_values(text, Path("--vary"))
+    except UsageError:
         return text.strip()
-    return found if isinstance(found, bool | int | float | str) else text.strip()
+    return found if isinstance(found, Value) else text.strip()
+
+
+def parse_grid(text: str, file: Path) -> list[Varied]:
+    """Return the keys and values of a YAML file ``KEY: [10, 20, 50]``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    found = parse_values(text, file)
+    if not isinstance(found, Branch) or not all(map(_is_row_of_values, found.values())):
+        raise UsageError(f"--grid {file} is not a list of values for each path: KEY: [10, 20, 50]")
+    return [Varied(path.strip(), tuple(values)) for path, values in found.items()]
+
+
+def _is_row_of_values(value: object) -> bool:
+    return isinstance(value, Row) and bool(value) and all(isinstance(each, Value) for each in value)
 
 
 def grid(varied: Sequence[Varied], seeds: Sequence[int]) -> Iterator[dict[str, Value]]:
@@ -102,13 +124,12 @@ def grid(varied: Sequence[Varied], seeds: Sequence[int]) -> Iterator[dict[str, V
     paths = [each.path for each in varied]
     if "seed" in paths:
         raise UsageError("--vary seed: use --seeds N, which runs each point with seeds 1 to N")
-    for path in paths:
+    for path, values in varied:
         if paths.count(path) > 1:
             raise UsageError(f"--vary {path} is there twice: give all its values at once")
-    sizes = [len(each.values) for each in varied]
-    points = len(seeds)
-    for size in sizes:
-        points *= size
+        if len(set(values)) < len(values):
+            raise UsageError(f"--vary {path} has a value twice: use --seeds N for more runs of it")
+    points = prod(len(each.values) for each in varied) * len(seeds)
     if points > MOST_POINTS:
         raise UsageError(f"the grid has {points:,} points; at most {MOST_POINTS:,} are run")
     for values in product(*(each.values for each in varied)):
@@ -129,7 +150,8 @@ def with_values(document: Document, values: Mapping[str, Value]) -> Document:
         return parse_document(yaml.safe_dump(whole, sort_keys=False))
     except UsageError as error:
         said = ", ".join(f"{path}={value}" for path, value in values.items())
-        raise UsageError(f"--vary {said}: {str(error).splitlines()[-1].strip()}") from None
+        fault = _PLACE.sub("", str(error).splitlines()[-1].strip())
+        raise UsageError(f"--vary {said}: {fault}") from None
 
 
 def _set(whole: dict[str, Any], path: str, value: Value) -> None:
@@ -158,9 +180,9 @@ def _set_of_cluster(cluster: dict[str, Any], part: str, key: str, value: Value) 
 
 def _set_of_groups(groups: list[dict[str, Any]], path: str, value: Value) -> None:
     if path == "clients":
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        if isinstance(value, bool) or not isinstance(value, int):
             raise UsageError(f"--vary clients={value}: clients are a whole number")
-        sizes = shares(int(value), [group["clients"] for group in groups])
+        sizes = shares(value, [group["clients"] for group in groups])
         for group, size in zip(groups, sizes, strict=True):
             group["clients"] = size
         return

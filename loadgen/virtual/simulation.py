@@ -32,8 +32,9 @@ from loadgen.virtual.stopwatches import stopped_watches
 from server.errors import ConfigError, StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import Look, TaskReport
     from loadgen.cluster import ClusterPlan
     from loadgen.scenario import Scenario
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 
 KINDS = ("discovery", "storm", "stuck", "lookups")
 """The kinds of scenarios whose clients stand on a Ground, and need no HTTP and no messages."""
+MOST_TOPICS = 20_000_000
 _REMEDY = "measure over sockets, with --executor process of `loadgen run` or `loadgen find-limit`"
+_OF_PROCESSES = ("resident.max", "resident.rise", "cpu.seconds", "again.seconds")
 _SETTLE_SECONDS = 3.0
 
 
@@ -73,11 +76,14 @@ class VirtualRun:
         return requests / self.real_seconds
 
 
-def require_virtual(scenario: Scenario, cluster: ClusterPlan) -> None:
-    """Refuse what does not run in virtual time.
+def require_virtual(
+    scenario: Scenario, cluster: ClusterPlan, thresholds: Iterable[Threshold] = ()
+) -> None:
+    """Refuse what does not run in virtual time, or would not be measured there.
 
     Raises:
-        UsageError: A scenario of this kind, or servers that are restarted.
+        UsageError: A scenario of this kind, servers that are restarted, too many topics, or one of
+            the thresholds.
     """
     if scenario.kind not in KINDS:
         raise UsageError(
@@ -87,6 +93,17 @@ def require_virtual(scenario: Scenario, cluster: ClusterPlan) -> None:
         raise UsageError(
             f"no server is restarted in virtual time: leave out cluster.events, or {_REMEDY}"
         )
+    if cluster.topics.topics > MOST_TOPICS:
+        raise UsageError(
+            f"cluster.topics: {cluster.topics.topics:,} topics; virtual time keeps at most "
+            f"{MOST_TOPICS:,} in memory: use fewer, or {_REMEDY}"
+        )
+    for each in thresholds:
+        if each.measure.name in _OF_PROCESSES:
+            raise UsageError(
+                f"threshold {each.text!r} is of a process, which virtual time has none of: leave "
+                f"it out, or {_REMEDY}"
+            )
 
 
 def run_in_virtual_time(

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from loadgen.scenarios.discovery.driver.link import Link
     from loadgen.scenarios.discovery.scenario import FamilyClientPlan
 
+RUN_ENDED = "not answered when the run ended"
+"""Reason of a request that its client's end cut."""
+
 
 class ClientOutcome(StrEnum):
     """What became of a client."""
@@ -131,7 +134,7 @@ class FamilyClient:
     def end(self) -> None:
         """End what is still under way, and all connections."""
         self.stop()
-        self._links.close(Outcome.TIMEOUT, "not answered when the run ended")
+        self._links.close(Outcome.TIMEOUT, RUN_ENDED)
 
     def close(self) -> None:
         """Close all connections; requests under way have no end."""

@@ -109,6 +109,19 @@ def test_the_switch_is_warned_of_with_the_answers_that_it_takes_to_hang_a_pulsar
     assert switch_warnings(load(), Limits(pause=True), "floodgate", asked=True) == []
 
 
+@pytest.mark.parametrize("unlimited", [0, -1])
+def test_without_a_limit_of_direct_memory_no_answers_are_counted(unlimited: int) -> None:
+    assert switch_warnings(load(), Limits(direct_mb=unlimited), "pulsar", asked=False) == []
+
+
+def test_slow_clients_ask_for_the_largest_namespaces_as_well() -> None:
+    # Given
+    shapes = [NamespaceShape(f"acme/{size}", size, 100 * size) for size in range(1, 11)]
+    # Then: seven of them for as many namespaces, three for the first of these again
+    listed = load(*shapes, clients=10, readers=Readers(slow_share=0.3)).listed
+    assert [each.topics for each in listed] == [10, 9, 8, 7, 6, 5, 4]
+
+
 def test_a_high_mark_that_refuses_every_connection_is_warned_of() -> None:
     # When
     found = switch_warnings(load(), Limits(high_water_mark=16_384), "pulsar", asked=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -133,3 +134,15 @@ def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
     assert ended.value.exit_code is ExitCode.THRESHOLDS
     assert "The readers' speed alone makes the goal impossible" in capsys.readouterr().out
     assert "## Nothing helps" in (out / "advice.md").read_text()
+
+
+def test_with_json_nothing_is_beside_the_advice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # When
+    with pytest.raises(LoadgenError, match="no setting meets the goal"):
+        advise(topics=topics_file(tmp_path), read_rate="1", out=tmp_path / "out", as_json=True)
+    # Then
+    told = capsys.readouterr()
+    assert not json.loads(told.out)["met"]
+    assert not told.err

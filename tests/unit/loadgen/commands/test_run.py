@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SCENARIO = StormScenario(
     service_url="pulsar://127.0.0.1:1", namespaces=(NamespaceExpectation(name="a/b"),), clients=4
 )
+VIRTUAL = ("--executor", "virtual")
 STUCK = StuckScenario(service_url=SCENARIO.service_url, namespaces=SCENARIO.namespaces)
 SUMMARY = {
     "schema_version": 1,
@@ -264,6 +265,9 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
         (["restart-storm", "--clients", "4"], "--clients 4: the scenario has 5 groups of at least"),
         (["storm", "--namespace", "a/b"], "--namespace a/b is of a running server: add its"),
         (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 client: "),
+        (["storm", *VIRTUAL, "--service-url", "pulsar://127.0.0.1:1"], ": leave out --service-url"),
+        (["storm", *VIRTUAL, "--abort-early"], "is not ended early: leave out --abort-early"),
+        (["watch-churn", *VIRTUAL, "--dry-run"], "watch-churn does not run in virtual time"),
     ],
 )
 def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_started(
@@ -278,7 +282,7 @@ def test_a_scenario_that_cannot_be_run_is_one_sentence_before_a_server_is_starte
         yield document.scenario, options
 
     monkeypatch.setattr("loadgen.commands.run.cluster_for", cluster_for)
-    monkeypatch.setattr("sys.argv", ["loadgen", "run", *words, "--executor", "process"])
+    monkeypatch.setattr("sys.argv", ["loadgen", "run", "--executor", "process", *words])
     # When
     with pytest.raises(SystemExit) as ended:
         main()

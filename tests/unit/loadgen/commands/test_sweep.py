@@ -11,6 +11,7 @@ from loadgen.commands import sweep as command
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.sweeps.figures import FIGURES, RunFigures
+from loadgen.sweeps.sweep import Point
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from loadgen.documents.document import Document
 
 KEY = "maxTopicListInFlightHeapMemSizeMB"
+NO_FIGURES = dict.fromkeys(FIGURES)
 
 
 def scenario(folder: Path, thresholds: str = "[clients.back.max < 5s]") -> str:
@@ -35,13 +37,15 @@ def test_a_sweep_needs_something_to_vary(tmp_path: Path) -> None:
         command.sweep(scenario(tmp_path))
 
 
-@pytest.mark.parametrize("text", ["[1]", "broker.k: 5", ": ["])
+@pytest.mark.parametrize("text", ["[1]", "broker.k: 5", "broker.k: []", "k: [[1]]", ": ["])
 def test_a_grid_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     # Given
     grid = tmp_path / "grid.yaml"
     grid.write_text(text)
     # Then
-    with pytest.raises(UsageError, match=r"--grid .*grid\.yaml"):
+    with pytest.raises(
+        UsageError, match=r"grid\.yaml(, line 1: this is not YAML| is not a list of values)"
+    ):
         command.sweep(scenario(tmp_path), grid_file=grid)
 
 
@@ -54,9 +58,9 @@ def passing_from(least: int) -> object:
     def figures(document: Document) -> RunFigures:
         value = int(document.cluster.broker[KEY])
         if value >= least:
-            return RunFigures(dict.fromkeys(FIGURES))
+            return RunFigures(NO_FIGURES)
         missed = ("clients.back.max < 5s: 9.0 s",)
-        return RunFigures(dict.fromkeys(FIGURES), ExitCode.THRESHOLDS, missed)
+        return RunFigures(NO_FIGURES, ExitCode.THRESHOLDS, missed)
 
     return figures
 
@@ -66,14 +70,19 @@ def test_the_answer_comes_with_its_bracket_and_every_probe(
 ) -> None:
     # Given
     monkeypatch.setattr(command, "virtual_figures", passing_from(17))
+    wanted = f"broker.{KEY}=1..100"
     # When
-    command.find_limit(scenario(tmp_path), vary=f"broker.{KEY}=1..100", as_json=True)
-    # Then
+    command.find_limit(scenario(tmp_path), vary=wanted, as_json=True)
     told = capsys.readouterr()
+    command.find_limit(scenario(tmp_path), vary=wanted)
+    shown = capsys.readouterr()
+    # Then
     answer = json.loads(told.out)
     assert (answer["kind"], answer["passes"], answer["fails"]) == ("smallest", 17, 16)
-    assert len(told.err.splitlines()) == len(answer["probes"])
-    assert f"broker.{KEY}=1: thresholds failed; clients.back.max < 5s: 9.0 s" in told.err
+    assert not told.err
+    assert shown.out == f"broker.{KEY}: The smallest value that passes is 17; 16 does not.\n"
+    assert len(shown.err.splitlines()) == len(answer["probes"])
+    assert f"broker.{KEY}=1: thresholds failed; clients.back.max < 5s: 9.0 s" in shown.err
 
 
 def test_ends_that_both_pass_are_no_answer(
@@ -82,10 +91,59 @@ def test_ends_that_both_pass_are_no_answer(
     # Given
     monkeypatch.setattr(command, "virtual_figures", passing_from(1))
     # Then
-    with pytest.raises(LoadgenError, match="Both ends pass") as ended:
+    with pytest.raises(LoadgenError, match=f"^broker.{KEY}: Both ends pass") as ended:
         command.find_limit(scenario(tmp_path), vary=f"broker.{KEY}=1..100")
     assert ended.value.exit_code is ExitCode.THRESHOLDS
-    assert "Both ends pass" in capsys.readouterr().out
+    assert not capsys.readouterr().out, "the error says it"
+
+
+def test_a_sweep_in_json_has_every_run_with_its_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given
+    missed = RunFigures({**NO_FIGURES, "clients.back.rate": 0.5}, ExitCode.THRESHOLDS, ("Late.",))
+    done = [Point({KEY: 1, "seed": 1}, missed), Point({KEY: 2, "seed": 1}, RunFigures(NO_FIGURES))]
+    monkeypatch.setattr(command, "in_processes", lambda *_: done)
+    # When
+    command.sweep(
+        scenario(tmp_path),
+        vary=[f"broker.{KEY}=1,2"],
+        executor=ExecutorKind.PROCESS,
+        out=tmp_path,
+        as_json=True,
+    )
+    # Then
+    told = capsys.readouterr()
+    late, passed = json.loads(told.out)
+    assert (late["values"], late["missed"]) == ({KEY: 1, "seed": 1}, ["Late."])
+    assert (late["verdict"], late["passed"]) == ("thresholds failed", False)
+    assert (late["figures"]["clients.back.rate"], late["figures"]["clients.back.p99"]) == (
+        0.5,
+        None,
+    )
+    assert passed["passed"]
+    assert not told.err
+
+
+@pytest.mark.parametrize(
+    ("threshold", "sentence"),
+    [
+        ("proxy.direct.used.max <= limit", "needs the figures of a proxy"),
+        ("broker.resident.max < 1GiB", "is of a process, which virtual time has none of"),
+    ],
+)
+def test_a_threshold_that_nobody_would_measure_is_refused_before_anything_runs(
+    threshold: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setattr(command, "in_processes", None)
+    monkeypatch.setattr(command, "virtual_figures", None)
+    document = scenario(tmp_path, f"[{threshold}]")
+    # Then
+    with pytest.raises(UsageError, match=f"threshold '{threshold}' {sentence}"):
+        command.sweep(document, vary=["clients=5,6"], executor=ExecutorKind.PROCESS)
+    with pytest.raises(UsageError, match=f"threshold '{threshold}' {sentence}"):
+        command.find_limit(document, vary="clients=5..6")
 
 
 @pytest.mark.parametrize("code", [ExitCode.CORRECTNESS, ExitCode.GENERATOR_LIMITED])
@@ -93,7 +151,7 @@ def test_a_probe_that_tells_nothing_of_thresholds_ends_the_search(
     code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    found = RunFigures(dict.fromkeys(FIGURES), code, ("It was so.",))
+    found = RunFigures(NO_FIGURES, code, ("It was so.",))
     monkeypatch.setattr(command, "virtual_figures", lambda _: found)
     # Then
     with pytest.raises(LoadgenError, match=f"no limit .*: at broker.{KEY}=1 It was so") as ended:

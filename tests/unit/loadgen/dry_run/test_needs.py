@@ -199,6 +199,21 @@ def test_this_machine_has_something_to_give(tmp_path: Path) -> None:
     assert found.disk_bytes
 
 
+@pytest.mark.parametrize("kind", ["storm", "discovery"])
+def test_answers_are_those_of_the_namespaces_that_are_asked_for(kind: str) -> None:
+    # Given two clients, and many small namespaces that nobody asks for
+    document = parse_document(f"""
+kind: {kind}
+cluster:
+  topics: {{namespaces: 2, per_namespace: 1000, further: [{{namespaces: 98, per_namespace: 1}}]}}
+load: {"{groups: [{name: all, clients: 2}]}" if kind == "discovery" else "{clients: 2}"}
+""")
+    # When
+    found = needs_of(document.scenario, document.cluster, SHAPE)
+    # Then
+    assert found.answer_bytes == 2 * ANSWER
+
+
 def test_programs_get_all_of_it() -> None:
     # When
     told = json.loads(json.dumps(dry_run_document(DOCUMENT, needs(), ROOMY, ["it does not"])))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from loadgen.documents.reading import parse_document
 from loadgen.errors import ExitCode, LoadgenError
@@ -76,13 +77,32 @@ def test_a_row_has_the_values_the_figures_and_the_verdict(tmp_path: Path) -> Non
     assert len(rows) == 4
 
 
+def test_two_keys_and_all_figures_are_whole_on_a_terminal_of_80_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Given
+    values = {f"{role}.maxTopicListInFlightDirectMemSizeMB": 100 for role in ("broker", "proxy")}
+    figures: dict[str, float | None] = dict.fromkeys(FIGURES, 12_345_678.0)
+    figures |= {name: 1.0 for name in FIGURES if name.endswith("rate")}
+    figures |= {name: 123.456 for name in FIGURES if name.startswith(("list", "clients.back.p"))}
+    # When
+    points = [Point({**values, "profile": "floodgate"}, RunFigures(figures))]
+    Console(width=80).print(table_of(points))
+    # Then
+    *heads, row = capsys.readouterr().out.splitlines()
+    assert "profile" in heads[-1]
+    assert row.split()[:3] == ["100", "100", "floodgate"]
+    assert row.rstrip().endswith("1 of 1")
+    assert "…" not in "".join((*heads, row))
+
+
 def test_a_combination_is_told_by_the_median_of_its_seeds() -> None:
     # When
     table = table_of(POINTS)
     # Then
     assert [len(same) for same in combinations(POINTS).values()] == [3, 1]
     cells = {column.header: list(column.cells) for column in table.columns}
-    assert cells["back p99"] == ["4.00 s", "1.00 s"]
+    assert cells["back\np99"] == ["4.00 s", "1.00 s"]
     assert cells["passed"] == ["2 of 3", "1 of 1"]
 
 
@@ -91,9 +111,12 @@ def test_runs_that_are_not_to_be_relied_on_are_told_by_name() -> None:
     late = point(10, 4, 1.0, ExitCode.GENERATOR_LIMITED)
     wrong = point(20, 2, 1.0, ExitCode.CORRECTNESS)
     # When
-    passed = list(table_of([*POINTS, late, wrong]).columns[-1].cells)
+    passed, doubts = (
+        list(column.cells) for column in table_of([*POINTS, late, wrong]).columns[-2:]
+    )
     # Then
-    assert passed == ["2 of 4; the generator was the limit: 1", "1 of 2; wrong answers: 1"]
+    assert passed == ["2 of 4", "1 of 2"]
+    assert doubts == ["the generator was the limit: 1", "wrong answers: 1"]
     require_valid(POINTS)
     with pytest.raises(
         LoadgenError, match=r"2 of 6 runs .* at broker\.size=20, seed=2: CORR"
@@ -115,7 +138,7 @@ def test_a_wrong_answer_counts_before_thresholds() -> None:
 
 
 def test_figures_are_written_in_their_units() -> None:
-    assert in_words("clients.back.rate", 0.995) == "99.50 %"
+    assert in_words("clients.back.rate", 0.995) == "99.5 %"
     assert in_words("broker.heap.used.max", 2 * 1024 * 1024) == "2.0 MB"
     assert in_words("broker.heap.waiting.max", 1200) == "1,200"
     assert in_words("list.response.p99", None) == "-"

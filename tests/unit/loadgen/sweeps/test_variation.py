@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from loadgen.documents.reading import parse_document
 from loadgen.errors import UsageError
-from loadgen.sweeps.variation import Range, Varied, grid, parse_range, parse_varied, with_values
+from loadgen.sweeps.variation import (
+    Range,
+    Value,
+    Varied,
+    grid,
+    parse_grid,
+    parse_range,
+    parse_varied,
+    with_values,
+)
 
 DOCUMENT = parse_document("""
 name: mixed
@@ -27,7 +37,15 @@ def test_a_key_and_its_values_are_read_with_their_types() -> None:
     assert parse_varied("broker.k=10,20") == Varied("broker.k", (10, 20))
     assert parse_varied("profile=pulsar,floodgate").values == ("pulsar", "floodgate")
     assert parse_varied("pause=true, 0.5").values == (True, 0.5)
+    assert parse_varied("k=010,no,1:30").values == ("010", "no", "1:30"), "as in a document"
     assert parse_range("arrivals.per_second=10..1000") == Range("arrivals.per_second", 10, 1000)
+
+
+def test_a_grid_has_its_values_as_a_document_has_them() -> None:
+    # When
+    found = parse_grid("k: [10, 010, true, 'a,b']\nseeds.of: [0.5]", Path("grid.yaml"))
+    # Then
+    assert found == [Varied("k", (10, "010", True, "a,b")), Varied("seeds.of", (0.5,))]
 
 
 @pytest.mark.parametrize("text", ["broker.k", "=1,2", "k=", "k=,"])
@@ -59,6 +77,8 @@ def test_a_grid_that_is_too_large_or_names_a_key_twice_is_refused() -> None:
         list(islice(grid([Varied("a", (1,))], range(10_001)), 1))
     with pytest.raises(UsageError, match="--vary a is there twice"):
         list(grid([Varied("a", (1,)), Varied("a", (2,))], [1]))
+    with pytest.raises(UsageError, match="--vary a has a value twice: use --seeds"):
+        list(grid([Varied("a", (2, 1, 2))], [1]))
 
 
 @pytest.mark.parametrize(
@@ -108,6 +128,12 @@ def test_a_path_that_leads_nowhere_is_refused(path: str, value: int, said: str) 
         with_values(DOCUMENT, {path: value})
 
 
+@pytest.mark.parametrize("clients", [float("inf"), 2.5, True, "010"])
+def test_clients_are_a_whole_number(clients: Value) -> None:
+    with pytest.raises(UsageError, match=f"--vary clients={clients}: clients are a whole number"):
+        with_values(DOCUMENT, {"clients": clients})
+
+
 def test_a_value_that_does_not_fit_is_refused_with_its_path() -> None:
-    with pytest.raises(UsageError, match="--vary family=basic: "):
+    with pytest.raises(UsageError, match=r"^--vary family=basic: load\.groups\[0\]"):
         with_values(DOCUMENT, {"family": "basic"})

@@ -8,9 +8,11 @@ import weakref
 
 import pytest
 
+from loadgen.cluster import ClusterPlan, FurtherTopics, TopicsPlan
 from loadgen.documents.reading import parse_document
+from loadgen.errors import UsageError
 from loadgen.virtual.loop import CutError
-from loadgen.virtual.simulation import run_in_virtual_time, uncollected
+from loadgen.virtual.simulation import require_virtual, run_in_virtual_time, uncollected
 
 DOCUMENT = parse_document("""
 kind: discovery
@@ -82,3 +84,18 @@ def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_more_topics_than_memory_may_hold_are_refused() -> None:
+    # Given
+    topics = TopicsPlan(
+        namespaces=1, further=(FurtherTopics(namespaces=20, per_namespace=2_000_000),)
+    )
+    # Then
+    with pytest.raises(UsageError, match=r"40,010,000 topics; .* at most 20,000,000 in memory"):
+        require_virtual(DOCUMENT.scenario, ClusterPlan(topics=topics))
+
+
+def test_namespaces_of_all_sizes_together_have_a_bound() -> None:
+    with pytest.raises(ValueError, match="100,001 namespaces in all; at most 100,000"):
+        TopicsPlan(namespaces=1, further=(FurtherTopics(namespaces=100_000, per_namespace=1),))
