@@ -62,7 +62,7 @@ class ProduceConsumeTask(ScenarioTask[ProduceConsumeScenario]):
         raise_open_file_limit(len(plans) + len(self._consumers))
         await self._connector.resolve(self.scenario)
         topics = [topic_of(each.namespace.name, each.client) for each in plans]
-        self._tunnels = await tunnels_to(self._connector, self.scenario, topics)
+        self._tunnels = await tunnels_to(self.scenario, topics)
         async with asyncio.TaskGroup() as group:
             for producer in self._producers:
                 group.create_task(self._reconnector.connect(producer))

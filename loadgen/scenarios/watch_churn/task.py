@@ -91,7 +91,7 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         connector = Connector()
         await connector.resolve(scenario)
         if self._watchers:
-            await self._tunnel(connector)
+            await self._tunnel()
         try:
             async with asyncio.TaskGroup() as group:
                 for watcher in self._watchers:
@@ -100,10 +100,10 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
             raise failed.exceptions[0] from None
         self.unfinished = 1
 
-    async def _tunnel(self, connector: Connector) -> None:
+    async def _tunnel(self) -> None:
         """Let a proxy, if there is one, pass each watcher on to the broker of its namespace."""
         patterns = {each: all_topics(each.plan.namespace.name) for each in self._watchers}
-        tunnels = await tunnels_to(connector, self.scenario, sorted(set(patterns.values())))
+        tunnels = await tunnels_to(self.scenario, sorted(set(patterns.values())))
         for watcher, pattern in patterns.items():
             watcher.tunnel_to(tunnels.get(pattern))
 

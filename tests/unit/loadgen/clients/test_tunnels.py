@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import proto.PulsarApi_pb2 as pb
-from loadgen.clients.tunnels import tunnels_to
+from client.connection.errors import RequestTimeoutError
+from client.exceptions import TooManyLookupRequestException
+from client.pulsar_client import LookupResult
+from loadgen.clients import tunnels
 from loadgen.errors import LoadgenError
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
@@ -16,71 +18,73 @@ from loadgen.scenarios.storm.scenario import StormScenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.clients.connection import ClientConnection
-
 SCENARIO = StormScenario(
-    service_url="pulsar://127.0.0.1:1",
-    namespaces=(NamespaceExpectation(name="load/a"),),
-    timeout_seconds=0.01,
+    service_url="pulsar://127.0.0.1:1", namespaces=(NamespaceExpectation(name="load/a"),)
 )
-TOPICS = ["persistent://load/a/0", "persistent://load/a/1"]
+TOPICS = [f"persistent://load/a/{number}" for number in range(50)]
 
 
-class Server:
-    """Answers what is sent on the one connection that is made."""
+class Lookups:
+    """Stands in for the client library: answers lookups, and knows what was asked."""
 
-    def __init__(self, answer: Callable[[ClientConnection, int], None]) -> None:
+    def __init__(self, answer: Callable[[str], LookupResult]) -> None:
         self.answer = answer
-        self.asked = 0
+        self.asked: list[str] = []
 
-    async def connect(self, client: ClientConnection, _: int) -> None:
-        def send(frame: bytes) -> None:
-            del frame
-            self.asked += 1
-            asyncio.get_running_loop().call_soon(self.answer, client, self.asked)
+    def __call__(self, *_: object) -> Lookups:
+        return self
 
-        client.send = send  # type: ignore[method-assign]
+    async def __aenter__(self) -> Lookups:
+        return self
 
+    async def __aexit__(self, *_: object) -> None:
+        """Close nothing."""
 
-def named(through_proxy: bool) -> Callable[[ClientConnection, int], None]:
-    def answer(client: ClientConnection, request_id: int) -> None:
-        response = pb.CommandLookupTopicResponse(
-            brokerServiceUrl=f"pulsar://broker-{request_id}:6650",
-            response=pb.CommandLookupTopicResponse.Connect,
-            request_id=request_id,
-            proxy_through_service_url=through_proxy,
-        )
-        command = pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=response)
-        client.command_received(command)
-
-    return answer
+    async def lookup(self, topic: str) -> LookupResult:
+        self.asked.append(topic)
+        await asyncio.sleep(0)
+        return self.answer(topic)
 
 
-def found(server: Server) -> dict[str, str]:
-    return asyncio.run(tunnels_to(server, SCENARIO, TOPICS))  # type: ignore[arg-type]
+def proxied(topic: str) -> LookupResult:
+    return LookupResult(f"pulsar://broker-{topic.rpartition('/')[2]}:6650", True)
 
 
-def test_every_topic_has_the_broker_that_a_proxy_names() -> None:
-    assert found(Server(named(through_proxy=True))) == {
-        TOPICS[0]: "broker-2:6650",
-        TOPICS[1]: "broker-3:6650",
-    }
+def found(monkeypatch: pytest.MonkeyPatch, lookups: Lookups) -> dict[str, str]:
+    monkeypatch.setattr(tunnels, "PulsarClient", lookups)
+    return asyncio.run(tunnels.tunnels_to(SCENARIO, TOPICS))
 
 
-def test_a_broker_is_asked_once_and_needs_no_tunnel() -> None:
-    server = Server(named(through_proxy=False))
-    assert found(server) == {}
-    assert server.asked == 1
+def test_every_topic_has_the_broker_that_a_proxy_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookups = Lookups(proxied)
+    brokers = {topic: f"broker-{number}:6650" for number, topic in enumerate(TOPICS)}
+    assert found(monkeypatch, lookups) == brokers
+    assert sorted(lookups.asked) == sorted(TOPICS)
 
 
 @pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        (lambda client, number: client.refusal_received(number, "full"), "/0 cannot be .*: full"),
-        (lambda client, number: client.ended("gone"), "/0 cannot be looked up: gone"),
-        (lambda client, number: None, "answered no lookup within 0.01 s"),
-    ],
+    "place",
+    [LookupResult("pulsar://broker:6650", False), LookupResult(SCENARIO.service_url, True)],
 )
-def test_without_an_answer_there_is_a_sentence(answer, sentence: str) -> None:
-    with pytest.raises(LoadgenError, match=sentence):
-        found(Server(answer))
+def test_a_broker_is_asked_once_and_needs_no_tunnel(
+    monkeypatch: pytest.MonkeyPatch, place: LookupResult
+) -> None:
+    lookups = Lookups(lambda _: place)
+    assert found(monkeypatch, lookups) == {}
+    assert lookups.asked == TOPICS[:1]
+
+
+@pytest.mark.parametrize("asked", [0, 7])
+@pytest.mark.parametrize(
+    "error", [TooManyLookupRequestException("full"), RequestTimeoutError("no answer")]
+)
+def test_without_an_answer_there_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, asked: int
+) -> None:
+    def fail(topic: str) -> LookupResult:
+        if topic == TOPICS[asked]:
+            raise error
+        return proxied(topic)
+
+    with pytest.raises(LoadgenError, match=f"/{asked} cannot be looked up: {error}"):
+        found(monkeypatch, Lookups(fail))
