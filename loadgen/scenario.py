@@ -87,7 +87,7 @@ class Scenario(BaseModel):
     more_time: ClassVar[str]
     """The option to change when the generator is too busy, as ``more --spread-seconds``."""
     tunnels: ClassVar[bool] = False
-    """Whether a proxy passes all its connections on to brokers, which each task looks up first."""
+    """True if a proxy passes all its connections on to brokers, which each task looks up first."""
 
     kind: str
     service_url: str = Field(
@@ -131,7 +131,7 @@ class Scenario(BaseModel):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is possible and hardly meant, a sentence each with its remedy."""
+        """Sentences on what is possible and hardly meant, each with its remedy."""
         return ()
 
     @property

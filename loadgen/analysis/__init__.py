@@ -1,1 +1,1 @@
-"""What finished runs say: thresholds, histograms, limits of the generator, comparisons."""
+"""Judges finished runs: thresholds, histograms, limits of the generator, comparisons."""

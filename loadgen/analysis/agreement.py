@@ -24,7 +24,7 @@ _LEFT_OUT = (
     "highest scrape",
     "unread at most",
 )
-"""What differs by how a server is made, and what a few hundred requests cannot tell."""
+"""Figures that differ by how a server is made, or that a few hundred requests cannot tell."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loadgen.analysis.measures import Unit
 
 LEVEL = 0.05
-"""How probable it may be that equal runs look so different."""
+"""The probability with which equal runs may look so different."""
 _ADDRESSES = ("service_url", "admin_url")
 _NAMED = 8
 
@@ -40,7 +40,7 @@ class FinishedRun:
 
     @property
     def executor(self) -> str:
-        """What ran it: all executors play the same schedule, so runs of two may be compared."""
+        """The executor that ran it: all play the same schedule, so runs of two may be compared."""
         return str(self.description.get("executor"))
 
 

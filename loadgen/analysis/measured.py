@@ -105,7 +105,7 @@ _FIELDS = {
     "cpu.seconds": ("cpu_seconds",),
     "again.seconds": ("again_seconds",),
 }
-"""Where the summary has a server's figure: the first that is known counts."""
+"""Places in the summary of a server's figure: the first that is known counts."""
 
 
 def _used(accounted: Mapping[str, Any] | None, which: str) -> float | None:

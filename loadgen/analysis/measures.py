@@ -23,7 +23,7 @@ OPERATIONS = (
     "receive",
     "connect",
 )
-"""What requests ask for, as their rows call it."""
+"""Operations of requests, as their rows call them."""
 SELECTORS = ("family", "group", "tenant", "namespace")
 """The columns by which requests and clients can be chosen."""
 FAILED = "failed"

@@ -128,7 +128,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def budget(self) -> ReadBudget | None:
-        """What it may read now; None: everything."""
+        """Bytes that it may read now; None: everything."""
         return self._budget
 
     # Called by the event loop.

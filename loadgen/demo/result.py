@@ -62,7 +62,7 @@ TITLE = "A restart storm, and one peer that does not read"
 
 @dataclass(frozen=True)
 class DemoParts:
-    """What the parts of the demo found: summaries as written.
+    """The results of the demo's parts: summaries as written.
 
     Attributes:
         returning: The storm of programs that start again; None where topics are an operator's.

@@ -67,7 +67,7 @@ class Document:
 
     @property
     def name(self) -> str:
-        """What runs and reports call it."""
+        """The name that runs and reports give it."""
         return self.head.name
 
     @property

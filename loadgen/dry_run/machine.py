@@ -1,4 +1,4 @@
-"""What this machine has to give: descriptors, ports, a listen backlog, memory and disk."""
+"""The means of this machine: descriptors, ports, a listen backlog, memory and disk."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _BEAT_SECONDS = 0.1
 """Answers of one beat are under way together, however fast they are read."""
 _OWN_DESCRIPTORS = {"worker": 64, "broker": 64, "proxy": 64}
 _SHARED_CONNECTIONS = 8
-"""From a proxy of profile ``floodgate`` to its broker, whatever its clients are."""
+"""Connections of a proxy of profile ``floodgate`` to its broker, whatever its clients are."""
 _MB = 1 << 20
 _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000

@@ -1,4 +1,4 @@
-"""What does not fit this machine, a sentence each, with what would."""
+"""Says what does not fit this machine, a sentence each, and what would."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a person sees while a run goes on: one screen, or a line a second."""
+"""Shows a run while it goes on: one screen, or a line a second."""

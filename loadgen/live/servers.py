@@ -21,7 +21,7 @@ _FULL = 0.9
 
 
 class ServerRows:
-    """What each watched server holds of its limits, and what its process uses.
+    """Shows what each watched server holds of its limits, and what its process uses.
 
     Mutable state: processor time over the last seconds, for its growth.
     """

@@ -1,4 +1,4 @@
-"""Whether each run held, on the page: its thresholds, and its generator's punctuality."""
+"""Verdicts on the page: each run's thresholds, and its generator's punctuality."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ WORDS = {
     ExitCode.THRESHOLDS: "thresholds failed",
     ExitCode.INTERRUPTED: "interrupted",
 }
-"""What each verdict is called."""
+"""The name of each verdict."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be thought of a run, and why.
+    """A judgement of a run, with its reasons.
 
     Attributes:
         checks: Of every run: right answers, a run to its end, a punctual generator.

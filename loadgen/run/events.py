@@ -1,4 +1,4 @@
-"""What happens to a run's own servers while clients are there: restarts at agreed moments."""
+"""Events of a run's own servers while clients are there: restarts at agreed moments."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a run brought.
+    """The yield of a run.
 
     Attributes:
         watch: The figures of the servers over time.

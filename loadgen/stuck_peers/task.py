@@ -34,7 +34,7 @@ class BesidePeersTask(ScenarioTask[BesidePeersT]):
     connection: type[ScheduledConnection] = ScheduledConnection
     """The connections of healthy clients."""
     operation = "list"
-    """What healthy clients ask for."""
+    """The requests of healthy clients."""
 
     def __init__(
         self,

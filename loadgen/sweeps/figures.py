@@ -43,13 +43,13 @@ FIGURES = {
         for what in ("used", "waiting")
     },
 }
-"""What each point of a sweep is measured by, with a value of its unit."""
+"""The figures of each point of a sweep, with a value of their unit."""
 _MEASURES = {name: parse_threshold(f"{name} >= {unit}") for name, unit in FIGURES.items()}
 
 
 @dataclass(frozen=True)
 class RunFigures:
-    """What one run came to.
+    """The figures of one run.
 
     Attributes:
         figures: By the names of measures; None of what never happened or nobody measured.

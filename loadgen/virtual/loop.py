@@ -30,7 +30,7 @@ class StandstillError(Exception):
 
 
 class CutError(Exception):
-    """Who runs the simulation does not want to wait for its end."""
+    """The simulation is cut: its caller does not want to wait for the end."""
 
 
 class Dials(Protocol):

@@ -1,4 +1,4 @@
-"""What the servers say of themselves in virtual time, in the form of a scrape."""
+"""Takes what the servers say of themselves in virtual time, in the form of a scrape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loadgen.virtual.loop import VirtualClock
 
 _OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
-"""What the simulating process would say of itself."""
+"""Metrics of processes, which the one that simulates has of its own."""
 _SAMPLES_AT_ONE_PACE = 2_000
 
 

@@ -1,1 +1,1 @@
-"""What became of clients: coming back over time by family, and latencies by what they differ in."""
+"""Reports on clients: coming back over time by family, latencies by what they differ in."""

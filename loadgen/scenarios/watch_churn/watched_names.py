@@ -18,7 +18,7 @@ _PROBLEMS_KEPT = 100
 
 
 class WatchedNames:
-    """What a watcher was told; mutable state: names that came and went, when, and what was wrong.
+    """The changes a watcher was told; mutable state: names that came and went, when, and faults.
 
     Args:
         begun_with: Names of the watch's first answer.
@@ -31,7 +31,7 @@ class WatchedNames:
         self._went: set[str] = set()
         self._said_hash = said_hash
         self.told_seconds: dict[tuple[str, bool], float] = {}
-        """When it was first told of a change: by topic, and whether that was created."""
+        """Seconds at which it was first told of a change: by topic, and if that was created."""
         self.updates = 0
         self.doubled = 0
         self.problems: list[str] = []

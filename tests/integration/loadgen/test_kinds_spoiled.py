@@ -1,4 +1,4 @@
-"""What gets lost, comes twice or out of order on the way from a broker is found."""
+"""Losses, repetitions and disorder on the way from a broker are found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPOILS: dict[str, Callable[[bytes, bytes], tuple[bytes, ...]]] = {
     "doubled": lambda first, second: (first, first, second),
     "swapped": lambda first, second: (second, first),
 }
-"""What is sent instead of a connection's first two frames of a kind."""
+"""Frames that are sent instead of a connection's first two of a kind."""
 
 
 class Relay:

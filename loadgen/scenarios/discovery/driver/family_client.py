@@ -30,7 +30,7 @@ RUN_ENDED = "not answered when the run ended"
 
 
 class ClientOutcome(StrEnum):
-    """What became of a client."""
+    """The end that a client came to."""
 
     BACK = "back"
     REFUSED = "refused"  # it gave up, on a server's word

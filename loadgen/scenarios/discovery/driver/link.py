@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """What all connections of a client have in common.
+    """The parts that all connections of a client have in common.
 
     Attributes:
         ledger: The client's.

@@ -30,7 +30,7 @@ _WATCHER_ID = 1
 
 
 class Subscription:
-    """What a program does from subscribing on. A program that starts anew has another one.
+    """Plays a program from its subscribing on. A program that starts anew has another one.
 
     Its mutable state is its schedule, its topics, and where its watch is.
 

@@ -1,4 +1,4 @@
-"""Where listings wait for a metadata store, first requests of many namespaces hold heap at once."""
+"""First requests of many namespaces hold heap at once if listings wait for a metadata store."""
 
 from __future__ import annotations
 

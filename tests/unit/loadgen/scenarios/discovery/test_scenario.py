@@ -1,4 +1,4 @@
-"""How much a document asks for is known before the run, where its families decide that alone."""
+"""The requests of a document are known before the run, if its families decide that alone."""
 
 from __future__ import annotations
 
