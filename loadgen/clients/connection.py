@@ -65,6 +65,12 @@ def request_frame(namespace: str, pattern: str | None, request_id: int) -> bytes
     )
 
 
+def lookup_frame(topic: str, request_id: int) -> bytes:
+    """Return a LOOKUP."""
+    lookup = pb.CommandLookupTopic(topic=topic, request_id=request_id, authoritative=False)
+    return encode_command(pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup))
+
+
 class ConnectFailedError(Exception):
     """A client did not get as far as CONNECTED; the message says why."""
 

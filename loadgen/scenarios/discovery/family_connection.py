@@ -9,14 +9,13 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.answer_parts import ending, first_names
-from loadgen.clients.connection import ClientConnection, connect_frame
+from loadgen.clients.connection import ClientConnection, connect_frame, lookup_frame
 from loadgen.clients.pacing import ReadBudget
 from loadgen.clients.refusals import refusal_reason
 from loadgen.clients.wires import BrokerAddress, ListAnswer
 from loadgen.scenarios.discovery.frames import (
     close_watch_frame,
     list_frame,
-    lookup_frame,
     subscribe_frame,
     watch_frame,
 )
@@ -92,7 +91,7 @@ class FamilyConnection(ClientConnection):
 
     def look_up(self, request_id: int, topic: str) -> None:
         """Send LOOKUP."""
-        self.send(lookup_frame(request_id, topic))
+        self.send(lookup_frame(topic, request_id))
 
     def open_watch(
         self,

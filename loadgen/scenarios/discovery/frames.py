@@ -41,12 +41,6 @@ def _list_frame(request_id: int, question: ListQuestion) -> bytes:
     return encode_command(Type(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=topics))
 
 
-def lookup_frame(request_id: int, topic: str) -> bytes:
-    """Return LOOKUP."""
-    lookup = pb.CommandLookupTopic(topic=topic, request_id=request_id, authoritative=False)
-    return encode_command(Type(type=Type.LOOKUP, lookupTopic=lookup))
-
-
 def watch_frame(
     request_id: int, watcher_id: int, namespace: str, pattern: str, topics_hash: str | None
 ) -> bytes:

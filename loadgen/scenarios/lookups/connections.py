@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import deadline
 from loadgen.clients.answers import parse_answer
-from loadgen.clients.connection import ClientConnection, request_frame
+from loadgen.clients.connection import ClientConnection, lookup_frame, request_frame
 from loadgen.clients.refusals import refusal_reason
 from loadgen.clients.scheduled_client import ScheduledConnection
 from loadgen.errors import LoadgenError
-from proto.frames import encode_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +22,9 @@ if TYPE_CHECKING:
     from loadgen.scenarios.lookups.scenario import LookupsScenario
 
 
-def lookup_frame(topics: Sequence[str], first: int, step: int, request_id: int) -> bytes:
+def frame_in_turn(topics: Sequence[str], first: int, step: int, request_id: int) -> bytes:
     """Return a LOOKUP; a client's requests take every ``step``-th topic from number ``first``."""
-    topic = topics[(first + (request_id - 1) * step) % len(topics)]
-    lookup = pb.CommandLookupTopic(topic=topic, request_id=request_id, authoritative=False)
-    return encode_command(pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup))
+    return lookup_frame(topics[(first + (request_id - 1) * step) % len(topics)], request_id)
 
 
 class LookupConnection(ScheduledConnection):

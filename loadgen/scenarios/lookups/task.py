@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import Reconnector, ScheduledClient
 from loadgen.errors import LoadgenError
-from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, lookup_frame
+from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, frame_in_turn
 from loadgen.scenarios.lookups.scenario import LookupsScenario
 from loadgen.tasks.ground import SOCKETS
 from loadgen.tasks.task import ScenarioTask
@@ -70,7 +70,7 @@ class LookupsTask(ScenarioTask[LookupsScenario]):
     def _client(self, plan: ClientPlan, topics: Sequence[str]) -> ScheduledClient:
         due = due_moments(self.scenario, plan.client)
         turns = in_turn(plan.client, self.scenario.clients, len(self.scenario.namespaces))
-        frame = partial(lookup_frame, topics, *turns)
+        frame = partial(frame_in_turn, topics, *turns)
         reconnect = self._reconnector.reconnect
         return ScheduledClient(plan, self.context, due, frame, reconnect, operation="lookup")
 

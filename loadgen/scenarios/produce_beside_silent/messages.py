@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import deadline
 from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS
+from loadgen.clients.connection import lookup_frame
 from loadgen.clients.refusals import refusal_reason
 from proto.frames import encode_command, encode_payload_command
 
@@ -15,19 +16,13 @@ if TYPE_CHECKING:
     from loadgen.clients.connection import ClientConnection
 
 Type = pb.BaseCommand
-PRODUCER_ID = CONSUMER_ID = 1
+PRODUCER_ID = CONSUMER_ID = _LOOKUP_ID = 1
 MOST_PERMITS = 1_000_000
 
 
 def topic_of(namespace: str, client: int) -> str:
     """Return the topic of a healthy producer."""
     return f"persistent://{namespace}/beside-silent-{client}"
-
-
-def lookup_frame(topic: str) -> bytes:
-    """Return a LOOKUP: a broker owns a topic only once it was looked up."""
-    lookup = pb.CommandLookupTopic(topic=topic, request_id=1, authoritative=False)
-    return encode_command(Type(type=Type.LOOKUP, lookupTopic=lookup))
 
 
 def producer_frame(topic: str) -> bytes:
@@ -81,7 +76,8 @@ class Opening:
 
     async def open(self, connection: ClientConnection) -> str | None:
         """Ask for it on a connection; return why it was not to be had, or None."""
-        connection.send(lookup_frame(self._topic))
+        # A broker owns a topic only once it was looked up.
+        connection.send(lookup_frame(self._topic, _LOOKUP_ID))
         try:
             async with deadline(connection.context.clock, CONNECT_TIMEOUT_SECONDS):
                 return await self._done or None

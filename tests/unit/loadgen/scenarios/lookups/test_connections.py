@@ -15,7 +15,7 @@ from loadgen.clients.schedule import due_moments, scheduled_plans
 from loadgen.clients.scheduled_client import ScheduledClient
 from loadgen.errors import LoadgenError
 from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, lookup_frame
+from loadgen.scenarios.lookups.connections import LookupConnection, TopicListing, frame_in_turn
 from loadgen.scenarios.lookups.scenario import LookupsScenario
 from proto.frames import encode_command
 from proto.parsing.parser import parse_command
@@ -77,7 +77,7 @@ class Desk:
     def looking_up(self) -> ScheduledClient:
         """A connected client that has begun."""
         due = due_moments(self.scenario, self.plan.client)
-        frame = partial(lookup_frame, TOPICS, self.plan.client, self.scenario.clients)
+        frame = partial(frame_in_turn, TOPICS, self.plan.client, self.scenario.clients)
         client = ScheduledClient(self.plan, self.context, due, frame, lambda _: None)
         self.connection = self.connected(LookupConnection(client))
         client.connected(self.connection)
