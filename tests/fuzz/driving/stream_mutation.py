@@ -1,0 +1,55 @@
+"""Changes streams of frames so that most frames stay valid; now and then bytes, as libFuzzer does."""
+
+from __future__ import annotations
+
+import random
+import struct
+from typing import TYPE_CHECKING
+
+from tests.fuzz.driving.commands import CommandMaker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LENGTHS = struct.Struct(">II")
+_BYTES_SHARE = 0.5
+_MOST_FRAMES = 64
+
+
+def mutated_stream(
+    data: bytes, most_bytes: int, seed: int, bytes_mutated: Callable[[bytes, int], bytes]
+) -> bytes:
+    """Return a changed stream of frames."""
+    choices = random.Random(seed)
+    if choices.random() < _BYTES_SHARE:
+        return bytes_mutated(data, most_bytes)
+    maker, frames = CommandMaker(choices), split(data)
+    at = choices.randrange(len(frames) + 1)
+    what = choices.random()
+    if what < 0.4 or at == len(frames):
+        frames.insert(at, with_lengths(maker.made()))
+    elif what < 0.75 and len(frames[at]) > _LENGTHS.size:
+        frames[at] = with_lengths(maker.changed(frames[at][_LENGTHS.size :]))
+    elif what < 0.85:
+        frames.insert(at, choices.choice(frames))
+    else:
+        del frames[at]
+    return b"".join(frames)[:most_bytes]
+
+
+def split(data: bytes) -> list[bytes]:
+    """Cut a stream at its length fields; the last piece may be anything."""
+    frames: list[bytes] = []
+    at = 0
+    while at + 4 <= len(data) and len(frames) < _MOST_FRAMES:
+        end = at + 4 + int.from_bytes(data[at : at + 4])
+        frames.append(data[at:end])
+        at = end
+    if at < len(data):
+        frames.append(data[at:])
+    return frames
+
+
+def with_lengths(command: bytes) -> bytes:
+    """Return a command's frame."""
+    return _LENGTHS.pack(len(command) + 4, len(command)) + command

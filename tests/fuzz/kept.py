@@ -1,0 +1,37 @@
+"""The corpus that is kept: of each target a text file, a line an input, in base64."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FOLDER = Path(__file__).with_name("corpus")
+
+
+def kept(name: str) -> list[bytes]:
+    """Return the inputs that are kept of a target; what follows a # says why one is."""
+    path = FOLDER / f"{name}.txt"
+    if not path.exists():
+        return []
+    lines = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
+    return [base64.b64decode(line) for line in lines if line]
+
+
+def findings(name: str) -> list[str]:
+    """Return the lines of a target that say why they are kept: they stay, whatever they cover."""
+    path = FOLDER / f"{name}.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line for line in lines if "#" in line]
+
+
+def keep(name: str, inputs: Iterable[bytes]) -> None:
+    """Write the corpus of a target: its findings, then these inputs."""
+    lines = findings(name)
+    known = {line.partition("#")[0].strip() for line in lines}
+    encoded = sorted({base64.b64encode(one).decode() for one in inputs} - known - {""})
+    text = "\n".join([*lines, *encoded])
+    (FOLDER / f"{name}.txt").write_text(f"{text}\n")

@@ -1,0 +1,23 @@
+"""All targets. A new one is a module and a line here."""
+
+from __future__ import annotations
+
+from tests.fuzz.target import Target
+
+HALF_A_MILLION, FIFTY_THOUSAND = 500_000, 50_000
+
+TARGETS = {
+    "frames": Target(
+        "Frame decoder",
+        "tests.fuzz.targets.frames",
+        ("proto",),
+        (
+            "proto/frames.py",
+            "proto/parsing/*.py",
+            "proto/transport/frame_intake.py",
+            "proto/command_log.py",
+        ),
+        6_900_000,
+        256,
+    ),
+}

@@ -1,0 +1,79 @@
+"""The rules of every target: what breaks one is found, whatever the input was."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BOUND_MILLIS = 20.0
+"""The longest turn of the loop, in processor time."""
+
+
+class BrokenRuleError(AssertionError):
+    """An input broke a rule that holds for all of them; one sentence."""
+
+
+class Turns:
+    """The longest turn of the loop, in processor time: a busy machine makes none longer.
+
+    Attributes:
+        longest_millis: Of all inputs.
+        of_this_input: Of the current one.
+    """
+
+    def __init__(self) -> None:
+        self.longest_millis = 0.0
+        self.of_this_input = 0.0
+
+    def begin(self) -> float:
+        """Begin a turn; give what comes back to ``end``."""
+        return time.thread_time()
+
+    def end(self, begun: float) -> None:
+        """End a turn."""
+        millis = (time.thread_time() - begun) * 1000
+        if millis > self.of_this_input:
+            self.of_this_input = millis
+            self.longest_millis = max(self.longest_millis, millis)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Measure a block as one turn."""
+        begun = self.begin()
+        try:
+            yield
+        finally:
+            self.end(begun)
+
+
+TURNS = Turns()
+
+
+class LoggedErrors(logging.Handler):
+    """Keeps the errors that a server logs as its own: there they end one peer, here they are found.
+
+    An expected failure is logged as a sentence, without a stack.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[tuple[str, BaseException | None]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep an error that has a stack."""
+        if record.exc_info:
+            self.found.append((record.getMessage(), record.exc_info[1]))
+
+    def unhandled(self, _: object, context: dict[str, object]) -> None:
+        """Keep what a callback or task of the loop raised: an exception handler of a loop."""
+        error = context.get("exception")
+        known = error if isinstance(error, BaseException) else None
+        self.found.append((str(context.get("message")), known))
+
+
+ERRORS = LoggedErrors()
