@@ -20,4 +20,12 @@ TARGETS = {
         6_900_000,
         256,
     ),
+    "broker_commands": Target(
+        "Commands of the broker",
+        "tests.fuzz.targets.broker_commands",
+        ("broker", "proto", "server"),
+        ("broker/cnx.py", "broker/commands/*.py", "broker/subscriptions/*.py"),
+        HALF_A_MILLION,
+        1_024,
+    ),
 }

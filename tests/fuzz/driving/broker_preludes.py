@@ -1,0 +1,121 @@
+"""The states of a broker's connection in which a script begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from broker.cnx import ServerCnxState
+from proto.frames import encode_payload_command
+from tests.fuzz.driving.broker_world import LARGE_NAMESPACE
+from tests.fuzz.driving.commands import TOPIC
+from tests.support.peers.raw_peer import connect_command, frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.fuzz.driving.broker_world import BrokerWorld
+    from tests.fuzz.driving.peer import Peer
+
+Type = pb.BaseCommand
+Kind = pb.CommandSubscribe
+
+
+class Prelude(NamedTuple):
+    """A state: its name, what the connection's own is, and what brings it about."""
+
+    name: str
+    state: ServerCnxState
+    bring: Callable[[BrokerWorld, Peer], object]
+
+
+def prelude(world: BrokerWorld, number: int) -> list[Peer]:
+    """Return a new connection in a state."""
+    chosen = PRELUDES[number % len(PRELUDES)]
+    peer = world.peer()
+    if chosen.state is ServerCnxState.CONNECTED:
+        peer.say(frame(connect_command()))
+    chosen.bring(world, peer)
+    return [peer]
+
+
+def _nothing(*_: object) -> None:
+    """Stay as it is."""
+
+
+def _producers_and_consumers(_: BrokerWorld, peer: Peer) -> None:
+    producer = pb.CommandProducer(topic=TOPIC, producer_id=1, request_id=1, producer_name="p")
+    asked = [frame(pb.BaseCommand(type=Type.PRODUCER, producer=producer))]
+    kinds = (Kind.Shared, Kind.Exclusive, Kind.Failover, Kind.Key_Shared)
+    for number, kind in enumerate(kinds, 1):
+        subscribe = pb.CommandSubscribe(
+            topic=TOPIC, subscription="sefk"[number - 1], subType=kind, consumer_id=number,
+            request_id=10 + number,
+        )  # fmt: skip
+        asked.append(frame(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=subscribe)))
+    peer.say(b"".join(asked))
+
+
+def _messages(world: BrokerWorld, peer: Peer) -> None:
+    """Have messages that were sent to consumers and are not acknowledged."""
+    _producers_and_consumers(world, peer)
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1)
+    said = b""
+    for number in (1, 2):
+        flow = pb.CommandFlow(consumer_id=number, messagePermits=3)
+        said += frame(pb.BaseCommand(type=Type.FLOW, flow=flow))
+    for sequence in range(5):
+        send = pb.BaseCommand(
+            type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=sequence)
+        )
+        said += encode_payload_command(send, metadata.SerializeToString(), b"payload")
+    peer.say(said)
+
+
+def _paused(_: BrokerWorld, peer: Peer) -> None:
+    """Be unwritable: the peer reads nothing, and large listings wait for it."""
+    peer.transport.reads_at_once = False
+    peer.say(_listing(1) + _listing(2))
+
+
+def _draining(world: BrokerWorld, peer: Peer) -> None:
+    """Drain, with a listing under way."""
+    peer.transport.reads_at_once = False
+    peer.say(_listing(1))
+    cnx: Any = peer.protocol
+    world.loop.create_task(cnx.drain())
+    world.loop.settle()
+
+
+def _watching(_: BrokerWorld, peer: Peer) -> None:
+    watch = pb.CommandWatchTopicList(
+        request_id=1, watcher_id=1, namespace="public/default",
+        topics_pattern="persistent://public/default/.*",
+    )  # fmt: skip
+    peer.say(frame(pb.BaseCommand(type=Type.WATCH_TOPIC_LIST, watchTopicList=watch)))
+
+
+def _through_a_proxy(_: BrokerWorld, peer: Peer) -> None:
+    command = connect_command()
+    command.connect.proxy_version = "proxy"
+    command.connect.original_principal = "admin"
+    peer.say(frame(command))
+
+
+def _listing(request: int) -> bytes:
+    asked = pb.CommandGetTopicsOfNamespace(request_id=request, namespace=LARGE_NAMESPACE)
+    return frame(
+        pb.BaseCommand(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=asked)
+    )
+
+
+PRELUDES = (
+    Prelude("before CONNECT", ServerCnxState.START, _nothing),
+    Prelude("connected", ServerCnxState.CONNECTED, _nothing),
+    Prelude("with a producer and consumers", ServerCnxState.CONNECTED, _producers_and_consumers),
+    Prelude("with messages to acknowledge", ServerCnxState.CONNECTED, _messages),
+    Prelude("paused", ServerCnxState.CONNECTED, _paused),
+    Prelude("draining", ServerCnxState.CONNECTED, _draining),
+    Prelude("with a watch", ServerCnxState.CONNECTED, _watching),
+    Prelude("through a proxy", ServerCnxState.START, _through_a_proxy),
+)

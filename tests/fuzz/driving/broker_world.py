@@ -1,0 +1,143 @@
+"""A broker in this process, without sockets, threads and waiting; and what must hold of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from broker.configuration.config import BrokerConfig
+from broker.service import BrokerService
+from broker.stores.changes import TopicChanges
+from limiter.memory.dual_limiter import LimitType
+from limiter.permits.ledger import check_all_balanced
+from loadgen.virtual.loop import VirtualClock
+from proto.names import NamespaceName
+from server.connection.listener import Listener
+from server.imports import NO_IMPORTS
+from tests.fuzz.driving.peer import Peer
+from tests.fuzz.driving.stand_ins import stand_ins
+from tests.fuzz.driving.stepped_loop import SteppedLoop
+from tests.fuzz.rules import BrokenRuleError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from proxy.service import ProxyService
+
+LIMIT_BYTES = 60_000
+"""Of heap and direct memory each: two large listings, so that a third one waits."""
+LARGE_NAMESPACE, LARGE_COUNT = "a/b", 300
+_PLACES = {
+    "bindAddress": "127.0.0.1",
+    "advertisedAddress": "127.0.0.1",
+    "webServicePort": "8080",
+    "brokerServicePort": "6650",
+}
+_SMALL = {
+    "pulsarChannelWriteBufferHighWaterMark": "8192",
+    "pulsarChannelWriteBufferLowWaterMark": "4096",
+    "maxConcurrentLookupRequest": "8",
+    "activeConsumerFailoverDelayTimeMillis": "0",
+    "forceDeleteNamespaceAllowed": "true",
+    "floodgateListingCacheMB": "1",
+    "floodgateSnapshotCacheMB": "1",
+}
+
+
+class Doors:
+    """Takes the place of listening sockets: keeps what makes a connection, by the key of its port."""
+
+    def __init__(self) -> None:
+        self.factories: dict[str, Callable[[], Any]] = {}
+
+    async def __call__(
+        self,
+        factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        port_key: str,
+        send_buffer_bytes: int = 0,
+    ) -> Listener:
+        """Listen, in name."""
+        del send_buffer_bytes
+        self.factories[port_key] = factory
+        return Listener(host, port, ())
+
+
+class BrokerWorld:
+    """See the module.
+
+    Args:
+        keys: Of its configuration, beside those that make everything small.
+    """
+
+    def __init__(self, loop: SteppedLoop | None = None, **keys: str) -> None:
+        self.loop = loop or SteppedLoop()
+        self.clock = VirtualClock(self.loop)
+        self.doors = Doors()
+        config = BrokerConfig.from_properties({**_PLACES, **_SMALL, **keys})
+        self.service: BrokerService
+        self.loop.run(self._open(with_limits(config)))
+
+    async def _open(self, config: BrokerConfig) -> None:
+        with stand_ins():
+            self.service = BrokerService(config, NO_IMPORTS, self.clock, self.doors)
+            await self.service.__aenter__()
+        prefix = f"persistent://{LARGE_NAMESPACE}/"
+        names = [f"{prefix}{'x' * 80}{number:04}" for number in range(LARGE_COUNT)]
+        await self.service.store.create_namespace(NamespaceName.parse(LARGE_NAMESPACE))
+        await self._create(LARGE_NAMESPACE, names)
+        own = [f"persistent://public/default/{one}" for one in ("t", "t2")]
+        await self._create("public/default", own)
+
+    async def _create(self, namespace: str, names: list[str]) -> None:
+        changes = TopicChanges([name.encode() for name in names])
+        await self.service.store.apply(NamespaceName.parse(namespace), changes)
+
+    def peer(self, port_key: str = "brokerServicePort") -> Peer:
+        """Return a new connection."""
+        return Peer(self.loop, self.doors.factories[port_key]())
+
+    def check(self) -> None:
+        """Find what is still held although everybody has left.
+
+        Raises:
+            BrokenRuleError: There is something.
+        """
+        check_at_rest(self.service)
+
+
+def with_limits(config: Any) -> Any:  # noqa: ANN401 - a broker's or a proxy's
+    """Return a configuration with little memory for topic lists."""
+    limits = {"heap_max_bytes": LIMIT_BYTES, "direct_max_bytes": LIMIT_BYTES}
+    changed = config.topic_list_limits.model_copy(
+        update={**limits, "heap_queue_size": 4, "direct_queue_size": 4}
+    )
+    return config.model_copy(update={"topic_list_limits": changed})
+
+
+def check_at_rest(service: BrokerService | ProxyService) -> None:
+    """Find what a server still holds although everybody has left.
+
+    Raises:
+        BrokenRuleError: There is something.
+    """
+    totals, held = service.flow.totals, {}
+    for kind in LimitType:
+        held[f"{kind.value} bytes"] = service.limiter.acquired_permits(kind)
+        held[f"{kind.value} waiting"] = service.limiter.queue_size(kind)
+    held |= {
+        "lookup places": service.lookups.pending_requests - service.unanswered.total,
+        "pending bytes": service.totals.pending_bytes,
+        "unpaid bytes": service.totals.unpaid_bytes,
+        "parked frames": totals.parked_frames,
+        "parked bytes": totals.parked_bytes,
+        "response bytes": totals.response_bytes,
+        "watched for progress": len(service.flow.slow_peers),
+        "connections": len(service.connections),
+        "paused connections": sum(totals.connections.values()),
+    }
+    if found := {name: figure for name, figure in held.items() if figure}:
+        raise BrokenRuleError(f"everybody has left, and this is held: {found}")
+    check_all_balanced(service.ledgers.values())

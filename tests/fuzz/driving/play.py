@@ -1,0 +1,85 @@
+"""Plays a script, and looks at what is left when everybody has gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from tests.fuzz.driving import script
+
+if TYPE_CHECKING:
+    from tests.fuzz.driving.peer import Peer
+    from tests.fuzz.driving.stepped_loop import SteppedLoop
+
+SHORTEST_SECONDS = 0.01
+"""A step of time lasts this, or twice, four times ... as long: up to five minutes."""
+READ_BYTES = 64
+
+
+class World(Protocol):
+    """A server in this process."""
+
+    loop: SteppedLoop
+
+    def peer(self) -> Peer:
+        """Return a new connection."""
+
+    def check(self) -> None:
+        """Find what is still held."""
+
+
+def play(world: World, peers: list[Peer], data: bytes) -> None:
+    """Let peers do what an input says, then let all of them leave.
+
+    Raises:
+        BrokenRuleError: Something is held after that, or an answer is malformed.
+    """
+    _, steps = script.read(data)
+    player, joined = _Player(world, peers), b""
+    for step in steps:
+        if step.what in (script.COMMAND, script.MESSAGE, script.BYTES):
+            joined += script.wire_bytes(step)
+            if not step.flags & script.JOINED:
+                player.says(joined, halved=bool(step.flags & script.HALVED))
+                joined = b""
+        else:
+            player.does(step.what, step.data[0] if step.data else 0)
+    if joined:
+        player.says(joined, halved=False)
+    for peer in player.everybody:
+        peer.breaks()
+    world.loop.settle()
+    world.check()
+    for peer in player.everybody:
+        peer.check_answers()
+
+
+class _Player:
+    def __init__(self, world: World, peers: list[Peer]) -> None:
+        self._world = world
+        self._peers = peers
+        self._now = 0
+        self.everybody = list(peers)
+
+    def says(self, data: bytes, *, halved: bool) -> None:
+        peer = self._peers[self._now]
+        half = len(data) // 2 if halved else 0
+        for piece in filter(None, (data[:half], data[half:])):
+            peer.say(piece)
+
+    def does(self, what: int, value: int) -> None:
+        peer = self._peers[self._now]
+        if what == script.TIME:
+            self._world.loop.pass_time(SHORTEST_SECONDS * 2 ** (value % 16))
+        elif what == script.READS:
+            peer.reads(READ_BYTES << (value % 12))
+        elif what == script.STOPS:
+            peer.transport.reads_at_once = bool(value & 1)
+        elif what == script.LEAVES:
+            (peer.ends if value & 1 else peer.breaks)()
+            self._peers[self._now] = self._world.peer()
+            self.everybody.append(self._peers[self._now])
+        else:
+            if len(self._peers) == 1:
+                self._peers.append(self._world.peer())
+                self.everybody.append(self._peers[1])
+            self._now = 1 - self._now

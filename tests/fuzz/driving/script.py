@@ -1,0 +1,184 @@
+"""Scripts: an input as a list of things that peers do, and the changes that keep it one.
+
+An input is a byte that chooses the state to begin in, then steps. A step is a byte that says what,
+and for some a length (two bytes) and so many bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+import google_crc32c
+
+import proto.PulsarApi_pb2 as pb
+from tests.fuzz.driving.commands import CommandMaker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMMAND, MESSAGE, BYTES, TIME, READS, STOPS, LEAVES, SWITCHES = range(8)
+"""A command, to be framed; a command with a payload; bytes as they are; time passes; the peer reads
+some of what waits; it reads no more, or again; it leaves, and another one comes; another peer does
+the next steps."""
+JOINED, HALVED, WRONG = 0x80, 0x40, 0x20
+"""Flags: sent together with the next step; sent in two pieces; the checksum is wrong."""
+_HAS_BYTES = (COMMAND, MESSAGE, BYTES)
+_LENGTH = struct.Struct(">H")
+MOST_STEPS = 24
+_BYTES_SHARE = 0.15
+
+
+class Step(NamedTuple):
+    """One thing that a peer does."""
+
+    what: int
+    flags: int
+    data: bytes
+
+
+def read(data: bytes) -> tuple[int, list[Step]]:
+    """Return the state and the steps of an input: every input has some."""
+    steps: list[Step] = []
+    at = 1
+    while at < len(data) and len(steps) < MOST_STEPS:
+        what, flags = data[at] & 7, data[at] & 0xE0
+        at += 1
+        size = 1
+        if what in _HAS_BYTES:
+            size = int.from_bytes(data[at : at + 2])
+            at += 2
+        steps.append(Step(what, flags, data[at : at + size]))
+        at += size
+    return (data[0] if data else 0), steps
+
+
+def written(state: int, steps: list[Step]) -> bytes:
+    """Return the input of some steps."""
+    out = bytearray((state & 0xFF,))
+    for step in steps[:MOST_STEPS]:
+        out.append(step.what | step.flags)
+        if step.what in _HAS_BYTES:
+            out += _LENGTH.pack(min(len(step.data), 0xFFFF))
+            out += step.data[:0xFFFF]
+        else:
+            out += step.data[:1] or b"\x00"
+    return bytes(out)
+
+
+def wire_bytes(step: Step) -> bytes:
+    """Return what a peer sends in a step with bytes."""
+    if step.what == BYTES:
+        return step.data
+    if step.what == COMMAND:
+        return struct.pack(">II", len(step.data) + 4, len(step.data)) + step.data
+    size = step.data[0] if step.data else 0
+    command, tail = step.data[1 : 1 + size], step.data[1 + size :]
+    checksum = google_crc32c.value(tail) ^ bool(step.flags & WRONG)
+    checked = b"\x0e\x01" + struct.pack(">I", checksum) + tail
+    return struct.pack(">II", 4 + len(command) + len(checked), len(command)) + command + checked
+
+
+class ScriptMutator:
+    """Changes scripts.
+
+    Args:
+        likely: Types of commands that come more often.
+    """
+
+    def __init__(self, likely: tuple[int, ...]) -> None:
+        self._likely = likely
+
+    def mutated(
+        self, data: bytes, most_bytes: int, seed: int, bytes_mutated: Callable[[bytes, int], bytes]
+    ) -> bytes:
+        """Return a changed script."""
+        choices = random.Random(seed)
+        if choices.random() < _BYTES_SHARE:
+            return bytes_mutated(data, most_bytes)
+        state, steps = read(data)
+        maker = CommandMaker(choices, self._likely)
+        if choices.random() < 0.1:
+            state = choices.randrange(256)
+        for _ in range(choices.choice((1, 1, 2, 3))):
+            self._change(steps, maker, choices)
+        while steps and len(changed := written(state, steps)) > most_bytes:
+            del steps[choices.randrange(len(steps))]
+        return changed if steps else written(state, [])
+
+    def _change(self, steps: list[Step], maker: CommandMaker, choices: random.Random) -> None:
+        at, what = choices.randrange(len(steps) + 1), choices.random()
+        if at == len(steps) or what < 0.35:
+            steps.insert(at, self._new(maker, choices))
+        elif what < 0.75 and steps[at].what in (COMMAND, MESSAGE):
+            steps[at] = self._changed(steps[at], maker, choices)
+        elif what < 0.8:
+            steps.insert(at, choices.choice(steps))
+        elif what < 0.85:
+            flags = choices.choice((0, JOINED, HALVED, JOINED | HALVED, WRONG))
+            steps[at] = steps[at]._replace(flags=flags)
+        else:
+            del steps[at]
+
+    def _new(self, maker: CommandMaker, choices: random.Random) -> Step:
+        what = choices.random()
+        flags = JOINED if choices.random() < 0.2 else 0
+        if what < 0.65:
+            return Step(COMMAND, flags, maker.made())
+        if what < 0.8:
+            return Step(MESSAGE, flags, message(choices))
+        kind = choices.choice((TIME, READS, STOPS, LEAVES, SWITCHES))
+        return Step(kind, 0, bytes((choices.randrange(256),)))
+
+    def _changed(self, step: Step, maker: CommandMaker, choices: random.Random) -> Step:
+        if step.what == MESSAGE and choices.random() < 0.5:
+            return step._replace(data=message(choices))
+        if step.what == MESSAGE:
+            size = step.data[0] if step.data else 0
+            command = maker.changed(step.data[1 : 1 + size])[:255]
+            return step._replace(data=bytes((len(command),)) + command + step.data[1 + size :])
+        return step._replace(data=maker.changed(step.data))
+
+
+def message(choices: random.Random) -> bytes:
+    """Return a SEND, or now and then another command, with metadata and a payload."""
+    send = pb.CommandSend(
+        producer_id=choices.choice((0, 1, 1, 1, 2)), sequence_id=choices.choice((0, 1, 2, 3, 9))
+    )
+    if choices.random() < 0.4:
+        send.num_messages = choices.choice((1, 2, 3, 0, -1))
+    if choices.random() < 0.2:
+        send.highest_sequence_id = choices.choice((0, 1, 5, 2**63))
+    command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=send).SerializeToString()
+    metadata = _metadata(choices).SerializePartialToString()
+    payload = bytes(choices.randrange(256) for _ in range(choices.choice((0, 1, 5, 20))))
+    tail = struct.pack(">I", len(metadata)) + metadata + payload
+    return bytes((len(command),)) + command + tail
+
+
+def _metadata(choices: random.Random) -> pb.MessageMetadata:
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1)
+    if choices.random() < 0.3:
+        metadata.num_messages_in_batch = choices.choice((1, 2, 3, 0, -1, 2**31 - 1))
+    if choices.random() < 0.2:
+        metadata.partition_key = choices.choice(("k", "", "ä"))
+    if choices.random() < 0.2:
+        metadata.deliver_at_time = choices.choice((0, 1_767_225_600_100, 2**62, -1))
+    if choices.random() < 0.2:
+        metadata.compression = choices.choice((0, 1, 2, 3, 4))
+        metadata.uncompressed_size = choices.choice((0, 5, 2**31))
+    if choices.random() < 0.1:
+        metadata.chunk_id, metadata.num_chunks_from_msg = choices.choice((0, 1, -1)), 2
+        metadata.uuid = "u"
+    if choices.random() < 0.1:
+        metadata.marker_type = choices.choice((1, 20, -1))
+    if choices.random() < 0.1:
+        metadata.txnid_least_bits, metadata.txnid_most_bits = 1, 2
+    if choices.random() < 0.1:
+        metadata.ordering_key = b"o"
+    if choices.random() < 0.1:
+        metadata.schema_version = choices.choice((b"", b"\x00" * 8, b"x"))
+    if choices.random() < 0.05:
+        metadata.encryption_keys.add(key="k", value=b"v")
+    return metadata

@@ -1,0 +1,116 @@
+"""A loop whose callbacks run one by one, each timed, and whose time passes only when it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from heapq import heappop
+from typing import TYPE_CHECKING, Any
+
+from loadgen.virtual.loop import VirtualLoop
+from tests.fuzz.rules import ERRORS, TURNS, BrokenRuleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+MOST_TURNS = 20_000
+"""More turns without a moment's pause, and the loop would never come to rest."""
+
+
+class SteppedLoop(VirtualLoop):
+    """See the module. What is handed to a thread is done in a turn that is not measured."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_exception_handler(ERRORS.unhandled)
+
+    def run_in_executor(
+        self, executor: object, func: Callable[..., Any], *args: object
+    ) -> asyncio.Future[Any]:
+        """Do the work later, as a thread would."""
+        del executor
+        done = self.create_future()
+        self.call_soon(_Unmeasured(func, args, done))
+        return done
+
+    def begin(self) -> None:
+        """Be the running loop from now on: of code that is called from outside as well."""
+        asyncio.events._set_running_loop(self)
+
+    def end(self) -> None:
+        """Be the running loop no more."""
+        asyncio.events._set_running_loop(None)
+
+    def settle(self) -> None:
+        """Run what is ready, until nothing is.
+
+        Raises:
+            BrokenRuleError: It never ends.
+        """
+        ready = self._ready  # type: ignore[attr-defined]
+        turns = 0
+        while ready:
+            handle = ready.popleft()
+            if handle._cancelled:
+                continue
+            turns += 1
+            if turns > MOST_TURNS:
+                raise BrokenRuleError("the loop does not come to rest")
+            if type(handle._callback) is _Unmeasured:
+                handle._run()
+                continue
+            begun = TURNS.begin()
+            handle._run()
+            TURNS.end(begun)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass: timers that are due run, and what they make ready."""
+        end = self._now + seconds
+        self.settle()
+        while (due := self._next_due()) is not None and due <= end:
+            begun = TURNS.begin()
+            self._next_timer()
+            TURNS.end(begun)
+            self.settle()
+        self._now = max(self._now, end)
+
+    def _next_due(self) -> float | None:
+        """Return when the next timer is due; those that were cancelled are dropped."""
+        timers = self._timers
+        while timers and timers[0][3] is None and timers[0][2].cancelled():
+            heappop(timers)
+            self._cancelled = max(0, self._cancelled - 1)
+        return timers[0][0] if timers else None
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what it returns
+        """Run a coroutine to its end, as quickly as time can pass; nothing is measured."""
+        self.begin()
+        before = TURNS.longest_millis, TURNS.of_this_input
+        try:
+            task = self.create_task(work)
+            self.settle()
+            while not task.done():
+                self._next_timer()
+                self.settle()
+            return task.result()
+        finally:
+            TURNS.longest_millis, TURNS.of_this_input = before
+            self.end()
+
+
+class _Unmeasured:
+    """Work for a thread."""
+
+    def __init__(
+        self, func: Callable[..., Any], args: tuple[object, ...], done: asyncio.Future[Any]
+    ) -> None:
+        self._func, self._args, self._done = func, args, done
+
+    def __call__(self) -> None:
+        if self._done.cancelled():
+            return
+        try:
+            result = self._func(*self._args)
+        except Exception as error:  # noqa: BLE001 - for whoever awaits it
+            self._done.set_exception(error)
+        else:
+            self._done.set_result(result)

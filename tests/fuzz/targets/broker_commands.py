@@ -1,0 +1,79 @@
+"""The broker's commands, in every state of a connection. An input is a script: see driving.script."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.cnx import ServerCnx
+from broker.commands.table import COMMANDS
+from tests.fuzz.driving.broker_preludes import PRELUDES, prelude
+from tests.fuzz.driving.broker_world import BrokerWorld
+from tests.fuzz.driving.play import play
+from tests.fuzz.driving.script import COMMAND, ScriptMutator, Step, written
+from tests.support.processes.commands import TYPES, complete_command
+
+if TYPE_CHECKING:
+    from proto.frames import Frame
+
+PULSAR = 8
+"""The bit of the first byte that asks for profile pulsar."""
+FIGURES = {"frames": 0, "valid": 0}
+_LIKELY = tuple(COMMANDS.legal_in(PRELUDES[1].state))
+_worlds: dict[bool, BrokerWorld] = {}
+
+
+def one_input(data: bytes) -> None:
+    """Bring a connection into a state, then do what the script says."""
+    chosen = data[0] if data else 0
+    world = _world(bool(chosen & PULSAR))
+    world.loop.begin()
+    try:
+        peers = prelude(world, chosen & 7)
+        play(world, peers, data)
+    finally:
+        world.loop.end()
+
+
+def renewed() -> None:
+    """Forget both brokers: the next input has new ones."""
+    _worlds.clear()
+
+
+def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+    """Return each command in each state."""
+    commands = [complete_command(kind).SerializeToString() for kind in TYPES]
+    steps = [Step(COMMAND, 0, one) for one in commands]
+    return [written(state, [step]) for state in range(16) for step in steps]
+
+
+def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
+    """Change a script."""
+    import atheris
+
+    return ScriptMutator(_LIKELY).mutated(data, most_bytes, seed, atheris.Mutate)
+
+
+def _world(pulsar: bool) -> BrokerWorld:
+    if pulsar not in _worlds:
+        _worlds[pulsar] = BrokerWorld(floodgateProfile="pulsar" if pulsar else "floodgate")
+        _count_frames(_worlds[pulsar])
+    return _worlds[pulsar]
+
+
+def _count_frames(world: BrokerWorld) -> None:
+    """Count the frames that come, and those that end no connection."""
+    made = world.doors.factories["brokerServicePort"]
+
+    def counted() -> ServerCnx:
+        cnx: ServerCnx = made()
+        handle = cnx.frame_received
+
+        def frame_received(frame: Frame) -> None:
+            FIGURES["frames"] += 1
+            handle(frame)
+            FIGURES["valid"] += 1
+
+        cnx.frame_received = frame_received  # type: ignore[method-assign]
+        return cnx
+
+    world.doors.factories["brokerServicePort"] = counted
