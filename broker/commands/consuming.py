@@ -338,7 +338,7 @@ def consumer_stats(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         msgRateRedeliver=consumer.rates.current.redelivered,
         consumerName=consumer.name,
         availablePermits=to_wire(consumer.permits),
-        unackedMessages=consumer.unacked,
+        unackedMessages=to_wire(consumer.unacked),
         blockedConsumerOnUnackedMsgs=consumer.blocked,
         address=f"/{cnx.peer}",
         connectedSince=consumer.connected_text,

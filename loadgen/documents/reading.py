@@ -130,7 +130,7 @@ def _texts_of_servers(values: dict[str, Any]) -> None:
 def _head(values: dict[str, Any], faults: list[Fault]) -> Head | None:
     """Return the general part; None if it has faults, which are added to those known."""
     kind = values.get("kind")
-    if kind is not None and kind not in MODELS:
+    if kind is not None and str(kind) not in MODELS:  # Which may be a list.
         faults.append(Fault(("kind",), f"{shown(kind)} is none{meant(str(kind), list(MODELS))}"))
     try:
         return Head.model_validate(values)

@@ -36,6 +36,8 @@ def main(
     target = TARGETS[name]
     logging.getLogger().setLevel(logging.ERROR)
     with atheris.instrument_imports(include=list(target.instrumented)):
+        if not target.compares:
+            sys.meta_path[0]._trace_dataflow = False  # type: ignore[attr-defined]
         loaded = target.loaded()
     judge = Judge(loaded, out)
     judge.renew()

@@ -96,7 +96,7 @@ class Judge:
         if self._out is None:
             self.renew()
             raise error
-        name = _signature(error)
+        name = signature(error)
         self.finds[name] = self.finds.get(name, 0) + 1
         if self.finds[name] == 1 and len(self.finds) <= MOST_FINDS:
             self._keep(name, error, data, since)
@@ -126,7 +126,7 @@ class Judge:
             (folder / f"{name}.bin").write_bytes(data)
 
 
-def _signature(error: BaseException) -> str:
+def signature(error: BaseException) -> str:
     """Return a name for an error: what it is, and where in our code it came from."""
     cause = error.__cause__ or error
     where = "unknown"

@@ -19,6 +19,7 @@ TARGETS = {
         ),
         6_900_000,
         256,
+        compares=True,
     ),
     "broker_commands": Target(
         "Commands of the broker",
@@ -26,6 +27,19 @@ TARGETS = {
         ("broker", "proto", "server"),
         ("broker/cnx.py", "broker/commands/*.py", "broker/subscriptions/*.py"),
         HALF_A_MILLION,
-        1_024,
+        400,
+    ),
+    "configuration": Target(
+        "Configuration files",
+        "tests.fuzz.targets.configuration",
+        ("broker", "proxy", "server", "loadgen"),
+        (
+            "broker/configuration/*.py",
+            "proxy/config.py",
+            "server/configuration/*.py",
+            "loadgen/documents/*.py",
+        ),
+        HALF_A_MILLION,
+        500,
     ),
 }

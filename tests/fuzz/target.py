@@ -25,6 +25,7 @@ class Target:
         measured: Files whose lines are counted, as patterns relative to the repository.
         inputs: The whole amount.
         most_bytes: The longest input.
+        compares: Comparisons guide the search as well, at twice the cost: for what parses bytes.
     """
 
     title: str
@@ -33,6 +34,7 @@ class Target:
     measured: tuple[str, ...]
     inputs: int
     most_bytes: int
+    compares: bool = False
 
     def loaded(self) -> Loaded:
         """Import the module."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.metadata import parse_metadata
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.key_shared.draining import DrainingHashes
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
 from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
-from broker.subscriptions.key_shared.sticky_key import sticky_key
+from broker.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class KeySharedDispatcher(SharedDispatcher):
             sticky_hash = self.replay.hash_of(position)
             waited = sticky_hash != 0
             if not waited:
-                key = sticky_key(parse_metadata(entry.data))
+                key = key_of(entry.data)
                 sticky_hash = self.ring.hash_of(key) or _HASH_ZERO
             consumer = self.ring.select(sticky_hash % _HASH_ZERO)
             behind = self.replay.contains_hash(sticky_hash) and not waited

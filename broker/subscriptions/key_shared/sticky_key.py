@@ -5,8 +5,22 @@ from __future__ import annotations
 import binascii
 from typing import TYPE_CHECKING
 
+from broker.messages.metadata import parse_metadata
+from proto.errors import RemoteProtocolError
+
 if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
+
+NO_KEY = b"NONE_KEY"
+"""Upstream's key of a message whose metadata cannot be read: profile pulsar stores such too."""
+
+
+def key_of(data: bytes) -> bytes:
+    """Return the key of an entry's bytes."""
+    try:
+        return sticky_key(parse_metadata(data))
+    except RemoteProtocolError:
+        return NO_KEY
 
 
 def sticky_key(metadata: pb.MessageMetadata) -> bytes:

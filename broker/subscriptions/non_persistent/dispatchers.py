@@ -7,11 +7,10 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.metadata import parse_metadata
 from broker.subscriptions.failover import active_of, rank
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
 from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
-from broker.subscriptions.key_shared.sticky_key import sticky_key
+from broker.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class DirectKeyShared(DirectDispatcher):
 
     def choose(self, entry: Entry) -> Consumer | None:
         """Return the consumer of the entry's key if it has room."""
-        key = sticky_key(parse_metadata(entry.data))
+        key = key_of(entry.data)
         return _with_room(self.ring.select(self.ring.hash_of(key)))
 
 

@@ -56,23 +56,25 @@ class Peer:
             self.transport.breaks()
         self._loop.settle()
 
-    def check_answers(self) -> None:
-        """Refuse what no client could read.
+    def answers(self) -> list[pb.BaseCommand]:
+        """Return the commands that came since the last call.
 
         Raises:
-            BrokenRuleError: A frame or a command is malformed.
+            BrokenRuleError: A frame or a command is malformed: no client could read it.
         """
-        data = memoryview(bytes(self.transport.received))
-        at = 0
+        data, at = memoryview(bytes(self.transport.received)), 0
+        self.transport.received.clear()
+        found = []
         while at + 8 <= len(data):
             total, size = struct.unpack_from(">II", data, at)
             if size + 4 > total:
                 raise BrokenRuleError("a command that the server sent is longer than its frame")
             end = at + 4 + total
             if end > len(data):
-                return  # Cut off with the connection, or not read.
+                break  # Cut off with the connection, or not read.
             try:
-                pb.BaseCommand.FromString(data[at + 8 : at + 8 + size].tobytes())
+                found.append(pb.BaseCommand.FromString(data[at + 8 : at + 8 + size].tobytes()))
             except DecodeError:
                 raise BrokenRuleError("a command that the server sent is malformed") from None
             at = end
+        return found

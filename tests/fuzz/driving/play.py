@@ -50,7 +50,7 @@ def play(world: World, peers: list[Peer], data: bytes) -> None:
     world.loop.settle()
     world.check()
     for peer in player.everybody:
-        peer.check_answers()
+        peer.answers()
 
 
 class _Player:

@@ -26,7 +26,7 @@ JOINED, HALVED, WRONG = 0x80, 0x40, 0x20
 """Flags: sent together with the next step; sent in two pieces; the checksum is wrong."""
 _HAS_BYTES = (COMMAND, MESSAGE, BYTES)
 _LENGTH = struct.Struct(">H")
-MOST_STEPS = 24
+MOST_STEPS = 12
 _BYTES_SHARE = 0.15
 
 

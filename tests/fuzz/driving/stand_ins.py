@@ -1,4 +1,4 @@
-"""Stand-ins for the processes that a broker asks: quick, and the same answer to the same question.
+"""Stand-ins for what is slow: the processes that a broker asks give quick answers, the same each time.
 
 What they do in earnest takes as long as it takes, in processes of their own.
 """
@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import broker.service
+import server.service
 from broker.schemas.avro.jobs import Answer, Job
 from broker.schemas.avro.judge import judgement
 from broker.schemas.errors import SchemaRefusal, SchemaRefusedError
+from server.metrics.process import EventLoopLag
 from server.tasks.worker_processes import WorkerFailedError
 
 if TYPE_CHECKING:
@@ -68,13 +70,23 @@ class StandInJudge:
         """Do nothing."""
 
 
+class NoLag(EventLoopLag):
+    """Measures nothing: there is no loop of its own that could be late, and five minutes of looking
+    ten times a second take longer than an input."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+
 @contextmanager
 def stand_ins() -> Iterator[None]:
     """Let a broker that is made in this block ask stand-ins."""
     before = broker.service.PatternWorkers, broker.service.ProcessJudge
+    server.service.EventLoopLag = NoLag  # type: ignore[misc]
     broker.service.PatternWorkers = StandInWorkers  # type: ignore[misc, assignment]
     broker.service.ProcessJudge = StandInJudge  # type: ignore[misc, assignment]
     try:
         yield
     finally:
         broker.service.PatternWorkers, broker.service.ProcessJudge = before  # type: ignore[misc]
+        server.service.EventLoopLag = EventLoopLag  # type: ignore[misc]

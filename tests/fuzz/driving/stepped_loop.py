@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from heapq import heappop
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from loadgen.virtual.loop import VirtualLoop
 from tests.fuzz.rules import ERRORS, TURNS, BrokenRuleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
 MOST_TURNS = 20_000
 """More turns without a moment's pause, and the loop would never come to rest."""
@@ -32,13 +33,14 @@ class SteppedLoop(VirtualLoop):
         self.call_soon(_Unmeasured(func, args, done))
         return done
 
-    def begin(self) -> None:
-        """Be the running loop from now on: of code that is called from outside as well."""
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Be the running loop in a block: of code that is called from outside as well."""
         asyncio.events._set_running_loop(self)
-
-    def end(self) -> None:
-        """Be the running loop no more."""
-        asyncio.events._set_running_loop(None)
+        try:
+            yield
+        finally:
+            asyncio.events._set_running_loop(None)
 
     def settle(self) -> None:
         """Run what is ready, until nothing is.
@@ -83,18 +85,15 @@ class SteppedLoop(VirtualLoop):
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what it returns
         """Run a coroutine to its end, as quickly as time can pass; nothing is measured."""
-        self.begin()
         before = TURNS.longest_millis, TURNS.of_this_input
-        try:
+        with self.running():
             task = self.create_task(work)
             self.settle()
             while not task.done():
                 self._next_timer()
                 self.settle()
-            return task.result()
-        finally:
-            TURNS.longest_millis, TURNS.of_this_input = before
-            self.end()
+        TURNS.longest_millis, TURNS.of_this_input = before
+        return task.result()
 
 
 class _Unmeasured:

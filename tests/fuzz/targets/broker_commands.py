@@ -26,12 +26,8 @@ def one_input(data: bytes) -> None:
     """Bring a connection into a state, then do what the script says."""
     chosen = data[0] if data else 0
     world = _world(bool(chosen & PULSAR))
-    world.loop.begin()
-    try:
-        peers = prelude(world, chosen & 7)
-        play(world, peers, data)
-    finally:
-        world.loop.end()
+    with world.loop.running():
+        play(world, prelude(world, chosen & 7), data)
 
 
 def renewed() -> None:

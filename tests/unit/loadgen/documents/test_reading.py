@@ -33,6 +33,11 @@ def write(folder: Path, name: str, text: str) -> str:
     return str(folder / name)
 
 
+def test_a_kind_that_is_a_list_is_refused_as_any_other() -> None:
+    with pytest.raises(DocumentError, match=r"kind \[\] is none"):
+        parse_document("kind: []")
+
+
 def test_values_have_units() -> None:
     scenario = parse_document(GROUPS).scenario
     assert isinstance(scenario, DiscoveryScenario)

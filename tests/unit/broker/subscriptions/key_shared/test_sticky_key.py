@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.subscriptions.key_shared.sticky_key import sticky_key
+from broker.subscriptions.key_shared.sticky_key import key_of, sticky_key
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,8 @@ def test_the_ordering_key_stands_before_the_key_and_that_before_the_number(
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, **fields)
     # When, Then
     assert sticky_key(metadata) == key
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\0\0\xff", b"\0\0\0\1\xff"])
+def test_a_message_that_cannot_be_read_has_a_key_all_the_same(data: bytes) -> None:
+    assert key_of(data) == b"NONE_KEY"

@@ -1,0 +1,91 @@
+"""Configuration files: of broker and proxy, a setting of the command line, a scenario document.
+
+An input: a byte that chooses which, then the text.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker.configuration.config import BrokerConfig
+from broker.configuration.config import known_keys as broker_keys
+from loadgen.documents.reading import parse_document, shipped
+from loadgen.errors import LoadgenError
+from proxy.config import ProxyConfig
+from proxy.config import known_keys as proxy_keys
+from server.configuration.file import key_lines, parse_properties, parse_setting
+from server.errors import ConfigError
+from tests.fuzz.driving.config_texts import changed_lines, changed_yaml
+from tests.fuzz.rules import BrokenRuleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALLOWED = (ConfigError, LoadgenError)
+FIGURES = {"made": 0}
+SCENARIO_BELOW, PROXY_FROM, SETTING_FROM = 24, 136, 248
+"""A scenario costs twenty times as much as a file of keys: it comes less often."""
+MOST_SHOWN = 2_000
+_BROKER = b"\x20"
+_NO_FILE = Path("nowhere/scenario.yaml")
+
+
+def one_input(data: bytes) -> None:
+    """Read a text as one kind of configuration; what is made of it can be shown."""
+    chosen, rest = data[0] if data else 0, data[1:]
+    try:
+        text = rest.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = rest.decode("latin-1")
+    try:
+        if chosen < SCENARIO_BELOW:
+            parse_document(text, _NO_FILE)
+        elif chosen < SETTING_FROM:
+            model = BrokerConfig if chosen < PROXY_FROM else ProxyConfig
+            values = parse_properties(text, "broker.conf")
+            key_lines(text)
+            _made(model, values)
+        else:
+            key, value = parse_setting(text)
+            _made(BrokerConfig, {key: value})
+        FIGURES["made"] += 1
+    except ConfigError as error:
+        if any(len(problem) > MOST_SHOWN for problem in error.problems):
+            raise BrokenRuleError("a problem is told in more words than anybody reads") from None
+        raise
+
+
+def _made(model: type[BrokerConfig | ProxyConfig], values: Mapping[str, str]) -> None:
+    config = model.from_properties(values)
+    repr(config)
+    for notice in config.notices:
+        if not notice.sentence:
+            raise BrokenRuleError("a notice says nothing")
+
+
+def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+    """Return files with each key's default, and the shipped scenarios."""
+    files = []
+    for first, keys in ((_BROKER, broker_keys()), (bytes((PROXY_FROM,)), proxy_keys())):
+        lines = [f"{known.key}={known.default}" for known in keys]
+        files += [first + line.encode() for line in lines]
+    scenarios = [b"\x00" + file.read_bytes() for file in shipped().values()]
+    return [*files, *scenarios, bytes((SETTING_FROM,)) + b"webServicePort=0"]
+
+
+def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
+    """Change lines of keys or of YAML, now and then bytes."""
+    import atheris
+
+    choices = random.Random(seed)
+    if choices.random() < 0.3 or not data:
+        return bytes(atheris.Mutate(data, most_bytes))
+    first, text = data[:1], data[1:].decode(errors="replace")
+    if first[0] < SCENARIO_BELOW:
+        changed = changed_yaml(text, choices)
+    else:
+        keys = proxy_keys() if PROXY_FROM <= first[0] < SETTING_FROM else broker_keys()
+        changed = changed_lines(text, keys, choices)
+    return (first + changed.encode(errors="replace"))[:most_bytes]
