@@ -54,7 +54,9 @@ class ManagedCursor:
     def recovered(cls, ledger: ManagedLedger, name: str, state: CursorState) -> ManagedCursor:
         """Return the cursor as the ledger keeps it."""
         cursor = cls(ledger, name, state.mark_delete, properties=state.properties)
-        cursor.acknowledged = AcknowledgedEntries.of_bitmaps(state.acknowledged)
+        # Entries may be lost with damaged files; they are no holes then.
+        holes = {one: _within(ledger, one, bits) for one, bits in state.acknowledged.items()}
+        cursor.acknowledged = AcknowledgedEntries.of_bitmaps(holes)
         cursor.batches = BatchAcks.of_mapping(state.batches)
         # A ledger may have been dropped after the state was saved; its entries are no holes then.
         first = cursor.first_left
@@ -226,3 +228,12 @@ class ManagedCursor:
         position = min(position, self._ledger.last_confirmed)
         if position > self.mark_delete:
             self._move_to(position)
+
+
+def _within(ledger: ManagedLedger, ledger_id: int, bitmap: bytes) -> bytes:
+    """Return the bits of the entries that a ledger has."""
+    count = ledger.count(Position(ledger_id, -1), Position(ledger_id, 8 * len(bitmap)))
+    if count >= 8 * len(bitmap):
+        return bitmap
+    kept = int.from_bytes(bitmap, "little") & (1 << count) - 1
+    return kept.to_bytes(-(-count // 8), "little")

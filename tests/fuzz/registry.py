@@ -42,4 +42,20 @@ TARGETS = {
         HALF_A_MILLION,
         500,
     ),
+    "imports": Target(
+        "Imports of Parquet and text",
+        "tests.fuzz.targets.imports",
+        ("broker",),
+        ("broker/imports/*.py", "broker/stores/memory.py", "broker/stores/property_rows.py"),
+        FIFTY_THOUSAND,
+        600,
+    ),
+    "recovery": Target(
+        "Recovery of logs and SQLite files",
+        "tests.fuzz.targets.recovery",
+        ("broker",),
+        ("broker/messages/stores/log/*.py", "broker/stores/sqlite/*.py"),
+        FIFTY_THOUSAND,
+        800,
+    ),
 }

@@ -20,6 +20,7 @@ from broker.stores.conditions import (
 )
 from broker.stores.sqlite import topic_schemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from proto.names import NamespaceName, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -114,7 +115,7 @@ class SqliteFile:
 
     def tenants(self) -> dict[str, TenantInfo]:
         """Return the tenants by name, in order."""
-        rows = self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name")
+        rows = _texts(self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name"))
         return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
 
     def insert_tenant(self, name: str, info: TenantInfo) -> bool:
@@ -137,7 +138,7 @@ class SqliteFile:
 
     def configuration(self) -> dict[str, str]:
         """Return the values that were set at run time."""
-        return dict(self._rows("SELECT key, value FROM configuration ORDER BY key"))
+        return dict(_texts(self._rows("SELECT key, value FROM configuration ORDER BY key")))
 
     def set_configuration(self, key: str, value: str | None) -> None:
         """Keep a value, or remove it."""
@@ -147,11 +148,17 @@ class SqliteFile:
             self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
 
     def policy_documents(self, name: str | None) -> dict[str, dict[str, object]]:
-        """Return policies by key, of all or of one name."""
+        """Return policies by key, of all or of one name.
+
+        Raises:
+            ValueError: A name or a value is not one of ours.
+        """
         query = "SELECT name, key, value FROM message_policies"
         rows = self._rows(query) if name is None else self._rows(f"{query} WHERE name=?", name)
         found: dict[str, dict[str, object]] = {}
-        for of, key, value in rows:
+        for of, key, value in _texts(rows):
+            if of not in found:
+                TopicName.parse(of) if "://" in of else NamespaceName.parse(of)
             found.setdefault(of, {})[key] = json.loads(value)
         return found
 
@@ -211,7 +218,7 @@ class SqliteFile:
         if not self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
             return None
         kept = self._rows("SELECT bundles FROM policies WHERE namespace=?", name)
-        return NamespacePolicies(*kept[0]) if kept else DEFAULT_POLICIES
+        return NamespacePolicies(int(kept[0][0])) if kept else DEFAULT_POLICIES
 
     def delete_namespace(self, name: str, version: int) -> None:
         """Remove a namespace and all that is in it; ``version`` is that of the deletion."""
@@ -231,7 +238,10 @@ class SqliteFile:
             return None
         topics = self._rows("SELECT name FROM topics WHERE namespace=? ORDER BY name", name)
         counts = self._rows("SELECT name, partitions FROM partitioned WHERE namespace=?", name)
-        return NamespaceSnapshot.from_rows(version[0][0], [row[0] for row in topics], dict(counts))
+        _texts([row[:1] for row in counts])
+        return NamespaceSnapshot.from_rows(
+            int(version[0][0]), [row[0] for row in topics], dict(counts)
+        )
 
     def select(self, name: str, properties: Mapping[str, str]) -> list[bytes]:
         """Return the topics, system topics too, with every one of some properties, in order."""
@@ -309,6 +319,19 @@ class SqliteFile:
 
     def _each(self, query: str, name: str, topics: Sequence[object]) -> None:
         self._connection.executemany(query, ((name, topic) for topic in topics))
+
+
+def _texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return rows whose values are all texts: SQLite keeps whatever it is given in any column.
+
+    Raises:
+        TypeError: One is not.
+    """
+    for row in rows:
+        for value in row:
+            if not isinstance(value, str):
+                raise TypeError(f"{value!r:.40} where a text belongs")
+    return rows
 
 
 def _locked(path: Path) -> FileIO:

@@ -59,7 +59,7 @@ class SqliteStore(CachedStore):
         """
         try:
             self._file = await self._in_thread(SqliteFile, self._path)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             self._thread.shutdown()
             raise StoreError(f"metadataStoreUrl: {self._path} cannot be opened: {error}") from None
         except StoreError:
@@ -79,7 +79,7 @@ class SqliteStore(CachedStore):
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         """Return the tenants by name, in order."""
-        return await self._run(SqliteFile.tenants)
+        return await self._read(SqliteFile.tenants)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
         """Create a tenant; false when it exists."""
@@ -95,18 +95,22 @@ class SqliteStore(CachedStore):
 
     async def namespaces(self) -> Sequence[NamespaceName]:
         """Return the namespaces that exist, in order."""
-        return [NamespaceName.parse(name) for name in await self._run(SqliteFile.namespaces)]
+        names = await self._read(SqliteFile.namespaces)
+        try:
+            return [NamespaceName.parse(name) for name in names]
+        except (ValueError, TypeError) as error:
+            raise self._changed_by_others(error) from None
 
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
     ) -> bool:
         """Create an empty namespace, and its tenant if need be; false when it exists."""
         async with self._lock:
-            return await self._run(SqliteFile.create_namespace, str(namespace), policies)
+            return await self._read(SqliteFile.create_namespace, str(namespace), policies)
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """Return a namespace's policies; None when it does not exist."""
-        return await self._run(SqliteFile.policies, str(namespace))
+        return await self._read(SqliteFile.policies, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
         """Delete a namespace without user topics; false when it does not exist."""
@@ -139,7 +143,7 @@ class SqliteStore(CachedStore):
         """Return the cached snapshot or build it; only under the lock, so each is built once."""
         snapshot = self._cache.get(namespace)
         if snapshot is None:
-            snapshot = await self._run(SqliteFile.read, str(namespace))
+            snapshot = await self._read(SqliteFile.read, str(namespace))
             if snapshot is not None:
                 self._cache.keep(namespace, snapshot)
         return snapshot
@@ -150,11 +154,11 @@ class SqliteStore(CachedStore):
     async def _names_with(
         self, namespace: NamespaceName, properties: Mapping[str, str]
     ) -> list[bytes]:
-        return await self._run(SqliteFile.select, str(namespace), dict(properties))
+        return await self._read(SqliteFile.select, str(namespace), dict(properties))
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return the properties of a topic or partitioned topic; empty without any."""
-        return await self._run(SqliteFile.properties, str(namespace), name)
+        return await self._read(SqliteFile.properties, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit changes, then show them: an acknowledged change survives the process."""
@@ -181,7 +185,7 @@ class SqliteStore(CachedStore):
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
         """Return the policies of namespaces and topics, or those of one."""
-        return await self._run(SqliteFile.policy_documents, name)
+        return await self._read(SqliteFile.policy_documents, name)
 
     async def set_policy(self, name: str, key: str, value: object | None) -> None:
         """Keep one policy; None removes it."""
@@ -198,7 +202,7 @@ class SqliteStore(CachedStore):
 
     async def configuration(self) -> Mapping[str, str]:
         """Return the values that were set at run time, by key."""
-        return await self._run(SqliteFile.configuration)
+        return await self._read(SqliteFile.configuration)
 
     async def set_configuration(self, key: str, value: str | None) -> None:
         """Keep a value set at run time; None removes it."""
@@ -212,6 +216,25 @@ class SqliteStore(CachedStore):
     async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await self._run(lambda file: file.do(work))
 
+    async def _read(
+        self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Read the file, in which anybody may have changed what it holds.
+
+        Raises:
+            StoreError: As ``_run``; also for what no broker has written.
+        """
+        try:
+            return await self._run(work, *args, **kwargs)
+        except (ValueError, TypeError) as error:
+            raise self._changed_by_others(error) from None
+
+    def _changed_by_others(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"metadataStoreUrl: {self._path} holds what no broker has written ({error}): bring a "
+            "copy back, or begin with an empty file"
+        )
+
     async def _run(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
@@ -224,7 +247,8 @@ class SqliteStore(CachedStore):
             raise StoreError("the store is closed")
         try:
             return await self._in_thread(work, self._file, *args, **kwargs)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # Of a broken file even the error may be none that can be read.
             raise StoreError(f"metadataStoreUrl: {self._path} failed: {error}") from None
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

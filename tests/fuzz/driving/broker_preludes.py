@@ -104,9 +104,7 @@ def _through_a_proxy(_: BrokerWorld, peer: Peer) -> None:
 
 def _listing(request: int) -> bytes:
     asked = pb.CommandGetTopicsOfNamespace(request_id=request, namespace=LARGE_NAMESPACE)
-    return frame(
-        pb.BaseCommand(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=asked)
-    )
+    return frame(pb.BaseCommand(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=asked))
 
 
 PRELUDES = (

@@ -83,7 +83,7 @@ class BrokerWorld:
         self.doors = Doors()
         config = BrokerConfig.from_properties({**_PLACES, **_SMALL, **keys})
         self.service: BrokerService
-        self.loop.run(self._open(with_limits(config)))
+        self.loop.run(self._open(with_limits(config)), measured=False)
         self._own_all_bundles()
 
     async def _open(self, config: BrokerConfig) -> None:

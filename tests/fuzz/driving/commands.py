@@ -102,9 +102,7 @@ class CommandMaker:
             return self.made()
         message: Any = self._random.choice(bodies)
         for _ in range(_DEEPEST):
-            inner = [
-                value for _, value in message.ListFields() if hasattr(value, "DESCRIPTOR")
-            ]
+            inner = [value for _, value in message.ListFields() if hasattr(value, "DESCRIPTOR")]
             if not inner or self._random.random() < 0.5:
                 break
             message = self._random.choice(inner)

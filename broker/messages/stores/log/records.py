@@ -7,6 +7,7 @@ can be copied as they are. Of the states of an item the last one counts.
 from __future__ import annotations
 
 from struct import Struct
+from struct import error as StructError
 from typing import TYPE_CHECKING, NamedTuple
 
 import google_crc32c
@@ -149,7 +150,7 @@ def scan(data: bytes) -> Iterator[tuple[int, int, Record | DamagedBytes]]:
             offset = end
             continue
         size = HEADER_BYTES + len(body)
-        yield offset, size, _parse(body)
+        yield offset, size, _parse(body) or DamagedBytes(offset + size)
         offset += size
 
 
@@ -161,7 +162,15 @@ def _next_record(data: bytes, offset: int) -> int:
     return len(data)
 
 
-def _parse(body: bytes) -> Record:
+def _parse(body: bytes) -> Record | None:
+    """Return what a body says; None for one that nobody wrote, whatever its checksum."""
+    try:
+        return _parsed(body)
+    except (StructError, UnicodeDecodeError):
+        return None
+
+
+def _parsed(body: bytes) -> Record:
     kind = body[0]
     if kind == _ENTRY_TYPE:
         _, ledger_id, entry_id, *digest = _ENTRY.unpack_from(body)

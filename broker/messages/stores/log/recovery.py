@@ -14,7 +14,6 @@ from broker.messages.stores.log.log_ledger import FoundEntries, LogLedger
 from broker.messages.stores.log.records import (
     FORMAT_VERSION,
     OFFSET_BITS,
-    TOPIC,
     DamagedBytes,
     EntryRecord,
     ItemKey,
@@ -23,22 +22,22 @@ from broker.messages.stores.log.records import (
     SyncedRecord,
     scan,
 )
-from broker.messages.stores.log.segments import Segment, Segments, segment_name
-from broker.messages.stores.log.states import topic_state
+from broker.messages.stores.log.segments import Segment, Segments, segment_name, segment_number
+from broker.messages.stores.log.states import TopicState, UnreadableStateError, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from broker.messages.stores.log.files import LogFiles
     from broker.messages.stores.log.records import Record
-    from broker.messages.stores.log.states import TopicState
+    from broker.messages.stores.log.states import State
 
 logger = logging.getLogger(__name__)
 
+MOST_ID = 1 << 62
+"""No id that was ever given is larger; the wire has room for twice as much."""
 NAMED_LOSSES = 10
 """Topics that lose something are named up to so many; the others are counted."""
-
-_PREFIX = "segment-"
 
 
 class FoundItem(NamedTuple):
@@ -73,14 +72,18 @@ class Found:
     Attributes:
         segments: Its files, with what lives in them.
         items: The last state of every item, deletions included.
+        states: What those say, of the store and of topics that are there.
         topics: The topics.
+        highest_id: Of all ledgers and topics that left anything: none of them is given again.
         damage: Sentences about bytes that cannot be read and were once on disk for certain.
         cut: Bytes that were cut off, as the writing of them had not ended.
     """
 
     segments: Segments = field(default_factory=Segments)
     items: dict[ItemKey, FoundItem] = field(default_factory=dict)
+    states: dict[ItemKey, State] = field(default_factory=dict)
     topics: list[FoundTopic] = field(default_factory=list)
+    highest_id: int = 0
     damage: list[str] = field(default_factory=list)
     cut: int = 0
 
@@ -116,14 +119,18 @@ class Recovery:
             MessageStoreError: Something cannot be read that was stored before.
             OSError: The files cannot be read.
         """
-        names = [name for name in self._files.names() if name.startswith(_PREFIX)]
-        for name in names:
-            self._read_segment(name)
+        for name in self._files.names():
+            number = segment_number(name)
+            if number is not None:
+                self._read_segment(name, number)
         for number, suspects in self._suspects.items():
             self._judge(self.found.segments[number], suspects)
         for segment in list(self.found.segments):
             if not segment.size:
                 self._remove_empty(segment)
+        ids = (*self._entries, *(key.topic_id for key in self.found.items))
+        self.found.highest_id = max((one for one in ids if one <= MOST_ID), default=0)
+        self._read_states()
         self._make_topics()
         self._tell(drop_damaged=drop_damaged)
         return self.found
@@ -136,10 +143,10 @@ class Recovery:
 
     # -- reading ------------------------------------------------------------------------------
 
-    def _read_segment(self, name: str) -> None:
+    def _read_segment(self, name: str, number: int) -> None:
         file = self._files.open(name)
         data = file.pread(file.size(), 0)
-        segment = self.found.segments.add(Segment(int(name[len(_PREFIX) :]), file, len(data)))
+        segment = self.found.segments.add(Segment(number, file, len(data)))
         suspects: list[_Suspect] = []
         for offset, size, record in scan(data):
             if suspects or isinstance(record, DamagedBytes):
@@ -200,10 +207,35 @@ class Recovery:
 
     # -- topics -------------------------------------------------------------------------------
 
-    def _make_topics(self) -> None:
+    def _read_states(self) -> None:
+        """Read the items; those of a topic that is gone mean nothing."""
         for key, item in self.found.items.items():
-            if key.kind == TOPIC and item.value is not None:
-                self.found.topics.append(self._topic(key, topic_state(item.value)))
+            topic = self.found.items.get(key.of_topic)
+            if item.value is None or (key.topic_id and (topic is None or topic.value is None)):
+                continue
+            try:
+                state = state_of(key, item.value)
+            except UnreadableStateError as error:
+                self.found.damage.append(
+                    f"segment {item.segment} has a state that cannot be read: {error}"
+                )
+            else:
+                if state is not None:
+                    self.found.states[key] = state
+
+    def _make_topics(self) -> None:
+        names: set[str] = set()
+        ledger_ids: set[int] = set()
+        for key, state in self.found.states.items():
+            if not isinstance(state, TopicState):
+                continue
+            own = {ledger_id for ledger_id, _, _ in state.ledgers}
+            if state.name in names or own & ledger_ids:
+                self.found.damage.append(f"{state.name} is there twice")
+                continue
+            names.add(state.name)
+            ledger_ids |= own
+            self.found.topics.append(self._topic(key, state))
         # Entries of ledgers that no topic names any more are dead.
         self._entries.clear()
 

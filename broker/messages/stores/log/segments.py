@@ -14,11 +14,22 @@ if TYPE_CHECKING:
     from broker.messages.stores.log.records import ItemKey
 
 SEGMENT_BYTES = 64 * 1024 * 1024
+MOST_SEGMENTS = (1 << 32) - 1
+"""A place in the log has so much room for a segment's number."""
+_PREFIX, _DIGITS = "segment-", 12
 
 
 def segment_name(number: int) -> str:
     """Return the name of a segment's file."""
-    return f"segment-{number:012d}"
+    return f"{_PREFIX}{number:0{_DIGITS}d}"
+
+
+def segment_number(name: str) -> int | None:
+    """Return the number in the name of a segment's file; None for any other file."""
+    number = name.removeprefix(_PREFIX)
+    if number == name or len(number) != _DIGITS or not (number.isascii() and number.isdigit()):
+        return None
+    return int(number) if int(number) <= MOST_SEGMENTS else None
 
 
 class Segment:

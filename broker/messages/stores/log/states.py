@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 from array import array
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from broker.messages.managed_ledger import CursorState
 from broker.messages.position import Position
+from broker.messages.stores.log.records import CURSOR, IDS, PROPERTY, TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from broker.messages.stores.log.records import ItemKey
+
 _WORD_RANGE = 1 << 64
+_MOST_DIGITS = 19
+_OF_TOPICS = (TOPIC, CURSOR, PROPERTY)
+_WORD_KINDS = ("q", "Q")
+
+
+class UnreadableStateError(Exception):
+    """A state that nobody wrote, although its checksum is right."""
+
+
+State = Union["TopicState", CursorState, str, int]
+"""What an item may be, in the order of TOPIC, CURSOR, PROPERTY and IDS."""
 
 
 class TopicState(NamedTuple):
@@ -28,15 +42,60 @@ class TopicState(NamedTuple):
     ledgers: Sequence[tuple[int, int, int]]
 
 
+def state_of(key: ItemKey, value: bytes) -> State | None:
+    """Return the state of an item from its bytes; None for a kind that this version does not know.
+
+    Raises:
+        UnreadableStateError: They are no such state.
+    """
+    if bool(key.topic_id) != (key.kind in _OF_TOPICS) or (key.kind == TOPIC and key.name):
+        raise UnreadableStateError("it is nobody's")
+    if key.kind == TOPIC:
+        return topic_state(value)
+    if key.kind == CURSOR:
+        return cursor_state(value)
+    try:
+        if key.kind == PROPERTY:
+            return value.decode()
+        return _number(value) if key.kind == IDS else None
+    except ValueError as error:
+        raise UnreadableStateError(str(error)) from None
+
+
+def _number(value: bytes) -> int:
+    number = int(value[:_MOST_DIGITS])
+    if not _is_long(number) or len(value) > _MOST_DIGITS:
+        raise ValueError("a number that is none of ours")
+    return number
+
+
 def topic_bytes(state: TopicState) -> bytes:
     """Return a topic's state as bytes."""
     return json.dumps([state.name, list(chain.from_iterable(state.ledgers))]).encode()
 
 
 def topic_state(value: bytes) -> TopicState:
-    """Return a topic's state from its bytes."""
-    name, figures = json.loads(value)
-    return TopicState(name, list(zip(figures[::3], figures[1::3], figures[2::3], strict=True)))
+    """Return a topic's state from its bytes.
+
+    Raises:
+        UnreadableStateError: They are no such state.
+    """
+    try:
+        name, figures = json.loads(value)
+        ledgers = list(zip(figures[::3], figures[1::3], figures[2::3], strict=True))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UnreadableStateError(str(error)) from None
+    if not isinstance(name, str) or not all(_is_long(one) for one in figures):
+        raise UnreadableStateError("no name, or no numbers")
+    if not ledgers or ledgers[-1][1]:
+        raise UnreadableStateError("no open ledger")
+    if any(one[0] >= following[0] for one, following in pairwise(ledgers)):
+        raise UnreadableStateError("ledgers that are not in order")
+    return TopicState(name, ledgers)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value < _WORD_RANGE >> 1
 
 
 def cursor_bytes(state: CursorState) -> bytes:
@@ -67,9 +126,27 @@ def cursor_bytes(state: CursorState) -> bytes:
 
 
 def cursor_state(value: bytes) -> CursorState:
-    """Return a cursor's state from its bytes."""
+    """Return a cursor's state from its bytes.
+
+    Raises:
+        UnreadableStateError: They are no such state.
+    """
+    try:
+        return _cursor_state(value)
+    except (ValueError, TypeError, AttributeError, RuntimeError, OverflowError) as error:
+        # A RuntimeError: it has fewer words than it says, or is nested too deeply.
+        raise UnreadableStateError(str(error)) from None
+
+
+def _cursor_state(value: bytes) -> CursorState:
     line, _, rest = value.partition(b"\n")
     mark_delete, properties, ledger_ids, bitmap_sizes, batches, kind = json.loads(line)
+    numbers = (*(one + 1 for one in mark_delete), *ledger_ids, *bitmap_sizes, batches)
+    texts = (*properties.keys(), *properties.values())
+    if not (all(map(_is_long, numbers)) and all(isinstance(one, str) for one in texts)):
+        raise ValueError("numbers or properties that no cursor has")
+    if kind not in _WORD_KINDS:
+        raise ValueError("words of an unknown kind")
     positions, lengths, words = array("q"), array("I"), array(kind)
     rest = _taken(positions, 2 * batches, rest)
     rest = _taken(lengths, batches, rest)

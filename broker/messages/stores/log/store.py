@@ -7,7 +7,7 @@ from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.log.cleaner import Cleaner
@@ -22,7 +22,6 @@ from broker.messages.stores.log.recovery import Recovery
 from broker.messages.stores.log.states import (
     TopicState,
     cursor_bytes,
-    cursor_state,
     topic_bytes,
 )
 from broker.messages.stores.log.writer import LogWriter
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from broker.messages.stores.figures import StoreFigures
     from broker.messages.stores.log.files import LogFiles
     from broker.messages.stores.log.recovery import Found, FoundTopic
+    from broker.messages.stores.log.states import State
     from broker.messages.stores.room import StoreBounds
     from limiter.clock import Clock
 
@@ -142,10 +142,11 @@ class LogMessageStore:
         )
         for topic in found.topics:
             self._add_found(topic)
-        for key, (segment, size, value) in found.items.items():
+        for key, (segment, size, _) in found.items.items():
             items.found(key, segment, size)
-            self._take_value(key, value)
-        self._next_id = self._reserved
+        for key, state in found.states.items():
+            self._take_state(key, state)
+        self._next_id = self._reserved = max(self._reserved, found.highest_id + 1)
         for topic in found.topics:
             if topic.lost:
                 items.save(topic.key)
@@ -161,16 +162,14 @@ class LogMessageStore:
         row.look_for_last()
         self._topics[found.name] = self._by_id[topic.topic_id] = topic
 
-    def _take_value(self, key: ItemKey, value: bytes | None) -> None:
-        if key.kind == IDS and value is not None:
-            self._reserved = max(self._reserved, int(value))
+    def _take_state(self, key: ItemKey, state: State) -> None:
         topic = self._by_id.get(key.topic_id)
-        if topic is None or value is None:
-            return
-        if key.kind == CURSOR:
-            topic.cursors[key.name] = cursor_state(value)
-        elif key.kind == PROPERTY:
-            topic.properties[key.name] = value.decode()
+        if isinstance(state, int):
+            self._reserved = max(self._reserved, state)
+        elif topic is not None and isinstance(state, CursorState):
+            topic.cursors[key.name] = state
+        elif topic is not None and isinstance(state, str):
+            topic.properties[key.name] = state
 
     async def close(self) -> None:
         """Write what waits, and release the files."""
