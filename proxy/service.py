@@ -78,7 +78,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, places)
         parts = self._parts()
         await self._serve_clients(
-            lambda: ProxyConnection(parts), self.config.service_port, "servicePort"
+            lambda tls: ProxyConnection(parts, tls), self.config.service_port, "servicePort"
         )
 
     def _metrics(self) -> ProxyMetrics:

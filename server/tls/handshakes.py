@@ -7,13 +7,26 @@ that a drain finds it, and a peer that stops half way is cut off.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
     from proto.transport.connection import Connection
+    from proto.transport.tls import TlsLayer
 
 logger = logging.getLogger(__name__)
+
+
+class AcceptedTls(NamedTuple):
+    """The TLS of a connection that is accepted.
+
+    Attributes:
+        layer: Of this connection alone.
+        handshakes: Where it stands until it is a client.
+    """
+
+    layer: TlsLayer
+    handshakes: TlsHandshakes
 
 
 class TlsHandshakes:

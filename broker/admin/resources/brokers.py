@@ -46,7 +46,7 @@ class BrokerAdmin:
 
     async def leader(self, _: web.Request) -> web.Response:
         """Return this broker as the leader."""
-        url = self._context.web_service_url()
+        url = self._context.urls().any_web
         return json_response({"serviceUrl": url, "brokerId": self._context.broker_id})
 
     async def version(self, _: web.Request) -> web.Response:
@@ -55,13 +55,13 @@ class BrokerAdmin:
 
     async def ready(self, _: web.Request) -> web.Response:
         """Tell whether clients are served; the usual path has a route of its own."""
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         return _text("ok")
 
     async def health(self, _: web.Request) -> web.Response:
         """Tell whether clients are served and the store answers."""
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         await self._context.store.policies(_ASKED_FOR_HEALTH)
         return _text("ok")
