@@ -27,6 +27,7 @@ from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.service import ServerService
+from server.tls.contexts import ClientTls
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
@@ -56,17 +57,27 @@ class ProxyService(ServerService["ProxyConnection"]):
             PulsarErrorTranslation() if self._pulsar_compatible else ErrorTranslation()
         )
         self.flights = self._flights()
-        options = connect_options(
-            drain_oversized=True,
-            keep_alive_seconds=config.flow.keep_alive_seconds,
-            answer_limit_bytes=self._frame_limit_bytes,
-        )
-        self._pool = ConnectionPool(options, self._clock)
         self._service = ServiceAddresses(config.broker_addresses, self._clock)
         self._targets = BrokerTargets(config)
-        self.forwarder = Forwarder(self._targets, self._forwarding_rules(), self._clock)
+        self._pool: ConnectionPool
+        self.forwarder: Forwarder
+
+    def _open_tls(self) -> None:
+        """Read the certificates for the brokers, too."""
+        super()._open_tls()
+        if self.config.broker_tls is not None:
+            self._broker_tls = ClientTls(self.config.broker_tls, self._clock)
 
     async def _start(self) -> None:
+        options = connect_options(
+            drain_oversized=True,
+            keep_alive_seconds=self.config.flow.keep_alive_seconds,
+            answer_limit_bytes=self._frame_limit_bytes,
+            tls=self._broker_tls,
+        )
+        self._pool = ConnectionPool(options, self._clock)
+        rules = self._forwarding_rules()
+        self.forwarder = Forwarder(self._targets, rules, self._clock, self._broker_tls)
         self._exits.push_async_callback(self._pool.close)
         self._exits.push_async_callback(self.forwarder.close)
         config = self.config
@@ -133,6 +144,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.flow.process,
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
+            self._broker_tls,
             like_pulsar=self._pulsar_compatible,
         )
 
@@ -171,9 +183,13 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""
+        tls = self._broker_tls is not None
         if self._pulsar_compatible and self.config.response_buffers is ResponseBuffers.PRIVATE:
             options = connect_options(
-                drain_oversized=False, keep_alive_seconds=self.config.flow.keep_alive_seconds
+                drain_oversized=False,
+                keep_alive_seconds=self.config.flow.keep_alive_seconds,
+                tls=self._broker_tls,
             )
-            return BrokerConnections(ConnectionPool(options, self._clock), self._service, own=True)
-        return BrokerConnections(self._pool, self._service)
+            own = ConnectionPool(options, self._clock)
+            return BrokerConnections(own, self._service, own=True, tls=tls)
+        return BrokerConnections(self._pool, self._service, tls=tls)

@@ -38,7 +38,7 @@ from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
 from server.server_info import info_sentence
-from server.tls.contexts import ServerTls
+from server.tls.contexts import ClientTls, ServerTls
 from server.tls.handshakes import AcceptedTls, TlsHandshakes
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class ServerService(ABC, Generic[CnxT]):
         self.handshakes = TlsHandshakes(self._clock, tls.handshake_seconds if tls else 0.0)
         self.tls: ServerTls | None = None
         self.web_tls: ServerTls | None = None
+        self._broker_tls: ClientTls | None = None
 
     @property
     def service_url(self) -> str:
@@ -125,8 +126,8 @@ class ServerService(ABC, Generic[CnxT]):
 
     def _tls_contexts(self) -> dict[str, RefreshedContext]:
         """Return the certificates of this process, by what they are for."""
-        ports = {"binary_port": self.tls, "web_port": self.web_tls}
-        return {name: tls.contexts for name, tls in ports.items() if tls is not None}
+        parts = {"binary_port": self.tls, "web_port": self.web_tls, "brokers": self._broker_tls}
+        return {name: tls.contexts for name, tls in parts.items() if tls is not None}
 
     def _flow_parts(self) -> FlowParts:
         flow = self._server_config.flow

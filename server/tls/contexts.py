@@ -148,8 +148,15 @@ class ClientTls:
         self.contexts = RefreshedContext(make, files, settings.refresh_seconds, clock)
 
     def layer(self, host: str) -> TlsLayer:
-        """Return the TLS of a new connection to a host."""
-        return TlsLayer(self.http_context, server_side=False, server_hostname=host)
+        """Return the TLS of a new connection to a host.
+
+        Raises:
+            ConnectionError: It is no name that a certificate could have.
+        """
+        try:
+            return TlsLayer(self.http_context, server_side=False, server_hostname=host)
+        except ValueError as error:
+            raise ConnectionError(f"{host!r:.100} cannot be spoken to by TLS: {error}") from None
 
     @property
     def http_context(self) -> ssl.SSLContext:
