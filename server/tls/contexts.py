@@ -201,6 +201,7 @@ def connecting_context(settings: ClientTlsSettings) -> ssl.SSLContext:
 
 
 def _restrict(context: ssl.SSLContext, settings: ServerTlsSettings | ClientTlsSettings) -> None:
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.minimum_version = _VERSIONS[settings.protocols[0]]
     context.maximum_version = _VERSIONS[settings.protocols[-1]]
     if settings.ciphers.openssl:

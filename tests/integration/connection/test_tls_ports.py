@@ -4,67 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
-from broker.configuration.config import BrokerConfig
-from broker.service import BrokerService
 from client.authentication.tls import AuthenticationTLS
 from client.client import Client
 from client.exceptions import ConnectError, PulsarException
-from proxy.config import ProxyConfig
-from proxy.service import ProxyService
 from tests.support.certificates import PemFiles
 from tests.support.processes.cluster import until
+from tests.support.processes.tls_servers import tls_broker, tls_proxy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
 TOPIC = "persistent://public/default/secret"
 LOOKUP = "/lookup/v2/topic/persistent/public/default/secret"
-LOCAL = {"bindAddress": "127.0.0.1"}
 ALONE = {"brokerServicePort": "", "webServicePort": ""}
 
 
 @pytest.fixture
 def pem(tmp_path: Path) -> PemFiles:
     return PemFiles(tmp_path / "pem")
-
-
-@asynccontextmanager
-async def tls_broker(pem: PemFiles, **keys: str) -> AsyncIterator[BrokerService]:
-    ports = ("brokerServicePort", "brokerServicePortTls", "webServicePort", "webServicePortTls")
-    given = {**LOCAL, **dict.fromkeys(ports, "0"), **pem.keys(**keys)}
-    async with BrokerService(BrokerConfig.from_properties(given)) as broker:
-        yield broker
-    assert broker.handshakes.under_way == 0
-    assert broker.connection_counters.active == 0
-
-
-@asynccontextmanager
-async def tls_proxy(
-    broker: BrokerService, pem: PemFiles, **keys: str
-) -> AsyncIterator[ProxyService]:
-    given = {
-        **LOCAL,
-        "servicePort": "0",
-        "servicePortTls": "0",
-        "webServicePort": "0",
-        "webServicePortTls": "0",
-        "tlsEnabledWithBroker": "true",
-        "tlsHostnameVerificationEnabled": "true",
-        "brokerServiceURLTLS": broker.urls.service_tls,
-        "brokerWebServiceURLTLS": broker.urls.web_tls,
-        "brokerClientTrustCertsFilePath": pem.trust,
-        **pem.keys(**keys),
-    }
-    async with ProxyService(ProxyConfig.from_properties(given)) as proxy:
-        yield proxy
-    assert proxy.connection_counters.active == 0
 
 
 def client(url: str, pem: PemFiles, **options: object) -> Client:
