@@ -59,25 +59,19 @@ class ProxyService(ServerService["ProxyConnection"]):
         self.flights = self._flights()
         self._service = ServiceAddresses(config.broker_addresses, self._clock)
         self._targets = BrokerTargets(config)
-        self._pool: ConnectionPool
-        self.forwarder: Forwarder
-
-    def _open_tls(self) -> None:
-        """Read the certificates for the brokers, too."""
-        super()._open_tls()
-        if self.config.broker_tls is not None:
-            self._broker_tls = ClientTls(self.config.broker_tls, self._clock)
-
-    async def _start(self) -> None:
+        if config.broker_tls is not None:
+            self._broker_tls = ClientTls(config.broker_tls, self._clock)
         options = connect_options(
             drain_oversized=True,
-            keep_alive_seconds=self.config.flow.keep_alive_seconds,
+            keep_alive_seconds=config.flow.keep_alive_seconds,
             answer_limit_bytes=self._frame_limit_bytes,
             tls=self._broker_tls,
         )
         self._pool = ConnectionPool(options, self._clock)
         rules = self._forwarding_rules()
         self.forwarder = Forwarder(self._targets, rules, self._clock, self._broker_tls)
+
+    async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)
         self._exits.push_async_callback(self.forwarder.close)
         config = self.config

@@ -38,7 +38,7 @@ from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
 from server.server_info import info_sentence
-from server.tls.contexts import ClientTls, ServerTls
+from server.tls.contexts import ServerTls
 from server.tls.handshakes import AcceptedTls, TlsHandshakes
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from server.configuration.common import ServerConfig
     from server.connection.listener import Listen, Listener
     from server.metrics.scrape import Gather
-    from server.tls.contexts import RefreshedContext
+    from server.tls.contexts import ClientTls, RefreshedContext
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,9 @@ class ServerService(ABC, Generic[CnxT]):
     """A server in this process: ``async with`` serves inside the block and has drained after it.
 
     Several can live in one process; nothing is global.
+
+    Raises:
+        TlsFilesError: Certificates cannot be used.
 
     Attributes:
         registry: The metrics of a scrape that answer at once.
@@ -98,8 +101,8 @@ class ServerService(ABC, Generic[CnxT]):
         self._listeners: list[Listener] = []
         tls = config.tls
         self.handshakes = TlsHandshakes(self._clock, tls.handshake_seconds if tls else 0.0)
-        self.tls: ServerTls | None = None
-        self.web_tls: ServerTls | None = None
+        self.tls = ServerTls(tls, self._clock) if tls else None
+        self.web_tls = ServerTls(config.web_tls, self._clock) if config.web_tls else None
         self._broker_tls: ClientTls | None = None
 
     @property
@@ -111,18 +114,6 @@ class ServerService(ABC, Generic[CnxT]):
     def web_service_url(self) -> str:
         """Where the web port is; empty before it is open."""
         return self.urls.any_web
-
-    def _open_tls(self) -> None:
-        """Read the certificates of the ports.
-
-        Raises:
-            TlsFilesError: They cannot be used.
-        """
-        config = self._server_config
-        if config.tls is not None:
-            self.tls = ServerTls(config.tls, self._clock)
-        if config.web_tls is not None:
-            self.web_tls = ServerTls(config.web_tls, self._clock)
 
     def _tls_contexts(self) -> dict[str, RefreshedContext]:
         """Return the certificates of this process, by what they are for."""
@@ -181,7 +172,6 @@ class ServerService(ABC, Generic[CnxT]):
 
     async def __aenter__(self) -> Self:
         try:
-            self._open_tls()
             await self._start()
         except BaseException:
             await self._exits.aclose()

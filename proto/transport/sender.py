@@ -46,7 +46,7 @@ class Sender:
         peer: The peer's address.
         outbound: The weight of what waits.
         closing: Nothing more is taken.
-        passes_queue: Whether frames may go past the queue: never with encryption.
+        passes_queue: Whether frames may go past the queue; with encryption none does all the same.
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
         on_sent: Called when something is on its way to the peer.
@@ -72,7 +72,7 @@ class Sender:
         self.peer = "unconnected"
         self.outbound = OutboundBuffer(marks or WriteBufferMarks(), process.outbound)
         self.closing = False
-        self.passes_queue = tls is None
+        self.passes_queue = True
         self.in_a_pipe = False
         self.on_sent: Callable[[], object] | None = None
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
@@ -133,9 +133,11 @@ class Sender:
 
     @property
     def may_write_through(self) -> bool:
-        """True if ``write_through`` would: nothing is queued, and ``passes_queue``."""
+        """True if ``write_through`` would: nothing is queued or encrypted, and ``passes_queue``."""
         transport = self.transport
         if transport is None or self.closing or not self.passes_queue or self._queue:
+            return False
+        if self._tls is not None:
             return False
         return not transport.is_closing()
 
