@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+MAX_RECORDS_WAITING = 65_536
+"""Bytes of records of TLS itself that may wait for a peer: a handshake has some 10,000 at most."""
+
+
 class Sender:
     """Sends the entries of one connection.
 
@@ -64,6 +68,7 @@ class Sender:
         self._process = process
         self._tls = tls
         self._tls_bytes = 0
+        self._records_waiting = 0
         self._on_mark = on_mark
         self._logs_commands = command_log.is_read()
         self.transport: asyncio.Transport | None = None
@@ -296,8 +301,18 @@ class Sender:
         return self._tls is None or self._tls.established
 
     def send_records(self, tls: TlsLayer) -> None:
-        """Send the records of TLS itself: handshake, alerts and keys."""
-        records = tls.take_outgoing()
-        if records and self.transport is not None and not self.transport.is_closing():
-            self._tls_bytes += len(records)
-            self.transport.write(records)
+        """Send the records of TLS itself: handshake, alerts and keys.
+
+        A peer may ask for them without end (KeyUpdate), and read none.
+        """
+        records, transport = tls.take_outgoing(), self.transport
+        if not records or transport is None or transport.is_closing():
+            return
+        if not transport.get_write_buffer_size():
+            self._records_waiting = 0
+        self._records_waiting += len(records)
+        self._tls_bytes += len(records)
+        transport.write(records)
+        if self._records_waiting > MAX_RECORDS_WAITING:
+            logger.warning("closing %s: it does not read what it asks of TLS", self.peer)
+            self.reset()

@@ -70,7 +70,7 @@ class ListenerTls:
 
     Attributes:
         context: Its rules and certificates.
-        handshake_seconds: How long a handshake may take.
+        handshake_seconds: How long a handshake may take, and how long the peer's goodbye.
     """
 
     context: ssl.SSLContext
@@ -131,6 +131,7 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
             backlog=backlog,
             ssl=None if tls is None else tls.context,
             ssl_handshake_timeout=None if tls is None else tls.handshake_seconds,
+            ssl_shutdown_timeout=None if tls is None else tls.handshake_seconds,
         )
         servers = [await serve(sock=bound)]
         while len(servers) < ACCEPTED_A_TURN:

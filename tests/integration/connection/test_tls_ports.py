@@ -175,6 +175,25 @@ async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -
         await asked(broker.urls.web_tls + LOOKUP, trusting(renewed))
 
 
+async def test_a_scrape_tells_of_handshakes_and_certificates(pem: PemFiles) -> None:
+    async with tls_broker(pem) as broker:
+        await there_and_back(client(broker.urls.service_tls, pem))
+        # When
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{broker.urls.web_tls}/metrics/", ssl=trusting(pem)) as answer,
+        ):
+            text = await answer.text()
+        # Then
+        assert 'floodgate_tls_handshakes{cluster="standalone"} 0.0' in text
+        for outcome, total in (("finished", broker.handshakes.finished_total), ("failed", 0)):
+            sample = f'handshakes_ended_total{{cluster="standalone",outcome="{outcome}"}}'
+            assert f"floodgate_tls_{sample} {total}.0" in text
+        for of in ("binary_port", "web_port"):
+            sample = f'refreshes_total{{cluster="standalone",of="{of}",outcome="used"}} 0.0'
+            assert f"floodgate_tls_{sample}" in text
+
+
 async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     host, _, port = url.partition("://")[2].rpartition(":")
     return await asyncio.open_connection(host, int(port))
