@@ -45,8 +45,9 @@ class BrokerAdmin:
         ]
 
     async def leader(self, _: web.Request) -> web.Response:
-        """Return this broker as the leader."""
-        url = self._context.urls().any_web
+        """Return this broker as the leader, by TLS where it speaks it (upstream: the same)."""
+        urls = self._context.urls()
+        url = urls.web_tls or urls.web
         return json_response({"serviceUrl": url, "brokerId": self._context.broker_id})
 
     async def version(self, _: web.Request) -> web.Response:

@@ -84,6 +84,13 @@ async def test_plain_and_tls_ports_serve_side_by_side(pem: PemFiles) -> None:
                 "nativeUrl": urls.service,
                 "brokerUrlSsl": "",
             }
+        # As a real broker: the leader is named by TLS alone
+        leader = await asked(f"{urls.web}/admin/v2/brokers/leaderBroker", trusting(pem))
+        assert leader["serviceUrl"] == urls.web_tls
+        assert leader["brokerId"] == urls.web.removeprefix("http://")
+        cluster = await asked(f"{urls.web}/admin/v2/clusters/standalone", trusting(pem))
+        assert cluster["serviceUrlTls"] == urls.web_tls
+        assert cluster["brokerServiceUrlTls"] == urls.service_tls
         assert broker.handshakes.finished_total > 0
 
 
