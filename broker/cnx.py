@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters
     from server.connection.flow_parts import FlowParts
+    from server.tls.handshakes import AcceptedTls
 
 
 class ServerCnxState(Enum):
@@ -100,8 +101,8 @@ class ServerCnx(ServedConnection):
     Source: upstream ServerCnx.
     """
 
-    def __init__(self, parts: BrokerParts) -> None:
-        super().__init__(parts.flow, parts.commands, parts.config.max_message_size)
+    def __init__(self, parts: BrokerParts, tls: AcceptedTls | None = None) -> None:
+        super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
         self.client_version = ""
         self.listed_in_chunk = 0
@@ -155,8 +156,9 @@ class ServerCnx(ServedConnection):
         super().lost(error)
         self.state = ServerCnxState.FAILED
         self._liveness.lost()
-        self.parts.connections.discard(self)
-        self.parts.counters.closed()
+        if self.served:
+            self.parts.connections.discard(self)
+            self.parts.counters.closed()
 
     def producer_was_closed(self, producer_id: int) -> None:
         """Ignore the messages of a producer for a while: this broker closed it."""

@@ -139,12 +139,12 @@ class BrokerService(ServerService["ServerCnx"]):
         await import_at_start(self.store, self._imports)
         pa.default_memory_pool().release_unused()
         await self._serve_clients(
-            lambda: ServerCnx(parts), config.broker_service_port, "brokerServicePort"
+            lambda tls: ServerCnx(parts, tls), config.broker_service_port, "brokerServicePort"
         )
         if self._shared is not None:
             identity = self.messaging.store.identity
             try:
-                await self._shared.open(self.service_url, self.web_service_url, identity)
+                await self._shared.open(self.urls, identity)
             except StoreError as error:
                 raise StartError(str(error)) from None
 
@@ -170,7 +170,7 @@ class BrokerService(ServerService["ServerCnx"]):
         else:
             self.ownership = sole_ownership(
                 self.store,
-                lambda: (self.service_url, self.web_service_url),
+                lambda: self.urls,
                 pulsar_compatible=self._pulsar_compatible,
             )
 
@@ -231,8 +231,7 @@ class BrokerService(ServerService["ServerCnx"]):
             dynamic=self.dynamic,
             listings=self._admin_listings,
             ownership=self.ownership,
-            service_url=lambda: self.service_url,
-            web_service_url=lambda: self.web_service_url,
+            urls=lambda: self.urls,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
         )
 
@@ -292,7 +291,7 @@ class BrokerService(ServerService["ServerCnx"]):
             topic_rules=self._topic_rules,
             policies=self.policies,
             ownership=self.ownership,
-            address=lambda: self.web_service_url.removeprefix("http://"),
+            address=lambda: self.urls.web_address,
         )
         return messaging_of(context)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters, ProxyCounters
     from server.connection.flow_parts import FlowParts
+    from server.tls.handshakes import AcceptedTls
 
 TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
 
@@ -91,8 +92,8 @@ class ProxyConnection(ServedConnection, PipeLeg):
     Source: upstream ProxyConnection.
     """
 
-    def __init__(self, parts: ProxyParts) -> None:
-        super().__init__(parts.flow, parts.commands, parts.config.max_message_size)
+    def __init__(self, parts: ProxyParts, tls: AcceptedTls | None = None) -> None:
+        super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
         self.brokers = parts.new_brokers()
         self._counted_ip = ""
@@ -126,6 +127,10 @@ class ProxyConnection(ServedConnection, PipeLeg):
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""
         super().lost(error)
         self.state = ProxyConnectionState.CLOSED
+        if self.served:
+            self._uncount()
+
+    def _uncount(self) -> None:
         parts = self.parts
         parts.connections.discard(self)
         parts.connection_counters.closed()

@@ -27,6 +27,7 @@ from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.service import ServerService
+from server.tls.contexts import ClientTls
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
@@ -56,15 +57,19 @@ class ProxyService(ServerService["ProxyConnection"]):
             PulsarErrorTranslation() if self._pulsar_compatible else ErrorTranslation()
         )
         self.flights = self._flights()
+        self._service = ServiceAddresses(config.broker_addresses, self._clock)
+        self._targets = BrokerTargets(config)
+        if config.broker_tls is not None:
+            self._broker_tls = ClientTls(config.broker_tls, self._clock)
         options = connect_options(
             drain_oversized=True,
             keep_alive_seconds=config.flow.keep_alive_seconds,
             answer_limit_bytes=self._frame_limit_bytes,
+            tls=self._broker_tls,
         )
         self._pool = ConnectionPool(options, self._clock)
-        self._service = ServiceAddresses(config.broker_addresses, self._clock)
-        self._targets = BrokerTargets(config)
-        self.forwarder = Forwarder(self._targets, self._forwarding_rules(), self._clock)
+        rules = self._forwarding_rules()
+        self.forwarder = Forwarder(self._targets, rules, self._clock, self._broker_tls)
 
     async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)
@@ -78,7 +83,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, places)
         parts = self._parts()
         await self._serve_clients(
-            lambda: ProxyConnection(parts), self.config.service_port, "servicePort"
+            lambda tls: ProxyConnection(parts, tls), self.config.service_port, "servicePort"
         )
 
     def _metrics(self) -> ProxyMetrics:
@@ -133,6 +138,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.flow.process,
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
+            self._broker_tls,
             like_pulsar=self._pulsar_compatible,
         )
 
@@ -171,9 +177,13 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""
+        tls = self._broker_tls is not None
         if self._pulsar_compatible and self.config.response_buffers is ResponseBuffers.PRIVATE:
             options = connect_options(
-                drain_oversized=False, keep_alive_seconds=self.config.flow.keep_alive_seconds
+                drain_oversized=False,
+                keep_alive_seconds=self.config.flow.keep_alive_seconds,
+                tls=self._broker_tls,
             )
-            return BrokerConnections(ConnectionPool(options, self._clock), self._service, own=True)
-        return BrokerConnections(self._pool, self._service)
+            own = ConnectionPool(options, self._clock)
+            return BrokerConnections(own, self._service, own=True, tls=tls)
+        return BrokerConnections(self._pool, self._service, tls=tls)

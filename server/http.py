@@ -17,7 +17,7 @@ from aiohttp import ClientPayloadError, hdrs, web
 from aiohttp.http import HttpProcessingError
 
 from proto.excerpts import excerpt
-from server.connection.listener import Listen, Listener, listen
+from server.connection.listener import Listen, Listener, ListenerTls, listen
 from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from server.metrics.scrape import Scrapes
 
@@ -74,15 +74,36 @@ class RestError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class HttpServer:
-    """An HTTP endpoint that is listening."""
+class HttpPort:
+    """A port of an HTTP endpoint.
 
-    listener: Listener
+    Attributes:
+        number: 0 for any free one.
+        key: The configuration key that names it.
+        tls: None for plain HTTP.
+    """
+
+    number: int
+    key: str = "webServicePort"
+    tls: ListenerTls | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """An HTTP endpoint that is listening.
+
+    Attributes:
+        listeners: One for each of its ports, in order.
+        runner: Of its application.
+    """
+
+    listeners: tuple[Listener, ...]
     runner: web.AppRunner
 
     async def close(self) -> None:
         """Stop accepting, give requests in flight two seconds, and close. Idempotent."""
-        self.listener.close()
+        for listener in self.listeners:
+            listener.close()
         await self.runner.cleanup()
 
 
@@ -126,23 +147,28 @@ def application(
 
 
 async def serve_http(
-    app: web.Application, host: str, port: int, listen: Listen = listen
+    app: web.Application, host: str, ports: Iterable[HttpPort], listen: Listen = listen
 ) -> HttpServer:
-    """Serve ``app`` on one address.
+    """Serve ``app`` on some ports of one host.
 
     Raises:
-        ListenError: The address cannot be listened on.
+        ListenError: An address cannot be listened on.
     """
     runner = web.AppRunner(
         app, access_log=None, handle_signals=False, shutdown_timeout=CLOSE_SECONDS
     )
     await runner.setup()
+    listeners: list[Listener] = []
     try:
-        listener = await listen(_factory(runner), host, port, port_key="webServicePort")
+        for port in ports:
+            listener = await listen(
+                _factory(runner), host, port.number, port_key=port.key, tls=port.tls
+            )
+            listeners.append(listener)
     except BaseException:
-        await runner.cleanup()
+        await HttpServer(tuple(listeners), runner).close()
         raise
-    return HttpServer(listener, runner)
+    return HttpServer(tuple(listeners), runner)
 
 
 def _factory(runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:

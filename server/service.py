@@ -23,19 +23,23 @@ from limiter.permits.ledger import Ledger, UnbalancedLedgerError, check_all_bala
 from limiter.slow_peers.eviction import SlowPeers
 from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
-from server.configuration.addresses import host_port
+from server.configuration.addresses import ServerUrls, host_port
 from server.configuration.common import Profile
 from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
+from server.connection.listener import ListenerTls
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Place, front_page_route
-from server.http import ProcessState, Readiness, application, serve_http
+from server.http import HttpPort, ProcessState, Readiness, application, serve_http
 from server.limiter_report.report import LimiterReporter, StoredMessages, owner_name
 from server.limiter_report.routes import limiter_routes
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
+from server.metrics.tls import TlsMetrics
 from server.server_info import info_sentence
+from server.tls.contexts import ServerTls
+from server.tls.handshakes import AcceptedTls, TlsHandshakes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from server.configuration.common import ServerConfig
     from server.connection.listener import Listen, Listener
     from server.metrics.scrape import Gather
+    from server.tls.contexts import ClientTls, RefreshedContext
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +63,9 @@ class ServerService(ABC, Generic[CnxT]):
     """A server in this process: ``async with`` serves inside the block and has drained after it.
 
     Several can live in one process; nothing is global.
+
+    Raises:
+        TlsFilesError: Certificates cannot be used.
 
     Attributes:
         registry: The metrics of a scrape that answer at once.
@@ -79,8 +87,7 @@ class ServerService(ABC, Generic[CnxT]):
         self.connection_counters = ConnectionCounters()
         self.totals = OutboundTotals(config.flow.max_pending_outbound_bytes)
         self.connections: set[CnxT] = set()
-        self.service_url = ""
-        self.web_service_url = ""
+        self.urls = ServerUrls()
         self._exits = AsyncExitStack()
         self._server_config = config
         self._pulsar_compatible = config.profile is Profile.PULSAR
@@ -91,7 +98,27 @@ class ServerService(ABC, Generic[CnxT]):
         self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
         self._readiness = Readiness()
-        self._listener: Listener | None = None
+        self._listeners: list[Listener] = []
+        tls = config.tls
+        self.handshakes = TlsHandshakes(self._clock, tls.handshake_seconds if tls else 0.0)
+        self.tls = ServerTls(tls, self._clock) if tls else None
+        self.web_tls = ServerTls(config.web_tls, self._clock) if config.web_tls else None
+        self._broker_tls: ClientTls | None = None
+
+    @property
+    def service_url(self) -> str:
+        """Where clients connect; empty before they are taken."""
+        return self.urls.any_service
+
+    @property
+    def web_service_url(self) -> str:
+        """Where the web port is; empty before it is open."""
+        return self.urls.any_web
+
+    def _tls_contexts(self) -> dict[str, RefreshedContext]:
+        """Return the certificates of this process, by what they are for."""
+        parts = {"binary_port": self.tls, "web_port": self.web_tls, "brokers": self._broker_tls}
+        return {name: tls.contexts for name, tls in parts.items() if tls is not None}
 
     def _flow_parts(self) -> FlowParts:
         flow = self._server_config.flow
@@ -182,6 +209,9 @@ class ServerService(ABC, Generic[CnxT]):
         info = ServerInfo(config.cluster_name, lambda: self._server_config)
         for collector in (info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
+        contexts = self._tls_contexts()
+        if contexts:
+            registry.register(TlsMetrics(config.cluster_name, self.handshakes, contexts))
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
         cross_site = CrossSiteRule(
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
@@ -193,10 +223,25 @@ class ServerService(ABC, Generic[CnxT]):
             [cross_site.middleware()],
             gather,
         )
-        address = config.bind_address, config.web_service_port
-        http = await serve_http(app, *address, self._listen)
+        await self._open_http(app)
+
+    async def _open_http(self, app: web.Application) -> None:
+        config, plain, tls = self._server_config, [], []
+        if config.web_service_port is not None:
+            plain.append(HttpPort(config.web_service_port))
+        if config.web_service_port_tls is not None and self.web_tls is not None:
+            spoken = ListenerTls(self.web_tls.http_context, self.web_tls.settings.handshake_seconds)
+            tls.append(HttpPort(config.web_service_port_tls, "webServicePortTls", spoken))
+        http = await serve_http(app, config.bind_address, [*plain, *tls], self._listen)
         self._exits.push_async_callback(http.close)
-        self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
+        ports = [listener.port for listener in http.listeners]
+        if plain:
+            self.urls = self.urls._replace(web=self._url("http", ports[0]))
+        if tls:
+            self.urls = self.urls._replace(web_tls=self._url("https", ports[-1]))
+
+    def _url(self, scheme: str, port: int) -> str:
+        return f"{scheme}://{host_port(self._server_config.advertised_address, port)}"
 
     def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
         def state() -> str:
@@ -222,22 +267,50 @@ class ServerService(ABC, Generic[CnxT]):
         self._exits.push_async_callback(export.close)
 
     async def _serve_clients(
-        self, factory: Callable[[], asyncio.BaseProtocol], port: int, port_key: str
+        self,
+        factory: Callable[[AcceptedTls | None], asyncio.BaseProtocol],
+        port: int | None,
+        port_key: str,
     ) -> None:
-        config = self._server_config
+        """Take clients on the plain port, and on the one for TLS; ready from now on.
+
+        Args:
+            factory: Makes a connection, of its TLS where it speaks any.
+            port: The plain one; None for none.
+            port_key: Its key; that of the other has Tls behind it.
+        """
         # What was made until now stays: keep the collector off it.
         gc.collect()
         gc.freeze()
-        self._listener = await self._listen(
+        urls, tls, tls_port = self.urls, self.tls, self._server_config.service_port_tls
+        if port is not None:
+            found = await self._accept(lambda: factory(None), port, port_key)
+            urls = urls._replace(service=self._url("pulsar", found))
+        if tls is not None and tls_port is not None:
+            found = await self._accept(
+                lambda: factory(AcceptedTls(tls.layer(), self.handshakes)),
+                tls_port,
+                f"{port_key}Tls",
+            )
+            urls = urls._replace(service_tls=self._url("pulsar+ssl", found))
+        self.urls = urls
+        self._readiness.state = ProcessState.READY
+
+    async def _accept(
+        self, factory: Callable[[], asyncio.BaseProtocol], port: int, port_key: str
+    ) -> int:
+        """Listen for clients; return the port that was found."""
+        config = self._server_config
+        listener = await self._listen(
             factory,
             config.bind_address,
             port,
             port_key=port_key,
             send_buffer_bytes=config.socket_send_buffer_bytes,
         )
-        self._exits.callback(self._listener.close)
-        self.service_url = f"pulsar://{host_port(config.advertised_address, self._listener.port)}"
-        self._readiness.state = ProcessState.READY
+        self._listeners.append(listener)
+        self._exits.callback(listener.close)
+        return listener.port
 
     async def _drain(self) -> None:
         """Stop in this order; what takes longer than the drain may is cut off.
@@ -247,8 +320,9 @@ class ServerService(ABC, Generic[CnxT]):
         3. Close what is left, then what the start opened, the newest first.
         """
         self._readiness.state = ProcessState.DRAINING
-        if self._listener is not None:
-            self._listener.close()
+        for listener in self._listeners:
+            listener.close()
+        self.handshakes.abort_all()
         self.flow.slow_peers.drain()
         try:
             async with deadline(self._clock, self._drain_seconds):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
     from proto.names import TopicName
+    from server.configuration.addresses import ServerUrls
 
     Callback = Callable[[Bundle], Awaitable[object]]
 
@@ -87,18 +88,17 @@ class SharedOwnership:
         """Bundles that this broker owns."""
         return len(self._owned)
 
-    async def open(self, service_url: str, web_service_url: str, store: str) -> None:
+    async def open(self, urls: ServerUrls, store: str) -> None:
         """Let the others know this broker, and own bundles from now on.
 
         Args:
-            service_url: ``pulsar://host:port``.
-            web_service_url: ``http://host:port``.
+            urls: Its addresses.
             store: Identity of its store of messages, which is open.
 
         Raises:
             StoreError: They cannot be told.
         """
-        self._registration = Registration(service_url, web_service_url, store)
+        self._registration = Registration(urls, store)
         self._session.open(self._registration)
         await self._session.ready()
 
@@ -148,7 +148,7 @@ class SharedOwnership:
         async with self._use() as connection:
             row = await tables.owner_of(connection, bundle)
         if row is not None and row.owner != me:
-            return Owner(row.service_url, row.web_service_url, here=False)
+            return Owner(row.urls, here=False)
         if row is not None and row.hashes != bundle.hashes:
             # A namespace of this name had other bundles.
             await self._let_go(Bundle(bundle.namespace, row.hashes))
@@ -193,8 +193,7 @@ class SharedOwnership:
         return self._here()
 
     def _here(self) -> Owner:
-        mine = self._registration
-        return Owner(mine.service_url, mine.web_service_url, here=True)
+        return Owner(self._registration.urls, here=True)
 
     # -- letting go ---------------------------------------------------------------------------
 
@@ -215,7 +214,7 @@ class SharedOwnership:
                 await to_its_end(self._release(theirs))
                 return
             if self._clock.now() >= give_up:
-                raise NotServedError(f"{row.service_url} does not let go of bundle {bundle}")
+                raise NotServedError(f"{row.urls.any_service} does not let go of bundle {bundle}")
             await clock_sleep(self._clock, LOOK_SECONDS)
 
     async def _release(self, bundle: Bundle) -> None:
@@ -275,8 +274,7 @@ class SharedOwnership:
         """Return host and web port of each broker that lives."""
         await self._session.ready()
         async with self._use() as connection:
-            urls = await tables.live_brokers(connection)
-        return [url.removeprefix("http://") for url in urls]
+            return await tables.live_brokers(connection)
 
 
 async def _waited(work: Awaitable[object]) -> object:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from proto.version import FLOODGATE_VERSION
 
 if TYPE_CHECKING:
-    import ssl
+    from collections.abc import Callable
 
     from client.connection.authentication import Credentials
+    from proto.transport.tls import TlsLayer
 
 PROTOCOL_VERSION = 21
 """The newest protocol version this client speaks."""
@@ -45,7 +46,8 @@ class ConnectOptions:
             than the server may send: for a proxy whose clients take no larger frames.
         connect_timeout_seconds: How long a server may take to accept the connection.
         credentials: Shown in CONNECT and at every challenge; None for none.
-        tls: Rules and certificates for ``pulsar+ssl``; None refuses such addresses.
+        tls: Makes the TLS of a connection to a host, for ``pulsar+ssl``; None refuses such
+            addresses.
         max_servers: Connections to different servers that a pool may have.
     """
 
@@ -60,5 +62,5 @@ class ConnectOptions:
     answer_limit_bytes: int | None = None
     connect_timeout_seconds: float = CONNECT_TIMEOUT_SECONDS
     credentials: Credentials | None = None
-    tls: ssl.SSLContext | None = None
+    tls: Callable[[str], TlsLayer] | None = None
     max_servers: int = MAX_SERVERS

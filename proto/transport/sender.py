@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+MAX_RECORDS_WAITING = 65_536
+"""Bytes of records of TLS itself that may wait for a peer: a handshake has some 10,000 at most."""
+
+
 class Sender:
     """Sends the entries of one connection.
 
@@ -46,7 +50,7 @@ class Sender:
         peer: The peer's address.
         outbound: The weight of what waits.
         closing: Nothing more is taken.
-        passes_queue: Whether frames may go past the queue: never with encryption.
+        passes_queue: Whether frames may go past the queue; with encryption none does all the same.
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
         on_sent: Called when something is on its way to the peer.
@@ -64,6 +68,7 @@ class Sender:
         self._process = process
         self._tls = tls
         self._tls_bytes = 0
+        self._records_waiting = 0
         self._on_mark = on_mark
         self._logs_commands = command_log.is_read()
         self.transport: asyncio.Transport | None = None
@@ -72,7 +77,7 @@ class Sender:
         self.peer = "unconnected"
         self.outbound = OutboundBuffer(marks or WriteBufferMarks(), process.outbound)
         self.closing = False
-        self.passes_queue = tls is None
+        self.passes_queue = True
         self.in_a_pipe = False
         self.on_sent: Callable[[], object] | None = None
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
@@ -133,9 +138,11 @@ class Sender:
 
     @property
     def may_write_through(self) -> bool:
-        """True if ``write_through`` would: nothing is queued, and ``passes_queue``."""
+        """True if ``write_through`` would: nothing is queued or encrypted, and ``passes_queue``."""
         transport = self.transport
         if transport is None or self.closing or not self.passes_queue or self._queue:
+            return False
+        if self._tls is not None:
             return False
         return not transport.is_closing()
 
@@ -294,8 +301,18 @@ class Sender:
         return self._tls is None or self._tls.established
 
     def send_records(self, tls: TlsLayer) -> None:
-        """Send the records of TLS itself: handshake, alerts and keys."""
-        records = tls.take_outgoing()
-        if records and self.transport is not None and not self.transport.is_closing():
-            self._tls_bytes += len(records)
-            self.transport.write(records)
+        """Send the records of TLS itself: handshake, alerts and keys.
+
+        A peer may ask for them without end (KeyUpdate), and read none.
+        """
+        records, transport = tls.take_outgoing(), self.transport
+        if not records or transport is None or transport.is_closing():
+            return
+        if not transport.get_write_buffer_size():
+            self._records_waiting = 0
+        self._records_waiting += len(records)
+        self._tls_bytes += len(records)
+        transport.write(records)
+        if self._records_waiting > MAX_RECORDS_WAITING:
+            logger.warning("closing %s: it does not read what it asks of TLS", self.peer)
+            self.reset()

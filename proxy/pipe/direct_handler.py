@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from client.connection.service_url import server_address
 from limiter.clock import Clock, deadline
 from limiter.flow.causes import PauseCause
 from proto.errors import RemoteProtocolError
@@ -24,8 +25,10 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from proto.frames import Frame
     from proto.transport.process_flow import ProcessFlow
+    from proto.transport.tls import TlsLayer
     from proxy.brokers import Address
     from proxy.pipe.allowed_targets import BrokerTargets
+    from server.tls.contexts import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +77,10 @@ class PipeLeg(Connection):
 class BrokerLeg(PipeLeg):
     """The proxy's side of the connection to the broker; it never parks frames."""
 
-    def __init__(self, connect: pb.CommandConnect, process: ProcessFlow) -> None:
-        super().__init__(process=process)
+    def __init__(
+        self, connect: pb.CommandConnect, process: ProcessFlow, tls: TlsLayer | None = None
+    ) -> None:
+        super().__init__(process=process, tls=tls)
         self.intake.parks = False
         self._connect = connect
         self.greeting: asyncio.Future[pb.BaseCommand] = asyncio.get_running_loop().create_future()
@@ -102,12 +107,19 @@ class BrokerLeg(PipeLeg):
         if not self.greeting.done():
             self.greeting.set_result(command)
 
+    def tls_failed(self, error: RemoteProtocolError) -> None:
+        """Tell who waits for the broker why there is none."""
+        self._fail(str(error))
+
     def lost(self, error: Exception | None) -> None:
         """Close the client's connection with the broker's."""
-        if not self.greeting.done():
-            self.greeting.set_exception(ConnectionError(f"{self.peer} closed the connection"))
-            self.greeting.exception()
+        self._fail(f"{self.peer} closed the connection")
         self.end_other()
+
+    def _fail(self, reason: str) -> None:
+        if not self.greeting.done():
+            self.greeting.set_exception(ConnectionError(reason))
+            self.greeting.exception()
 
 
 class DirectProxyHandler:
@@ -117,7 +129,8 @@ class DirectProxyHandler:
         targets: The brokers that a client may be piped to.
         process: Shared by all connections of this process.
         clock: Where time comes from.
-        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshake together.
+        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshakes together.
+        tls: Spoken to all brokers; None for plain connections.
         like_pulsar: Only the flags that a 4.0.8 proxy knows are passed on to the client, and a
             target without a port is a failed authentication.
     """
@@ -128,6 +141,7 @@ class DirectProxyHandler:
         process: ProcessFlow,
         clock: Clock,
         timeout_seconds: float,
+        tls: ClientTls | None = None,
         *,
         like_pulsar: bool,
     ) -> None:
@@ -135,6 +149,7 @@ class DirectProxyHandler:
         self._process = process
         self._clock = clock
         self._timeout_seconds = timeout_seconds
+        self._tls = tls
         self._like_pulsar = like_pulsar
 
     async def open(self, client: PipeLeg, connect: pb.CommandConnect) -> None:
@@ -163,8 +178,14 @@ class DirectProxyHandler:
         self._join(client, leg, greeting)
 
     async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:
-        loop = asyncio.get_running_loop()
-        _, leg = await loop.create_connection(lambda: BrokerLeg(connect, self._process), *address)
+        layer = None
+        if self._tls is not None:
+            # The name that was asked for, which the allow-list may have turned into an address.
+            host, _ = server_address(f"pulsar://{connect.proxy_to_broker_url}")
+            layer = self._tls.layer(host)
+        _, leg = await asyncio.get_running_loop().create_connection(
+            lambda: BrokerLeg(connect, self._process, layer), *address
+        )
         return leg
 
     async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -11,6 +11,41 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 # An address that means "every address of this machine", and its loopback twin.
 _LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+class ServerUrls(NamedTuple):
+    """The addresses that clients are told; each is empty where there is no such port.
+
+    Attributes:
+        service: ``pulsar://host:port``.
+        web: ``http://host:port``.
+        service_tls: ``pulsar+ssl://host:port``.
+        web_tls: ``https://host:port``.
+    """
+
+    service: str = ""
+    web: str = ""
+    service_tls: str = ""
+    web_tls: str = ""
+
+    @property
+    def any_service(self) -> str:
+        """Where clients connect; by TLS only where there is no other port."""
+        return self.service or self.service_tls
+
+    @property
+    def any_web(self) -> str:
+        """Where the web port is; by TLS only where there is no other."""
+        return self.web or self.web_tls
+
+    @property
+    def web_address(self) -> str:
+        """``host:port`` of the web port, by which upstream names a broker."""
+        return self.any_web.partition("://")[2]
+
+    def told(self) -> list[str]:
+        """Return all there are: two of them, then those for TLS beside them."""
+        return list(dict.fromkeys(filter(None, (self.any_service, self.any_web, *self))))
 
 
 def host_port(host: str, port: int) -> str:

@@ -18,6 +18,8 @@ from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.addresses import LOOPBACK, advertised_address, bind_address
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
+from server.configuration.tls_keys import port_tls
+from server.tls.settings import ServerTlsSettings
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -113,8 +115,16 @@ class ServerConfig(BaseModel):
     Differs: upstream asks for this machine's host name, which need not resolve anywhere. Here
     it is the bind address, or the loopback's when that means every address.
     """
-    web_service_port: int = Field(default=8080, ge=0, le=65535)
-    """webServicePort; 0 is any free port."""
+    web_service_port: int | None = Field(default=8080, ge=0, le=65535)
+    """webServicePort; 0 is any free port, None only where there is one for TLS."""
+    web_service_port_tls: int | None = Field(default=None, ge=0, le=65535)
+    """webServicePortTls; 0 is any free port, None for no TLS."""
+    web_tls: ServerTlsSettings | None = None
+    """tls...FilePath and webServiceTls... keys; None for no TLS."""
+    service_port_tls: int | None = Field(default=None, ge=0, le=65535)
+    """brokerServicePortTls of a broker, servicePortTls of a proxy; 0 is any free port."""
+    tls: ServerTlsSettings | None = None
+    """tls... keys, and floodgateTlsHandshakeTimeoutMs; None for no TLS."""
     max_message_size: int = Field(default=5_242_880, ge=1, validation_alias="maxMessageSize")
     """Bytes of one message; a frame may have 10,240 more."""
     topic_list_limits: TopicListLimits = TopicListLimits()
@@ -150,14 +160,25 @@ class ServerConfig(BaseModel):
         return {}
 
 
-def shared_values(checked: CheckedKeys) -> dict[str, object]:
-    """Return the values of ServerConfig's fields that have no alias, by field name."""
+def shared_values(checked: CheckedKeys, port_key: str) -> dict[str, object]:
+    """Return the values of ServerConfig's fields that have no alias, by field name.
+
+    Args:
+        checked: The keys.
+        port_key: That of the plain binary port, which each kind of server names in its own way.
+    """
     listen_on = bind_address(checked)
+    _, service_port_tls = checked.ports(port_key, f"{port_key}Tls")
+    web_service_port, web_service_port_tls = checked.ports("webServicePort", "webServicePortTls")
     return {
         "cluster_name": checked.text("clusterName") or "standalone",
         "bind_address": listen_on,
         "advertised_address": advertised_address(checked, listen_on),
-        "web_service_port": checked.port("webServicePort"),
+        "web_service_port": web_service_port,
+        "web_service_port_tls": web_service_port_tls,
+        "web_tls": port_tls(checked, "webServicePortTls", web=True),
+        "service_port_tls": service_port_tls,
+        "tls": port_tls(checked, f"{port_key}Tls", web=False),
         "topic_list_limits": TopicListLimits.from_keys(checked),
         **_floodgate_choices(checked),
     }

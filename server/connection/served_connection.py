@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from proto.frames import Frame
     from server.connection.command_table import CommandTable
     from server.connection.flow_parts import FlowParts
+    from server.tls.handshakes import AcceptedTls
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +42,23 @@ class ServedConnection(Connection):
     Attributes:
         progress: How it has read so far.
         many_clients: It announced that it is a proxy.
+        served: It is a client's: with TLS from the end of its handshake.
         responses: Bytes of answers that are being made for it.
     """
 
-    def __init__(self, flow: FlowParts, commands: CommandTable, max_message_bytes: int) -> None:
-        super().__init__(max_message_bytes, flow.rules.marks, flow.process)
+    def __init__(
+        self,
+        flow: FlowParts,
+        commands: CommandTable,
+        max_message_bytes: int,
+        tls: AcceptedTls | None = None,
+    ) -> None:
+        layer = None if tls is None else tls.layer
+        super().__init__(max_message_bytes, flow.rules.marks, flow.process, layer)
+        self.served = False
+        self._handshakes = None if tls is None else tls.handshakes
+        if self._handshakes is not None:
+            self._handshakes.began(self)
         self._commands = commands
         self.state = commands.handshake[0]
         self._flow_parts = flow
@@ -82,11 +95,16 @@ class ServedConnection(Connection):
 
     def connected(self) -> None:
         """Begin to ask whether the peer lives."""
+        self.served = True
+        if self._handshakes is not None:
+            self._handshakes.finished(self)
         self._keep_alive.start()
         self._flow_parts.slow_peers.connected(self)
 
     def lost(self, error: Exception | None) -> None:
         """Stop the timers, and leave flow control and the watch for slow peers."""
+        if self._handshakes is not None:
+            self._handshakes.lost(self)
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()

@@ -45,8 +45,9 @@ class BrokerAdmin:
         ]
 
     async def leader(self, _: web.Request) -> web.Response:
-        """Return this broker as the leader."""
-        url = self._context.web_service_url()
+        """Return this broker as the leader, by TLS where it speaks it (upstream: the same)."""
+        urls = self._context.urls()
+        url = urls.web_tls or urls.web
         return json_response({"serviceUrl": url, "brokerId": self._context.broker_id})
 
     async def version(self, _: web.Request) -> web.Response:
@@ -55,13 +56,13 @@ class BrokerAdmin:
 
     async def ready(self, _: web.Request) -> web.Response:
         """Tell whether clients are served; the usual path has a route of its own."""
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         return _text("ok")
 
     async def health(self, _: web.Request) -> web.Response:
         """Tell whether clients are served and the store answers."""
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         await self._context.store.policies(_ASKED_FOR_HEALTH)
         return _text("ok")

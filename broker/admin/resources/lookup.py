@@ -43,23 +43,24 @@ class LookupAdmin:
         """Return its owner's addresses; the topic need not exist, its namespace must."""
         topic = self._topic(request)
         _check_listener(request)
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         if await self._context.store.policies(topic.namespace) is None:
             raise no_namespace()
         owner = await owner_of(self._context, topic, authoritative=is_authoritative(request))
         if not owner.decided:
             raise redirect_to(owner, request)
-        url = owner.service_url
+        urls = owner.urls
+        named = {
+            "brokerUrl": urls.service,
+            "brokerUrlTls": urls.service_tls,
+            "httpUrl": urls.web,
+            "httpUrlTls": urls.web_tls,
+            "nativeUrl": urls.service,
+        }
         # Old clients in C++ fail without the last, which is always empty.
-        return json_response(
-            {
-                "brokerUrl": url,
-                "httpUrl": owner.web_service_url,
-                "nativeUrl": url,
-                "brokerUrlSsl": "",
-            }
-        )
+        found = {name: url for name, url in named.items() if url}
+        return json_response({**found, "brokerUrlSsl": ""})
 
     def _topic(self, request: web.Request) -> TopicName:
         try:

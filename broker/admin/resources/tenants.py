@@ -59,13 +59,14 @@ class TenantAdmin:
         """Return the addresses of the cluster."""
         if segment(request, "cluster") != self._cluster:
             raise RestError(404, "Cluster does not exist")
-        return json_response(
-            {
-                "serviceUrl": self._context.web_service_url(),
-                "brokerServiceUrl": self._context.service_url(),
-                **_WITHOUT_TLS,
-            }
-        )
+        urls = self._context.urls()
+        named = {
+            "serviceUrl": urls.web,
+            "serviceUrlTls": urls.web_tls,
+            "brokerServiceUrl": urls.service,
+            "brokerServiceUrlTls": urls.service_tls,
+        }
+        return json_response({**{name: url for name, url in named.items() if url}, **_WITHOUT_TLS})
 
     async def list_tenants(self, _: web.Request) -> web.Response:
         """Return the tenants' names, in order."""

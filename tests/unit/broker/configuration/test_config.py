@@ -218,9 +218,6 @@ def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -
         ("authorizationEnabled", "true"),
         ("haProxyProtocolEnabled", "true"),
         ("webServiceHaProxyProtocolEnabled", "true"),
-        ("tlsEnabled", "true"),
-        ("brokerServicePortTls", "6651"),
-        ("webServicePortTls", "Optional[8443]"),
     ],
 )
 def test_a_key_that_protects_is_never_ignored(key: str, value: str) -> None:
