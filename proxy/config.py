@@ -17,6 +17,7 @@ from pydantic import Field
 
 from client.connection.service_url import server_address
 from server.configuration.addresses import host_port
+from server.configuration.authentication import authentication_settings, with_token_prefix
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_SET,
@@ -122,6 +123,7 @@ class ProxyConfig(ServerConfig):
         Raises:
             ConfigError: Something is wrong; every problem at once, one sentence each.
         """
+        properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
         refuse_true(checked, _REFUSED_WHEN_TRUE)
         refuse_set(checked, _REFUSED_WHEN_SET)
@@ -140,6 +142,7 @@ def known_keys() -> KnownKeys:
 def _converted(checked: CheckedKeys) -> dict[str, object]:
     return {
         **shared_values(checked),
+        "authentication": authentication_settings(checked, proxy=True),
         "service_port": checked.port("servicePort"),
         "broker_service_url": _broker_service_url(checked),
         "broker_proxy_allowed_host_names": checked.names("brokerProxyAllowedHostNames"),

@@ -23,6 +23,7 @@ from limiter.permits.ledger import Ledger, UnbalancedLedgerError, check_all_bala
 from limiter.slow_peers.eviction import SlowPeers
 from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
+from server.authentication.service import open_service
 from server.configuration.addresses import host_port
 from server.configuration.common import Profile
 from server.connection.counters import ConnectionCounters
@@ -60,6 +61,7 @@ class ServerService(ABC, Generic[CnxT]):
     Several can live in one process; nothing is global.
 
     Attributes:
+        authentication: Tells who a peer is; None: whoever connects is served.
         registry: The metrics of a scrape that answer at once.
     """
 
@@ -87,6 +89,7 @@ class ServerService(ABC, Generic[CnxT]):
         self._drain_seconds = drain_seconds
         self._clock: Clock = clock or LoopClock()
         self._listen = listen
+        self.authentication = open_service(config.authentication, self._clock)
         self.registry = CollectorRegistry()
         self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}

@@ -33,6 +33,7 @@ from broker.stores.store_url import (
     usable_store_url,
     without_password,
 )
+from server.configuration.authentication import authentication_settings, with_token_prefix
 from server.configuration.common import MEGABYTE_BYTES, Profile, ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_SET,
@@ -100,6 +101,8 @@ class BrokerConfig(ServerConfig):
 
     broker_service_port: int = Field(default=6650, ge=0, le=65535)
     """brokerServicePort; 0 is any free port."""
+    proxy_roles: frozenset[str] = frozenset()
+    """proxyRoles: who may speak for others."""
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
@@ -224,6 +227,7 @@ class BrokerConfig(ServerConfig):
         Raises:
             ConfigError: Something is wrong; every problem at once, one sentence each.
         """
+        properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
         refuse_true(checked, _REFUSED_WHEN_TRUE)
         refuse_set(checked, _REFUSED_WHEN_SET)
@@ -262,6 +266,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
     import_directory = checked.text("floodgateImportDirectory")
     return {
         **shared_values(checked),
+        "authentication": authentication_settings(checked, proxy=False),
+        "proxy_roles": frozenset(checked.names("proxyRoles")),
         "broker_service_port": checked.port("brokerServicePort"),
         "metadata_store_url": _metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
+from typing import Any
 
 from proto.errors import RemoteProtocolError
 
@@ -55,6 +56,10 @@ class TlsLayer:
         except ssl.SSLError as error:
             raise RemoteProtocolError(f"TLS handshake failed: {error.reason}") from None
         self.established = True
+
+    def peer_certificate(self) -> dict[str, Any] | None:
+        """Return the peer's certificate, if it showed one that is trusted."""
+        return self._tls.getpeercert() or None
 
     def receive(self, ciphertext: bytes) -> bytes:
         """Take what arrived and return the plain bytes that are complete.

@@ -214,7 +214,6 @@ def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authenticationEnabled", "true"),
         ("authorizationEnabled", "true"),
         ("haProxyProtocolEnabled", "true"),
         ("webServiceHaProxyProtocolEnabled", "true"),
@@ -249,9 +248,9 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert [problem.split("=")[0] for problem in found] == [
         "webServicePort",
         "numIOThreads",
-        "authenticationEnabled",
         "floodgateTopicListMaxBytesPerTenant",
         "pulsarChannelWriteBufferLowWaterMark",
+        "authenticationEnabled",
         "pulsarResourcesExtendedClassName",
         "maxMessageSize",
         "defaultNumPartitions",
