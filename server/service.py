@@ -23,6 +23,7 @@ from limiter.permits.ledger import Ledger, UnbalancedLedgerError, check_all_bala
 from limiter.slow_peers.eviction import SlowPeers
 from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
+from server.authentication.requests import authentication_middleware, open_paths
 from server.authentication.service import open_service
 from server.configuration.addresses import host_port
 from server.configuration.common import Profile
@@ -39,9 +40,10 @@ from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.server_info import info_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from aiohttp import web
+    from aiohttp.typedefs import Middleware
     from prometheus_client.registry import Collector
 
     from limiter.metrics.prometheus import MetricPrefix
@@ -193,13 +195,19 @@ class ServerService(ABC, Generic[CnxT]):
             registry,
             self._readiness,
             [self._front_page(prefix, places), *routes, *limiter_routes(reporter)],
-            [cross_site.middleware()],
+            [cross_site.middleware(), *self._authentication_steps()],
             gather,
         )
         address = config.bind_address, config.web_service_port
         http = await serve_http(app, *address, self._listen)
         self._exits.push_async_callback(http.close)
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
+
+    def _authentication_steps(self) -> Iterator[Middleware]:
+        settings = self._server_config.authentication
+        if self.authentication is not None and settings is not None:
+            open_to_all = open_paths(covers_metrics=settings.covers_metrics)
+            yield authentication_middleware(self.authentication, open_to_all)
 
     def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
         def state() -> str:
