@@ -14,6 +14,9 @@ from client.exceptions import ConnectError
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from client.connection.authentication import Credentials
     from client.connection.cnx import ClientCnx
     from client.connection.pool import ConnectionPool
     from limiter.clock import Clock
@@ -30,6 +33,7 @@ def connect_options(
     drain_oversized: bool,
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     answer_limit_bytes: int | None = None,
+    credentials: Credentials | None = None,
 ) -> ConnectOptions:
     """Return the options of the proxy's connections to brokers.
 
@@ -37,6 +41,7 @@ def connect_options(
         drain_oversized: Whether what exceeds the frame limit costs its request only.
         keep_alive_seconds: How often a broker is asked whether it lives.
         answer_limit_bytes: Largest frame that the proxy's clients take; see ConnectOptions.
+        credentials: The proxy's own.
     """
     return ConnectOptions(
         client_version=PROXY_VERSION,
@@ -45,6 +50,7 @@ def connect_options(
         drain_oversized=drain_oversized,
         keep_alive_seconds=keep_alive_seconds,
         answer_limit_bytes=answer_limit_bytes,
+        credentials=credentials,
     )
 
 
@@ -82,11 +88,19 @@ class BrokerConnections:
         pool: Opens them.
         service: The configured brokers; None where there is but one.
         own: Whether the pool is this client's alone, and ends with it.
+        asks_for: The client as brokers are told of it: only what they answer to the same may be
+            shared.
     """
 
     def __init__(
-        self, pool: ConnectionPool, service: ServiceAddresses | None = None, *, own: bool = False
+        self,
+        pool: ConnectionPool,
+        service: ServiceAddresses | None = None,
+        *,
+        own: bool = False,
+        asks_for: Hashable = None,
     ) -> None:
+        self.asks_for = asks_for
         self._pool = pool
         self._service = service
         self._own = own
