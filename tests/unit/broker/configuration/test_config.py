@@ -186,7 +186,7 @@ def test_an_address_that_others_reach_is_honoured_and_warned_of_once(bind: str) 
     assert made.bind_address == bind
     (notice,) = made.notices
     assert notice.level == "warning"
-    assert f"bindAddress={bind}: there is no authentication" in notice.sentence
+    assert f"bindAddress={bind}: authentication is off" in notice.sentence
 
 
 @pytest.mark.parametrize("bind", ["localhost", "127.0.0.2", "::1"])
