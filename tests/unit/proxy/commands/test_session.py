@@ -146,6 +146,28 @@ async def test_clients_of_one_role_share_connections_until_the_last_leaves(tmp_p
     assert len(service.role_pools) == 1
 
 
+async def test_only_clients_of_one_role_share_a_listing(tmp_path: Path) -> None:
+    # Given
+    async with ByteBroker(None) as silent:
+        keys = properties(tmp_path, brokerServiceURL=silent.url)
+        service = ProxyService(proxy_config(keys))
+        shared = service._parts()
+        clients = [wire(State.INIT, shared) for _ in range(3)]
+        listing = pb.BaseCommand(type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE)
+        listing.getTopicsOfNamespace.request_id = 1
+        listing.getTopicsOfNamespace.namespace = "public/default"
+        # When
+        for client, role in zip(clients, ("ann", "ann", "bob"), strict=True):
+            client.say(showing(token(sub=role)))
+            client.say(listing)
+        flights = len(service.flights)
+        for client in clients:
+            client.transport.breaks()
+        await settle()
+    # Then
+    assert flights == 2
+
+
 async def test_fresh_credentials_of_a_client_are_checked(tmp_path: Path) -> None:
     # Given
     client = wire(State.INIT, parts(**properties(tmp_path)))
