@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from limiter.memory.response_memory import ResponseMemory
     from proto.frames import Frame
     from proto.names import NamespaceName
+    from server.authentication.handshake import ConnectRules
+    from server.authentication.session import ClientSession, CredentialRefresh
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters
     from server.connection.flow_parts import FlowParts
@@ -59,6 +61,7 @@ class BrokerParts:
     Attributes:
         namespace_named: Returns the namespace of a name as the client wrote it, or refuses it.
         joins: Attaches consumers, and takes long commands in steps.
+        authentication: Tells who a peer is; None: whoever connects is served.
     """
 
     config: BrokerConfig
@@ -80,6 +83,7 @@ class BrokerParts:
     schemas: SchemaRegistry
     publish_limits: PublishLimits
     joins: ShortWork = field(default_factory=ShortWork)
+    authentication: ConnectRules | None = None
 
 
 class ServerCnx(ServedConnection):
@@ -89,6 +93,8 @@ class ServerCnx(ServedConnection):
         parts: Those of its broker.
         requests: Its requests that are under way.
         client_version: As the client calls itself.
+        session: Who its peer is; None without authentication.
+        refresh: Watches whether its peer's credentials still hold.
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
@@ -105,6 +111,8 @@ class ServerCnx(ServedConnection):
         super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
         self.client_version = ""
+        self.session: ClientSession | None = None
+        self.refresh: CredentialRefresh | None = None
         self.listed_in_chunk = 0
         self.when_lost(parts.watches.cancel_owner, parts.memory.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
@@ -156,6 +164,8 @@ class ServerCnx(ServedConnection):
         super().lost(error)
         self.state = ServerCnxState.FAILED
         self._liveness.lost()
+        if self.refresh is not None:
+            self.refresh.stop()
         if self.served:
             self.parts.connections.discard(self)
             self.parts.counters.closed()

@@ -44,6 +44,7 @@ from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
+from server.authentication.handshake import ConnectRules, ProxyRules
 from server.configuration.common import ResponseBuffers
 from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
@@ -280,7 +281,16 @@ class BrokerService(ServerService["ServerCnx"]):
             publish_rules=messaging.publish_rules,
             schemas=self.schemas,
             publish_limits=messaging.publish_limits,
+            authentication=self._connect_rules(),
         )
+
+    def _connect_rules(self) -> ConnectRules | None:
+        """Return by what peers are authenticated; None: whoever connects is served."""
+        settings = self.config.authentication
+        if self.authentication is None or settings is None:
+            return None
+        proxies = ProxyRules(self.config.proxy_roles, checks_original=settings.checks_original)
+        return ConnectRules(self.authentication, proxies, settings.refresh_seconds)
 
     def _messaging(self) -> Messaging:
         context = MessagingContext(

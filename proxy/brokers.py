@@ -14,6 +14,9 @@ from client.exceptions import ConnectError
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from client.connection.authentication import Credentials
     from client.connection.cnx import ClientCnx
     from client.connection.pool import ConnectionPool
     from limiter.clock import Clock
@@ -32,6 +35,7 @@ def connect_options(
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     answer_limit_bytes: int | None = None,
     tls: ClientTls | None = None,
+    credentials: Credentials | None = None,
 ) -> ConnectOptions:
     """Return the options of the proxy's connections to brokers.
 
@@ -40,6 +44,7 @@ def connect_options(
         keep_alive_seconds: How often a broker is asked whether it lives.
         answer_limit_bytes: Largest frame that the proxy's clients take; see ConnectOptions.
         tls: Spoken to all brokers; None for plain connections.
+        credentials: The proxy's own.
     """
     return ConnectOptions(
         client_version=PROXY_VERSION,
@@ -49,6 +54,7 @@ def connect_options(
         keep_alive_seconds=keep_alive_seconds,
         answer_limit_bytes=answer_limit_bytes,
         tls=None if tls is None else tls.layer,
+        credentials=credentials,
     )
 
 
@@ -86,6 +92,8 @@ class BrokerConnections:
         pool: Opens them.
         service: The configured brokers; None where there is but one.
         own: Whether the pool is this client's alone, and ends with it.
+        asks_for: The client as brokers are told of it: only what they answer to the same may be
+            shared.
         tls: Whether the brokers are spoken to by TLS.
 
     Attributes:
@@ -98,8 +106,10 @@ class BrokerConnections:
         service: ServiceAddresses | None = None,
         *,
         own: bool = False,
+        asks_for: Hashable = None,
         tls: bool = False,
     ) -> None:
+        self.asks_for = asks_for
         self.tls = tls
         self._pool = pool
         self._service = service

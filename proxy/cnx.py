@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
+    from proxy.credentials import OriginalClient
     from proxy.errors import ErrorForms
     from proxy.listing.flights import Flights
     from proxy.lookup_handler import LookupProxyHandler
     from proxy.pipe.direct_handler import DirectProxyHandler
+    from server.authentication.service import AuthenticationService
+    from server.authentication.session import ClientSession, CredentialRefresh
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters, ProxyCounters
     from server.connection.flow_parts import FlowParts
@@ -61,8 +64,29 @@ class ProxyRules:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientAuthentication:
+    """The parts by which a proxy authenticates its clients.
+
+    Attributes:
+        service: Knows credentials.
+        refresh_seconds: authenticationRefreshCheckSeconds.
+        forwards_credentials: forwardAuthorizationCredentials: brokers are shown them too.
+        connections_for: Makes the connections to brokers that speak for a client.
+    """
+
+    service: AuthenticationService
+    refresh_seconds: float
+    forwards_credentials: bool
+    connections_for: Callable[[OriginalClient], BrokerConnections]
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """The parts of a proxy that all its connections work with."""
+    """The parts of a proxy that all its connections work with.
+
+    Attributes:
+        authentication: Tells who a client is; None: whoever connects is served.
+    """
 
     config: ProxyConfig
     rules: ProxyRules
@@ -79,6 +103,7 @@ class ProxyParts:
     per_ip: dict[str, int]
     flow: FlowParts
     connections: set[ProxyConnection]
+    authentication: ClientAuthentication | None = None
 
 
 class ProxyConnection(ServedConnection, PipeLeg):
@@ -88,6 +113,9 @@ class ProxyConnection(ServedConnection, PipeLeg):
         parts: Those of its proxy.
         requests: Its requests that are under way; a listing waits for a flight instead.
         brokers: Its connections to brokers.
+        session: Who its client is; None without authentication.
+        original: The same, as brokers are told.
+        refresh: Watches whether its client's credentials still hold.
 
     Source: upstream ProxyConnection.
     """
@@ -96,6 +124,9 @@ class ProxyConnection(ServedConnection, PipeLeg):
         super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
         self.brokers = parts.new_brokers()
+        self.session: ClientSession | None = None
+        self.original: OriginalClient | None = None
+        self.refresh: CredentialRefresh | None = None
         self._counted_ip = ""
         self.when_lost(parts.flights.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
@@ -127,6 +158,8 @@ class ProxyConnection(ServedConnection, PipeLeg):
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""
         super().lost(error)
         self.state = ProxyConnectionState.CLOSED
+        if self.refresh is not None:
+            self.refresh.stop()
         if self.served:
             self._uncount()
 

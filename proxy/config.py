@@ -13,10 +13,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, InstanceOf
 
 from client.connection.service_url import parse_service_url
 from server.configuration.addresses import host_port
+from server.configuration.authentication import Source, authentication_settings, with_token_prefix
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_TRUE,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PORT_KEY = "servicePort"
-_NO_CREDENTIALS = "org.apache.pulsar.client.impl.auth.AuthenticationDisabled"
+_CLIENTS = "org.apache.pulsar.client.impl.auth.Authentication"
+_CREDENTIALS = {f"{_CLIENTS}Token": "token", f"{_CLIENTS}Basic": "basic"}
 _SCHEME, _DEFAULT_PORT = "pulsar://", 6650
 _TLS_SCHEME, _DEFAULT_TLS_PORT = "pulsar+ssl://", 6651
 
@@ -58,6 +60,18 @@ class PortRange(NamedTuple):
 
     first: int
     last: int
+
+
+class BrokerCredentials(NamedTuple):
+    """The credentials that the proxy shows to brokers.
+
+    Attributes:
+        kind: ``token`` or ``basic``.
+        parameters: brokerClientAuthenticationParameters.
+    """
+
+    kind: str
+    parameters: Source
 
 
 class ProxyConfig(ServerConfig):
@@ -112,6 +126,8 @@ class ProxyConfig(ServerConfig):
         default=1024, ge=1, validation_alias="maxConcurrentHttpRequests"
     )
     """Requests that are forwarded at once; upstream lets further ones wait."""
+    broker_credentials: InstanceOf[BrokerCredentials] | None = None
+    """brokerClientAuthenticationPlugin and ...Parameters; None: none are shown."""
     http_reverse_proxies: tuple[ReverseProxy, ...] = ()
     """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
 
@@ -127,9 +143,9 @@ class ProxyConfig(ServerConfig):
         Raises:
             ConfigError: Something is wrong; every problem at once, one sentence each.
         """
+        properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
         refuse_true(checked, REFUSED_WHEN_TRUE)
-        _refuse_credentials(checked)
         others = {"http_reverse_proxies": _reverse_proxies(checked, properties)}
         return build_model(cls, {**_converted(checked), **others}, checked)
 
@@ -145,6 +161,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
     tls = broker_tls(checked)
     return {
         **shared_values(checked, _PORT_KEY),
+        "authentication": authentication_settings(checked, proxy=True),
+        "broker_credentials": _broker_credentials(checked),
         "service_port": checked.value(_PORT_KEY),
         "broker_tls": tls,
         "broker_service_url": _broker_service_url(checked, tls=tls is not None),
@@ -274,9 +292,21 @@ def _port_range(text: str) -> PortRange | None:
     return PortRange(int(first), int(last))
 
 
-def _refuse_credentials(checked: CheckedKeys) -> None:
-    if checked.text("brokerClientAuthenticationPlugin") not in (None, _NO_CREDENTIALS):
+def _broker_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
+    plugin = checked.text("brokerClientAuthenticationPlugin")
+    parameters = Source(checked.text("brokerClientAuthenticationParameters") or "")
+    if plugin in (None, f"{_CLIENTS}Disabled"):
+        return None
+    kind = _CREDENTIALS.get(plugin)
+    if kind is None:
         checked.refuse(
-            "brokerClientAuthenticationPlugin is set: this version sends no credentials to the "
-            "broker; remove the key"
+            f"brokerClientAuthenticationPlugin={plugin!r:.120}: no such credentials here; "
+            f"there are {', '.join(_CREDENTIALS)}"
         )
+        return None
+    if not parameters:
+        checked.refuse(
+            "brokerClientAuthenticationParameters is missing: say where the proxy's credentials "
+            "are, for example brokerClientAuthenticationParameters=file:///path"
+        )
+    return BrokerCredentials(kind, parameters)

@@ -23,6 +23,8 @@ from limiter.permits.ledger import Ledger, UnbalancedLedgerError, check_all_bala
 from limiter.slow_peers.eviction import SlowPeers
 from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
+from server.authentication.requests import authentication_middleware, open_paths
+from server.authentication.service import open_service
 from server.configuration.addresses import ServerUrls, host_port
 from server.configuration.common import Profile
 from server.connection.counters import ConnectionCounters
@@ -42,9 +44,10 @@ from server.tls.contexts import ServerTls
 from server.tls.handshakes import AcceptedTls, TlsHandshakes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from aiohttp import web
+    from aiohttp.typedefs import Middleware
     from prometheus_client.registry import Collector
 
     from limiter.metrics.prometheus import MetricPrefix
@@ -68,6 +71,7 @@ class ServerService(ABC, Generic[CnxT]):
         TlsFilesError: Certificates cannot be used.
 
     Attributes:
+        authentication: Tells who a peer is; None: whoever connects is served.
         registry: The metrics of a scrape that answer at once.
     """
 
@@ -94,6 +98,7 @@ class ServerService(ABC, Generic[CnxT]):
         self._drain_seconds = drain_seconds
         self._clock: Clock = clock or LoopClock()
         self._listen = listen
+        self.authentication = open_service(config.authentication, self._clock)
         self.registry = CollectorRegistry()
         self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
@@ -220,7 +225,7 @@ class ServerService(ABC, Generic[CnxT]):
             registry,
             self._readiness,
             [self._front_page(prefix, places), *routes, *limiter_routes(reporter)],
-            [cross_site.middleware()],
+            [cross_site.middleware(), *self._authentication_steps()],
             gather,
         )
         await self._open_http(app)
@@ -242,6 +247,12 @@ class ServerService(ABC, Generic[CnxT]):
 
     def _url(self, scheme: str, port: int) -> str:
         return f"{scheme}://{host_port(self._server_config.advertised_address, port)}"
+
+    def _authentication_steps(self) -> Iterator[Middleware]:
+        settings = self._server_config.authentication
+        if self.authentication is not None and settings is not None:
+            open_to_all = open_paths(covers_metrics=settings.covers_metrics)
+            yield authentication_middleware(self.authentication, open_to_all)
 
     def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
         def state() -> str:

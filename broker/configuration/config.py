@@ -33,6 +33,7 @@ from broker.stores.store_url import (
     usable_store_url,
     without_password,
 )
+from server.configuration.authentication import authentication_settings, with_token_prefix
 from server.configuration.common import MEGABYTE_BYTES, Profile, ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_TRUE,
@@ -97,6 +98,8 @@ class BrokerConfig(ServerConfig):
 
     broker_service_port: int | None = Field(default=6650, ge=0, le=65535)
     """brokerServicePort; 0 is any free port, None only where there is one for TLS."""
+    proxy_roles: frozenset[str] = frozenset()
+    """proxyRoles: who may speak for others."""
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
@@ -221,6 +224,7 @@ class BrokerConfig(ServerConfig):
         Raises:
             ConfigError: Something is wrong; every problem at once, one sentence each.
         """
+        properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
         refuse_true(checked, REFUSED_WHEN_TRUE)
         _refuse_tls_without_port(checked)
@@ -259,6 +263,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
     import_directory = checked.text("floodgateImportDirectory")
     return {
         **shared_values(checked, _PORT_KEY),
+        "authentication": authentication_settings(checked, proxy=False),
+        "proxy_roles": frozenset(checked.names("proxyRoles")),
         "broker_service_port": checked.value(_PORT_KEY),
         "metadata_store_url": _metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),

@@ -102,6 +102,10 @@ class Connection(asyncio.Protocol):
         """True if the handshake is finished."""
         return True
 
+    def peer_certificate(self) -> dict[str, Any] | None:
+        """Return the peer's certificate, if TLS has checked one."""
+        return self._tls.peer_certificate() if self._tls is not None else None
+
     def connected(self) -> None:
         """Begin: the connection is up."""
 

@@ -26,6 +26,7 @@ from proxy.forwarding.redirects import (
     redirected_method,
     redirected_url,
 )
+from server.authentication.requests import session_of_request
 from server.http import RestError, cancelled_when_client_leaves
 
 if TYPE_CHECKING:
@@ -142,7 +143,9 @@ class Forwarder:
         body = RequestBody(request.content if request.can_read_body else None, self.replay)
         try:
             with cancelled_when_client_leaves(request):
-                headers = request_headers(request.headers, request.remote, request.scheme)
+                session = session_of_request(request)
+                role = session.principal.role if session is not None else None
+                headers = request_headers(request.headers, request.remote, request.scheme, role)
                 return await self._answered(request, _Asked(request.method, url, headers, body))
         except asyncio.CancelledError:
             self.counters.failed += 1

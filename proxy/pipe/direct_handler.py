@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.service_url import server_address
+from client.exceptions import ErrorGettingAuthenticationData
 from limiter.clock import Clock, deadline
 from limiter.flow.causes import PauseCause
 from proto.errors import RemoteProtocolError
@@ -23,10 +24,12 @@ from proto.version import PROXY_VERSION, SERVER_VERSION
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
+    from client.connection.authentication import Credentials
     from proto.frames import Frame
     from proto.transport.process_flow import ProcessFlow
     from proto.transport.tls import TlsLayer
     from proxy.brokers import Address
+    from proxy.credentials import OriginalClient
     from proxy.pipe.allowed_targets import BrokerTargets
     from server.tls.contexts import ClientTls
 
@@ -87,15 +90,7 @@ class BrokerLeg(PipeLeg):
 
     def connected(self) -> None:
         """Send CONNECT as the proxy, for the client."""
-        connect = pb.CommandConnect(
-            client_version=self._connect.client_version,
-            protocol_version=self._connect.protocol_version,
-            auth_method_name="none",
-            proxy_version=PROXY_VERSION,
-        )
-        if self._connect.HasField("feature_flags"):
-            connect.feature_flags.CopyFrom(self._connect.feature_flags)
-        self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+        self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=self._connect))
 
     def frame_received(self, frame: Frame) -> None:
         """Take the broker's answer to CONNECT, then wait until the pipe is open."""
@@ -122,6 +117,20 @@ class BrokerLeg(PipeLeg):
             self.greeting.exception()
 
 
+class BrokerAccess(NamedTuple):
+    """How the proxy connects to brokers.
+
+    Attributes:
+        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshakes together.
+        tls: Spoken to all brokers; None for plain connections.
+        credentials: The proxy's own; None: none are shown.
+    """
+
+    timeout_seconds: float
+    tls: ClientTls | None = None
+    credentials: Credentials | None = None
+
+
 class DirectProxyHandler:
     """Opens a pipe to the broker that a client names.
 
@@ -129,8 +138,7 @@ class DirectProxyHandler:
         targets: The brokers that a client may be piped to.
         process: Shared by all connections of this process.
         clock: Where time comes from.
-        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshakes together.
-        tls: Spoken to all brokers; None for plain connections.
+        access: How the proxy connects to brokers.
         like_pulsar: Only the flags that a 4.0.8 proxy knows are passed on to the client, and a
             target without a port is a failed authentication.
     """
@@ -140,19 +148,22 @@ class DirectProxyHandler:
         targets: BrokerTargets,
         process: ProcessFlow,
         clock: Clock,
-        timeout_seconds: float,
-        tls: ClientTls | None = None,
+        access: BrokerAccess,
         *,
         like_pulsar: bool,
     ) -> None:
         self._targets = targets
         self._process = process
         self._clock = clock
-        self._timeout_seconds = timeout_seconds
-        self._tls = tls
+        self._timeout_seconds, self._tls, self._credentials = access
         self._like_pulsar = like_pulsar
 
-    async def open(self, client: PipeLeg, connect: pb.CommandConnect) -> None:
+    async def open(
+        self,
+        client: PipeLeg,
+        connect: pb.CommandConnect,
+        original: OriginalClient | None = None,
+    ) -> None:
         """Connect a client's broker, tell the client, and copy bytes from now on.
 
         The client's gate is closed meanwhile. If it leaves, its task is cancelled here and the
@@ -170,12 +181,34 @@ class DirectProxyHandler:
             raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
         try:
             async with deadline(self._clock, self._timeout_seconds):
-                leg = await self._connect(address, connect)
+                leg = await self._connect(address, self._said_to_broker(connect, original))
                 greeting = await self._greeting(leg)
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, ErrorGettingAuthenticationData) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
             raise UnavailableTargetError from None
         self._join(client, leg, greeting)
+
+    def _said_to_broker(
+        self, given: pb.CommandConnect, original: OriginalClient | None
+    ) -> pb.CommandConnect:
+        """Return the CONNECT of the proxy for its client."""
+        connect = pb.CommandConnect(
+            client_version=given.client_version,
+            protocol_version=given.protocol_version,
+            auth_method_name="none",
+            proxy_version=PROXY_VERSION,
+        )
+        if given.HasField("feature_flags"):
+            connect.feature_flags.CopyFrom(given.feature_flags)
+        if self._credentials is not None:
+            connect.auth_method_name = self._credentials.method_name
+            connect.auth_data = self._credentials.auth_data()
+        if original is not None:
+            connect.original_principal = original.role
+            if original.data is not None:
+                connect.original_auth_method = original.method or ""
+                connect.original_auth_data = original.data
+        return connect
 
     async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:
         layer = None

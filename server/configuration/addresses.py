@@ -56,17 +56,17 @@ def host_port(host: str, port: int) -> str:
 def bind_address(checked: CheckedKeys) -> str:
     """Return the address to listen on: bindAddress, or the loopback's where it is not given.
 
-    There is no authentication, so that others are let in only by an operator who says so, and
-    reads one warning. Differs: upstream's default is 0.0.0.0.
+    Others are let in only by an operator who says so, and reads one warning while authentication
+    is off. Differs: upstream's default is 0.0.0.0.
     """
     given = checked.text("bindAddress")
     if given is None or not checked.is_set("bindAddress"):
         return LOOPBACK
     if given.startswith("[") and given.endswith("]"):
         given = given[1:-1]  # IPv6, written as in a URL
-    if not is_loopback(given):
+    if not is_loopback(given) and not checked.flag("authenticationEnabled"):
         checked.warn(
-            f"bindAddress={given}: there is no authentication, so whoever reaches this address "
+            f"bindAddress={given}: authentication is off, so whoever reaches this address "
             f"may list, make and delete topics; bindAddress={LOOPBACK} keeps others out"
         )
     return given

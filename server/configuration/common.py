@@ -9,13 +9,14 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
 from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import LimitScope
 from limiter.memory.dual_limiter import LimitType, MemoryLimit
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.addresses import LOOPBACK, advertised_address, bind_address
+from server.configuration.authentication import AuthenticationSettings
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
 from server.configuration.tls_keys import port_tls
@@ -151,6 +152,9 @@ class ServerConfig(BaseModel):
         default=0, ge=0, validation_alias="floodgateSocketSendBufferBytes"
     )
     """SO_SNDBUF of accepted connections; 0 leaves the kernel's own."""
+    authentication: InstanceOf[AuthenticationSettings] | None = None
+    """authentication* and token*, basicAuthConf, anonymousUserRole, strictAuthMethod,
+    authenticateMetricsEndpoint, and a role's own; None: whoever connects is served."""
     notices: tuple[Notice, ...] = ()
     """Sentences to be logged when the process starts."""
 
