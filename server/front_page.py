@@ -8,6 +8,7 @@ from aiohttp import web
 
 from proto.version import VERSION
 from server.limiter_report.routes import LIMITER_PATH
+from server.seeing.openapi import OPENAPI_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ class Place(NamedTuple):
 SHARED_PLACES = (
     Place("/metrics/", "metrics for Prometheus; OpenMetrics for who asks for it"),
     Place("/admin/v2/brokers/ready", "health: ok, or 503 before the start and in the drain"),
+    Place(OPENAPI_PATH, "what there is here, for programs: OpenAPI"),
     Place(LIMITER_PATH, "the limiter's ledger: who holds memory; ?format=table for people"),
 )
 

@@ -35,6 +35,8 @@ from server.limiter_report.report import LimiterReporter, StoredMessages, owner_
 from server.limiter_report.routes import limiter_routes
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
+from server.seeing.openapi import openapi_route
+from server.seeing.own_operations import own_operations
 from server.server_info import info_sentence
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from server.configuration.common import ServerConfig
     from server.connection.listener import Listen, Listener
     from server.metrics.scrape import Gather
+    from server.seeing.openapi import Operation
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +163,7 @@ class ServerService(ABC, Generic[CnxT]):
             if kind is None:
                 raise
 
-    async def _serve_http(
+    async def _serve_http(  # noqa: PLR0913 - all that a web port shows is given here
         self,
         prefix: MetricPrefix,
         own: Iterable[Collector],
@@ -168,8 +171,12 @@ class ServerService(ABC, Generic[CnxT]):
         places: Iterable[Place] = (),
         messages: Callable[[], StoredMessages] | None = None,
         gather: Gather | None = None,
+        operations: Callable[[], Iterable[Operation]] = tuple,
     ) -> None:
-        """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
+        """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet.
+
+        ``operations`` are those of ``routes``, as far as they are not described already.
+        """
         config, registry = self._server_config, self.registry
         logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
         tally = OutcomeCounts(self._clock)
@@ -189,7 +196,15 @@ class ServerService(ABC, Generic[CnxT]):
         app = application(
             registry,
             self._readiness,
-            [self._front_page(prefix, places), *routes, *limiter_routes(reporter)],
+            [
+                self._front_page(prefix, places),
+                openapi_route(
+                    f"Floodgate {prefix.removeprefix('pulsar_')}",
+                    lambda app: (*own_operations(app), *operations()),
+                ),
+                *routes,
+                *limiter_routes(reporter),
+            ],
             [cross_site.middleware()],
             gather,
         )

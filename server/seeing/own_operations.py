@@ -1,0 +1,64 @@
+"""The operations of routes that are no part of Pulsar's admin REST, of broker and proxy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.http import JSON_TYPE
+from server.limiter_report.routes import DEFAULT_HOLDERS, FORMATS, LIMITER_PATH, MAX_HOLDERS
+from server.seeing.openapi import OPENAPI_PATH, Operation, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+_TAG = "floodgate"
+_LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DEFAULT_HOLDERS}
+
+OWN_OPERATIONS = (
+    Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
+    Operation("GET", OPENAPI_PATH, "Return this description.", _TAG),
+    Operation("GET", "/metrics", "Lead to the path with a slash.", "metrics"),
+    Operation("GET", "/metrics/", "Return the metrics, for Prometheus.", "metrics"),
+    Operation("GET", "/admin/v2/brokers/ready", "Tell whether clients are served.", "brokers"),
+    Operation(
+        "GET",
+        LIMITER_PATH,
+        "Return the limiter's figures and the holders of memory.",
+        _TAG,
+        query=(
+            Parameter("limit", "Holders of each budget", _LIMIT),
+            Parameter("recent", "Events of the ledger", {"type": "integer", "minimum": 0}),
+            Parameter("format", "The form", {"type": "string", "enum": list(FORMATS)}),
+        ),
+    ),
+    Operation(
+        "POST",
+        "/admin/v2/floodgate/import",
+        "Import topics from a file or folder of the broker's machine.",
+        _TAG,
+        bodies={
+            JSON_TYPE: {
+                "type": "object",
+                "required": ["path"],
+                "properties": {
+                    "path": {"type": "string"},
+                    "skipInvalid": {"type": "boolean", "default": False},
+                },
+            }
+        },
+        body_required=True,
+    ),
+)
+"""What is known of routes; a test holds that nothing is missing, and nothing is left over."""
+
+_KNOWN = {(one.method, one.path): one for one in OWN_OPERATIONS}
+
+
+def own_operations(app: web.Application) -> Iterator[Operation]:
+    """Yield the operations of an application's routes, but for those that serve all methods."""
+    for route in app.router.routes():
+        if route.resource is not None and route.method not in ("*", "HEAD"):
+            asked = (route.method, route.resource.canonical)
+            yield _KNOWN.get(asked) or Operation(*asked, "", _TAG)
