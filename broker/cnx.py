@@ -146,9 +146,11 @@ class ServerCnx(ServedConnection):
 
     def connected(self) -> None:
         """Count the connection."""
-        super().connected()
         self.parts.connections.add(self)
         self.parts.counters.opened()
+        if self.refusal is not None:
+            self.parts.counters.create_fail += 1
+        super().connected()
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
-from proto.commands import NO_REQUEST, error_command
 from proxy.pipe.direct_handler import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters, ProxyCounters
     from server.connection.flow_parts import FlowParts
-
-TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
 
 
 class ProxyConnectionState(Enum):
@@ -75,7 +71,6 @@ class ProxyParts:
     error_forms: ErrorForms
     counters: ProxyCounters
     connection_counters: ConnectionCounters
-    per_ip: dict[str, int]
     flow: FlowParts
     connections: set[ProxyConnection]
 
@@ -95,32 +90,20 @@ class ProxyConnection(ServedConnection, PipeLeg):
         super().__init__(parts.flow, parts.commands, parts.config.max_message_size)
         self.parts = parts
         self.brokers = parts.new_brokers()
-        self._counted_ip = ""
         self.when_lost(parts.flights.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
         self.when_lost(lambda _: self.brokers.release(), PipeLeg.end_other)
 
     def connected(self) -> None:
-        """Count the connection, or refuse it when there are too many."""
-        super().connected()
+        """Count the connection."""
         parts = self.parts
         parts.connections.add(self)
         parts.connection_counters.opened()
-        self._counted_ip = self.peer.rsplit(":", 1)[0]
-        parts.per_ip[self._counted_ip] = parts.per_ip.get(self._counted_ip, 0) + 1
-        if self._one_too_many():
-            parts.counters.rejected_connections += 1
-            self.send(error_command(NO_REQUEST, pb.NotAllowedError, TOO_MANY_CONNECTIONS))
-            self.close()
-        else:
+        if self.refusal is None:
             parts.counters.new_connections += 1
-
-    def _one_too_many(self) -> bool:
-        parts, config = self.parts, self.parts.config
-        if 0 < config.max_concurrent_inbound_connections < parts.connection_counters.active:
-            return True
-        of_ip = parts.per_ip[self._counted_ip]
-        return 0 < config.max_concurrent_inbound_connections_per_ip < of_ip
+        else:
+            parts.counters.rejected_connections += 1
+        super().connected()
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""
@@ -129,9 +112,6 @@ class ProxyConnection(ServedConnection, PipeLeg):
         parts = self.parts
         parts.connections.discard(self)
         parts.connection_counters.closed()
-        parts.per_ip[self._counted_ip] -= 1
-        if not parts.per_ip[self._counted_ip]:
-            del parts.per_ip[self._counted_ip]
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""

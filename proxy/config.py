@@ -28,6 +28,7 @@ from server.configuration.known_keys import (
     refuse_true,
 )
 from server.configuration.model import build_model
+from server.limits.connections import ConnectionBounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,6 +109,14 @@ class ProxyConfig(ServerConfig):
     """Requests that are forwarded at once; upstream lets further ones wait."""
     http_reverse_proxies: tuple[ReverseProxy, ...] = ()
     """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
+
+    @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """MaxConcurrentInboundConnections and maxConcurrentInboundConnectionsPerIp."""
+        return ConnectionBounds(
+            self.max_concurrent_inbound_connections,
+            self.max_concurrent_inbound_connections_per_ip,
+        )
 
     @property
     def broker_addresses(self) -> tuple[tuple[str, int], ...]:

@@ -108,7 +108,6 @@ class ProxyService(ServerService["ProxyConnection"]):
             error_forms=ErrorForms.of_profile(pulsar_compatible=self._pulsar_compatible),
             counters=self.counters,
             connection_counters=self.connection_counters,
-            per_ip={},
             flow=self.flow,
             connections=self.connections,
         )

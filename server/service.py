@@ -30,9 +30,13 @@ from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowPart
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Place, front_page_route
-from server.http import ProcessState, Readiness, application, serve_http
+from server.http import MAX_REQUEST_BYTES, ProcessState, Readiness, application, serve_http
 from server.limiter_report.report import LimiterReporter, StoredMessages, owner_name
 from server.limiter_report.routes import limiter_routes
+from server.limits.clients import ClientLimits
+from server.limits.connections import ConnectionLimits
+from server.limits.http import HttpBounds, HttpLimits
+from server.limits.refusals import LimitMetrics, Refusals
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.seeing.openapi import openapi_route
@@ -115,7 +119,30 @@ class ServerService(ABC, Generic[CnxT]):
             process=process,
             totals=totals,
             slow_peers=slow_peers,
+            limits=self._client_limits(),
         )
+
+    def _client_limits(self) -> ClientLimits:
+        config, refusals = self._server_config, Refusals()
+        return ClientLimits(
+            ConnectionLimits(config.connection_bounds, refusals),
+            refusals,
+            config.limits.handshake_seconds,
+            config.limits.requests_a_second,
+        )
+
+    def _http_limits(self) -> HttpLimits:
+        config = self._server_config.limits
+        bounds = HttpBounds(
+            a_second=config.http_a_second,
+            at_once=config.http_at_once,
+            connections=config.http_connections,
+            body_bytes=config.http_body_bytes,
+            header_bytes=config.http_header_bytes,
+            seconds=config.http_seconds,
+            body_status=400 if self._pulsar_compatible else 413,
+        )
+        return HttpLimits(bounds, self._clock, self.flow.limits.refusals)
 
     def change_water_marks(self, marks: WriteBufferMarks) -> None:
         """Change both marks of all connections at run time.
@@ -187,12 +214,14 @@ class ServerService(ABC, Generic[CnxT]):
         lag.start()
         self._exits.callback(lag.stop)
         info = ServerInfo(config.cluster_name, lambda: self._server_config)
-        for collector in (info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
+        refusals = LimitMetrics(config.cluster_name, self.flow.limits.refusals)
+        for collector in (refusals, info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
         cross_site = CrossSiteRule(
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
         )
+        limits = self._http_limits()
         app = application(
             registry,
             self._readiness,
@@ -205,11 +234,12 @@ class ServerService(ABC, Generic[CnxT]):
                 *routes,
                 *limiter_routes(reporter),
             ],
-            [cross_site.middleware()],
+            [limits.middleware(), cross_site.middleware()],
             gather,
+            max(config.limits.http_body_bytes, MAX_REQUEST_BYTES),
         )
         address = config.bind_address, config.web_service_port
-        http = await serve_http(app, *address, self._listen)
+        http = await serve_http(app, *address, self._listen, limits)
         self._exits.push_async_callback(http.close)
         self.web_service_url = f"http://{host_port(config.advertised_address, http.listener.port)}"
 

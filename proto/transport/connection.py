@@ -102,6 +102,9 @@ class Connection(asyncio.Protocol):
         """True if the handshake is finished."""
         return True
 
+    def accepted(self) -> None:
+        """Learn that the socket is connected; TLS, if any, comes next."""
+
     def connected(self) -> None:
         """Begin: the connection is up."""
 
@@ -146,6 +149,7 @@ class Connection(asyncio.Protocol):
         self.local = _address(transport.get_extra_info("sockname"))
         if self._logs_commands:
             command_log.connection_made(self.peer, self.local)
+        self.accepted()
         if self._tls is None:
             self.connected()
         else:

@@ -18,6 +18,8 @@ from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.addresses import LOOPBACK, advertised_address, bind_address
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
+from server.configuration.limits import LimitConfig
+from server.limits.connections import ConnectionBounds
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -124,6 +126,8 @@ class ServerConfig(BaseModel):
 
     Differs: upstream's proxy has no such keys but the last, and Netty's own marks.
     """
+    limits: LimitConfig = LimitConfig()
+    """httpRequestsLimitEnabled and others about HTTP, and Floodgate's own: see LimitConfig."""
     profile: Profile = Profile.FLOODGATE
     """floodgateProfile: sets the next three, of which each has a key of its own, and ``flow``."""
     admission: AdmissionRules = AdmissionRules(AdmissionPolicy.FAIR)
@@ -148,6 +152,11 @@ class ServerConfig(BaseModel):
     def own_keys(self) -> dict[str, str]:
         """The keys of this kind of server alone that it tells of itself, with values in force."""
         return {}
+
+    @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """Most connections of clients at once."""
+        return ConnectionBounds()
 
 
 def shared_values(checked: CheckedKeys) -> dict[str, object]:
@@ -177,6 +186,7 @@ def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
         "response_buffers": ResponseBuffers(buffers),
         "admission": _admission_rules(checked, AdmissionPolicy(policy)),
         "flow": FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
+        "limits": LimitConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
     }
 
 

@@ -14,12 +14,13 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
-from proto.commands import with_body
+from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import CommandTooLargeError
 from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
+from server.connection.limited_connection import LimitedConnection
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -41,6 +42,7 @@ class ServedConnection(Connection):
     Attributes:
         progress: How it has read so far.
         many_clients: It announced that it is a proxy.
+        refusal: The words of its refusal, if it was one connection too many.
         responses: Bytes of answers that are being made for it.
     """
 
@@ -59,6 +61,8 @@ class ServedConnection(Connection):
         self.many_clients = False
         self._keep_alive = KeepAliveTimer(self, flow)
         self._pong_is_queued = False
+        self.refusal: str | None = None
+        self._limits = LimitedConnection(self, flow.limits, flow.clock)
 
     # -- state --------------------------------------------------------------------------------
 
@@ -80,13 +84,25 @@ class ServedConnection(Connection):
 
     # -- life ---------------------------------------------------------------------------------
 
+    def accepted(self) -> None:
+        """Count it, and give it time to say who it is."""
+        self.refusal = self._limits.accepted()
+
     def connected(self) -> None:
-        """Begin to ask whether the peer lives."""
+        """Begin to ask whether the peer lives; one connection too many is refused."""
         self._keep_alive.start()
         self._flow_parts.slow_peers.connected(self)
+        if self.refusal is not None:
+            self.end_with(self.refusal)
+
+    def end_with(self, words: str) -> None:
+        """Tell a client why its connection is not allowed, and close it."""
+        self.send(error_command(NO_REQUEST, pb.NotAllowedError, words))
+        self.close()
 
     def lost(self, error: Exception | None) -> None:
         """Stop the timers, and leave flow control and the watch for slow peers."""
+        self._limits.lost()
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
@@ -156,6 +172,8 @@ class ServedConnection(Connection):
         handler = self._handlers.get(command.type)
         if handler is None:
             self._commands.refuse(self, command.type, frame)
+        elif self._limits.too_soon(command.type):
+            self.send(self._flow_parts.limits.refusal(command))
         else:
             handler(self, command)
 
