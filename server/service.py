@@ -41,6 +41,7 @@ from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.seeing.openapi import openapi_route
 from server.seeing.own_operations import own_operations
+from server.seeing.status import status_route
 from server.server_info import info_sentence
 
 if TYPE_CHECKING:
@@ -231,6 +232,7 @@ class ServerService(ABC, Generic[CnxT]):
                     f"Floodgate {prefix.removeprefix('pulsar_')}",
                     lambda app: (*own_operations(app), *operations()),
                 ),
+                status_route(self._readiness, config.status_file_path),
                 *routes,
                 *limiter_routes(reporter),
             ],

@@ -126,6 +126,8 @@ class ServerConfig(BaseModel):
 
     Differs: upstream's proxy has no such keys but the last, and Netty's own marks.
     """
+    status_file_path: str | None = Field(default=None, validation_alias="statusFilePath")
+    """A file whose presence /status.html tells of."""
     limits: LimitConfig = LimitConfig()
     """httpRequestsLimitEnabled and others about HTTP, and Floodgate's own: see LimitConfig."""
     profile: Profile = Profile.FLOODGATE

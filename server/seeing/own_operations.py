@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from server.http import JSON_TYPE
 from server.limiter_report.routes import DEFAULT_HOLDERS, FORMATS, LIMITER_PATH, MAX_HOLDERS
 from server.seeing.openapi import OPENAPI_PATH, Operation, Parameter
+from server.seeing.status import STATUS_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ _LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DE
 OWN_OPERATIONS = (
     Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
     Operation("GET", OPENAPI_PATH, "Return this description.", _TAG),
+    Operation("GET", STATUS_PATH, "Tell a load balancer whether to send clients here.", _TAG),
     Operation("GET", "/metrics", "Lead to the path with a slash.", "metrics"),
     Operation("GET", "/metrics/", "Return the metrics, for Prometheus.", "metrics"),
     Operation("GET", "/admin/v2/brokers/ready", "Tell whether clients are served.", "brokers"),
