@@ -87,7 +87,6 @@ class ServerCnx(ServedConnection):
     Attributes:
         parts: Those of its broker.
         requests: Its requests that are under way.
-        client_version: As the client calls itself.
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
@@ -103,7 +102,6 @@ class ServerCnx(ServedConnection):
     def __init__(self, parts: BrokerParts) -> None:
         super().__init__(parts.flow, parts.commands, parts.config.max_message_size)
         self.parts = parts
-        self.client_version = ""
         self.listed_in_chunk = 0
         self.when_lost(parts.watches.cancel_owner, parts.memory.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)

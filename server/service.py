@@ -39,6 +39,7 @@ from server.limits.http import HttpBounds, HttpLimits
 from server.limits.refusals import LimitMetrics, Refusals
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
+from server.seeing.connections import ConnectionReports
 from server.seeing.openapi import openapi_route
 from server.seeing.own_operations import own_operations
 from server.seeing.status import status_route
@@ -235,6 +236,7 @@ class ServerService(ABC, Generic[CnxT]):
                 status_route(self._readiness, config.status_file_path),
                 *routes,
                 *limiter_routes(reporter),
+                *ConnectionReports(lambda: self.connections, self._clock).routes(),
             ],
             [limits.middleware(), cross_site.middleware()],
             gather,

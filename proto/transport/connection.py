@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self.close, self.abort = self.sender.close, self.sender.abort
         self._tls = tls
         self._hangups = process.hangups
-        self._logs_commands = command_log.is_read()
+        self._logs_commands = self._tells_commands = command_log.is_read()
         self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
         self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=totals)
         self.peer = "unconnected"
@@ -96,6 +96,11 @@ class Connection(asyncio.Protocol):
         return f"<{type(self).__name__} {self.peer} {self.outbound!r} {self.gate!r}>"
 
     # -- what subclasses add ------------------------------------------------------------------
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What a structured log line about the connection has beside its sentence."""
+        return {"address": self.peer}
 
     @property
     def handshake_finished(self) -> bool:
@@ -180,7 +185,7 @@ class Connection(asyncio.Protocol):
         try:
             plain = tls.receive(ciphertext)
         except RemoteProtocolError as error:
-            logger.info("closing %s: %s", self.peer, error)
+            logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.tls_failed(error)
             self.sender.send_records(tls)
             self.abort()
@@ -220,10 +225,10 @@ class Connection(asyncio.Protocol):
                 self._drain_soon()
             self._read_or_pause()
         except RemoteProtocolError as error:
-            logger.info("closing %s: %s", self.peer, error)
+            logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.abort()
         except Exception:
-            logger.exception("closing %s after an error of ours", self.peer)
+            logger.exception("closing %s after an error of ours", self.peer, extra=self.log_fields)
             self.abort()
 
     def _took_all(self) -> bool:
@@ -238,13 +243,26 @@ class Connection(asyncio.Protocol):
                 frame = self.intake.next_frame(gate_open=self.gate.open)
             if frame is None:
                 return True
-            if self._logs_commands:
-                command_log.received(self.peer, frame)
+            if self._tells_commands:
+                self._tell_command(frame)
             self.frame_received(frame)
             taken_bytes += frame.work_bytes()
             if taken_bytes >= BYTES_A_TURN or self.turn_ended or perf_counter() >= end:
                 break
         return False
+
+    def record_commands(self, record: command_log.CommandRecord | None) -> None:
+        """Have commands kept from now on, in both directions; None: no more."""
+        self.sender.record = record
+        self._tells_commands = self.sender.tells_commands = (
+            self._logs_commands or record is not None
+        )
+
+    def _tell_command(self, frame: Frame) -> None:
+        if self._logs_commands:
+            command_log.received(self.peer, frame)
+        if self.sender.record is not None:
+            self.sender.record.received(frame)
 
     def _takes_frames(self) -> bool:
         ended = self.closed or self.sender.closing

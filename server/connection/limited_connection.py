@@ -38,6 +38,10 @@ class LimitedPeer(Protocol):
         """Ends it at once."""
 
     @property
+    def log_fields(self) -> dict[str, object]:
+        """What a log line about it has beside its sentence."""
+
+    @property
     def sender(self) -> Sender:
         """Sends to the client."""
 
@@ -84,7 +88,7 @@ class LimitedConnection:
             return
         self._limits.refusals.add(Limit.HANDSHAKE)
         words = f"no CONNECT came within {seconds:g} s (floodgateHandshakeTimeoutMs)"
-        logger.info("closing %s: %s", cnx.peer, words)
+        logger.info("closing %s: %s", cnx.peer, words, extra=cnx.log_fields)
         if cnx.sender.established:
             cnx.end_with(words)
         else:

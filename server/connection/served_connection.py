@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -16,6 +17,7 @@ from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
 from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import CommandTooLargeError
+from proto.excerpts import one_line
 from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_NUMBERS = count(1)
+SHOWN_VERSION = 100
+"""Characters of a client's version that are shown."""
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseCommand.FLOW)
@@ -42,6 +47,8 @@ class ServedConnection(Connection):
     Attributes:
         progress: How it has read so far.
         many_clients: It announced that it is a proxy.
+        number: Its own, in this process.
+        client_version: As the client calls itself.
         refusal: The words of its refusal, if it was one connection too many.
         responses: Bytes of answers that are being made for it.
     """
@@ -61,6 +68,8 @@ class ServedConnection(Connection):
         self.many_clients = False
         self._keep_alive = KeepAliveTimer(self, flow)
         self._pong_is_queued = False
+        self.number = next(_NUMBERS)
+        self.client_version = ""
         self.refusal: str | None = None
         self._limits = LimitedConnection(self, flow.limits, flow.clock)
 
@@ -76,6 +85,22 @@ class ServedConnection(Connection):
         self._state = state
         self._handlers = self._commands.legal_in(state)
         self._frame_handlers = self._commands.frames_in(state)
+
+    @property
+    def shown_version(self) -> str:
+        """What the client calls itself, cut and in one line."""
+        return one_line(self.client_version[:SHOWN_VERSION])
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What a structured log line about the connection has beside its sentence."""
+        principal = getattr(getattr(self, "session", None), "principal", None)
+        return {
+            **super().log_fields,
+            "connection": self.number,
+            **({"client_version": self.shown_version} if self.client_version else {}),
+            **({"principal": principal.role} if principal is not None else {}),
+        }
 
     @property
     def handshake_finished(self) -> bool:
@@ -234,7 +259,7 @@ class ServedConnection(Connection):
 
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""
-        logger.warning("closing %s: %s", self.peer, sentence)
+        logger.warning("closing %s: %s", self.peer, sentence, extra=self.log_fields)
         self.sender.reset()
 
 

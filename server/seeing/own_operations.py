@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from server.http import JSON_TYPE
 from server.limiter_report.routes import DEFAULT_HOLDERS, FORMATS, LIMITER_PATH, MAX_HOLDERS
+from server.seeing.connections import COMMANDS_PATH, CONNECTIONS_PATH
 from server.seeing.openapi import OPENAPI_PATH, Operation, Parameter
 from server.seeing.status import STATUS_PATH
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _TAG = "floodgate"
 _LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DEFAULT_HOLDERS}
+_NUMBER = Parameter("number", "A connection's number", {"type": "integer", "minimum": 1}, 1)
 
 OWN_OPERATIONS = (
     Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
@@ -34,6 +36,15 @@ OWN_OPERATIONS = (
             Parameter("recent", "Events of the ledger", {"type": "integer", "minimum": 0}),
             Parameter("format", "The form", {"type": "string", "enum": list(FORMATS)}),
         ),
+    ),
+    Operation("GET", CONNECTIONS_PATH, "Return the connections, and how each stands.", _TAG),
+    *(
+        Operation(method, COMMANDS_PATH, what, _TAG, {"number": _NUMBER})
+        for method, what in (
+            ("GET", "Return the last commands of a connection."),
+            ("PUT", "Keep the commands of a connection from now on."),
+            ("DELETE", "Keep the commands of a connection no more."),
+        )
     ),
     Operation(
         "POST",
