@@ -22,6 +22,7 @@ from limiter.clock import LoopClock
 from proto.excerpts import excerpt
 from server.connection.listener import Listen, Listener, listen
 from server.limits.http import HttpBounds, HttpLimits, HttpPlace
+from server.logs import with_request_fields
 from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from server.metrics.scrape import Scrapes
 
@@ -123,7 +124,9 @@ def application(
         gather: Collects families of metrics in steps.
         body_bytes: Most bytes of a request's body.
     """
-    app = web.Application(client_max_size=body_bytes, middlewares=[_errors_as_json, *middlewares])
+    app = web.Application(
+        client_max_size=body_bytes, middlewares=[with_request_fields, _errors_as_json, *middlewares]
+    )
     app.add_routes(_own_routes(Scrapes(registry, gather), readiness))
     app.add_routes(routes)
     return app

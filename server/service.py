@@ -42,6 +42,7 @@ from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.seeing.connections import ConnectionReports
 from server.seeing.openapi import openapi_route
 from server.seeing.own_operations import own_operations
+from server.seeing.page import page_routes
 from server.seeing.status import status_route
 from server.server_info import info_sentence
 
@@ -233,6 +234,7 @@ class ServerService(ABC, Generic[CnxT]):
                     f"Floodgate {prefix.removeprefix('pulsar_')}",
                     lambda app: (*own_operations(app), *operations()),
                 ),
+                *page_routes(f"Floodgate {prefix.removeprefix('pulsar_')}"),
                 status_route(self._readiness, config.status_file_path),
                 *routes,
                 *limiter_routes(reporter),

@@ -8,6 +8,7 @@ from server.http import JSON_TYPE
 from server.limiter_report.routes import DEFAULT_HOLDERS, FORMATS, LIMITER_PATH, MAX_HOLDERS
 from server.seeing.connections import COMMANDS_PATH, CONNECTIONS_PATH
 from server.seeing.openapi import OPENAPI_PATH, Operation, Parameter
+from server.seeing.page import PAGE_PATH
 from server.seeing.status import STATUS_PATH
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _NUMBER = Parameter("number", "A connection's number", {"type": "integer", "mini
 OWN_OPERATIONS = (
     Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
     Operation("GET", OPENAPI_PATH, "Return this description.", _TAG),
+    Operation("GET", PAGE_PATH, "Return a page for people: connections and budgets now.", _TAG),
+    Operation("GET", PAGE_PATH.removesuffix("/"), "Lead to the path with a slash.", _TAG),
     Operation("GET", STATUS_PATH, "Tell a load balancer whether to send clients here.", _TAG),
     Operation("GET", "/metrics", "Lead to the path with a slash.", "metrics"),
     Operation("GET", "/metrics/", "Return the metrics, for Prometheus.", "metrics"),

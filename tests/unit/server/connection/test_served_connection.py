@@ -489,3 +489,21 @@ async def test_a_drain_takes_no_more_and_closes_when_all_has_left() -> None:
     # Then
     assert (still_open, taken, served.cnx.commands) == (True, ANSWER, [])
     assert served.cnx.closed
+
+
+# -- what is logged -------------------------------------------------------------------------------
+
+
+async def test_a_log_line_about_a_connection_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    # Given
+    served = Served()
+    served.cnx.client_version = "a client\nof two lines " + "x" * 1000
+    # When
+    served.cnx.close_slow("it reads nothing")
+    # Then
+    [line] = caplog.records
+    assert line.__dict__["address"] == "192.0.2.1:4711"
+    assert line.__dict__["connection"] == served.cnx.number
+    assert line.__dict__["client_version"].startswith("a client\\nof two lines")
+    assert len(line.__dict__["client_version"]) < 120
+    assert "principal" not in line.__dict__
