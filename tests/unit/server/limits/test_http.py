@@ -156,6 +156,24 @@ async def test_who_does_not_ask_in_time_is_told_so_and_closed(first: bytes) -> N
         writer.close()
 
 
+async def test_headers_of_a_later_request_have_their_time_too() -> None:
+    async with served(HttpBounds(seconds=30.0)) as port:
+        # Given
+        reader, writer = await port.opened()
+        writer.write(b"PUT /size HTTP/1.1\r\nHost: x\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(1)
+        port.clock.advance(100.0)
+        # When
+        writer.write(b"GET / HTT")
+        await port.put(b"")
+        port.clock.advance(30.1)
+        # Then
+        assert head.startswith(b"HTTP/1.1 200")
+        assert await read(reader) == (408, "no request came within 30 s")
+        writer.close()
+
+
 async def test_one_connection_too_many_is_told_so_and_closed() -> None:
     async with served(HttpBounds(connections=1)) as port:
         # Given
