@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from server.limits.connections import ConnectionBounds, ConnectionLimits
 from server.limits.refusals import Limit, Refusals
 
+RECORDED = Path(__file__).parents[3] / "data" / "limits.jsonl"
 TOO_MANY = "Reached the maximum number of connections"
+
+
+def test_connections_are_refused_as_recorded() -> None:
+    # Given: tools/record_limits.py records them again.
+    lines = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
+    cases = [line for line in lines if line["case"].startswith("connection")]
+    limits = ConnectionLimits(ConnectionBounds(most=15, most_of_address=8))
+    for case in cases:
+        peer = f"{case['case'].split()[-1]}:4711"
+        # When
+        words = limits.opened(peer)
+        if words is not None:
+            limits.ended(peer)
+        # Then
+        said = case.get("message")
+        assert words == (said and said.replace("CLIENT", peer)), case
+    assert len(cases) == 17
 
 
 def test_one_connection_too_many_is_refused_until_it_and_another_are_gone() -> None:
