@@ -44,6 +44,8 @@ class ProxyService(ServerService["ProxyConnection"]):
     Source: upstream ProxyService.
     """
 
+    _forwards_http = True
+
     def __init__(
         self, config: ProxyConfig, clock: Clock | None = None, listen: Listen = listen
     ) -> None:

@@ -73,6 +73,8 @@ class ServerService(ABC, Generic[CnxT]):
         registry: The metrics of a scrape that answer at once.
     """
 
+    _forwards_http = False
+
     def __init__(
         self,
         config: ServerConfig,
@@ -144,6 +146,7 @@ class ServerService(ABC, Generic[CnxT]):
             header_bytes=config.http_header_bytes,
             seconds=config.http_seconds,
             body_status=400 if self._pulsar_compatible else 413,
+            forwards=self._forwards_http,
         )
         return HttpLimits(bounds, self._clock, self.flow.limits.refusals)
 

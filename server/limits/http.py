@@ -38,6 +38,8 @@ class HttpBounds:
         header_bytes: Of the request line, and of each header.
         seconds: Until a request's headers have come, and until its body has.
         body_status: The status of the refusal of a large body.
+        forwards: Requests are forwarded by somebody who bounds their number, and their bodies'
+            time, himself.
     """
 
     a_second: float = 0.0
@@ -47,6 +49,7 @@ class HttpBounds:
     header_bytes: int = 8190
     seconds: float = 0.0
     body_status: int = 413
+    forwards: bool = False
 
 
 @dataclass(slots=True)
@@ -89,7 +92,7 @@ class HttpLimits:
             self.refusals.add(Limit.HTTP_RATE)
             reason = f"more than httpRequestsMaxPerSecond={bounds.a_second:g} requests a second"
             raise web.HTTPTooManyRequests(reason=reason)
-        if 0 < bounds.at_once <= self.active:
+        if 0 < bounds.at_once <= self.active and not bounds.forwards:
             self.refusals.add(Limit.HTTP_CONCURRENT)
             reason = f"more than maxConcurrentHttpRequests={bounds.at_once} requests at once"
             raise web.HTTPServiceUnavailable(reason=reason)
@@ -102,7 +105,7 @@ class HttpLimits:
     def _time_body(self, request: web.Request) -> Callable[[], object]:
         """Let whoever reads the body learn that it did not come in time."""
         content, seconds = request.content, self.bounds.seconds
-        if seconds <= 0 or content.is_eof():
+        if seconds <= 0 or self.bounds.forwards or content.is_eof():
             return lambda: None
 
         def is_late() -> None:
