@@ -92,7 +92,6 @@ class ServerCnx(ServedConnection):
     Attributes:
         parts: Those of its broker.
         requests: Its requests that are under way.
-        client_version: As the client calls itself.
         session: Who its peer is; None without authentication.
         refresh: Watches whether its peer's credentials still hold.
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
@@ -110,7 +109,6 @@ class ServerCnx(ServedConnection):
     def __init__(self, parts: BrokerParts, tls: AcceptedTls | None = None) -> None:
         super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
-        self.client_version = ""
         self.session: ClientSession | None = None
         self.refresh: CredentialRefresh | None = None
         self.listed_in_chunk = 0
@@ -155,9 +153,11 @@ class ServerCnx(ServedConnection):
 
     def connected(self) -> None:
         """Count the connection."""
-        super().connected()
         self.parts.connections.add(self)
         self.parts.counters.opened()
+        if self.refusal is not None:
+            self.parts.counters.create_fail += 1
+        super().connected()
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""

@@ -10,8 +10,9 @@ import pyarrow as pa
 from broker import metrics
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
+from broker.admin.openapi.operations import admin_operations
 from broker.admin.resources.imports import import_routes
-from broker.admin.routes import ADMIN_PLACES, admin_routes
+from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
@@ -122,9 +123,10 @@ class BrokerService(ServerService["ServerCnx"]):
         await self.messaging.open(self._exits)
         self.messaging.follow(self.dynamic.config)
         self._followers.append(self.messaging.follow)
+        admin = self._admin_context()
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
-            *admin_routes(self._admin_context()),
+            *admin_routes(admin),
         ]
         parts = self._parts()
         watches = metrics.watch_metrics(config.cluster_name, parts.watches)
@@ -136,6 +138,7 @@ class BrokerService(ServerService["ServerCnx"]):
             ADMIN_PLACES,
             messages=self.messaging.stored,
             gather=self.messaging.metrics.gather,
+            operations=lambda: admin_operations(endpoints(admin)),
         )
         await import_at_start(self.store, self._imports)
         pa.default_memory_pool().release_unused()

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
-from proto.commands import NO_REQUEST, error_command
 from proxy.pipe.direct_handler import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from server.connection.counters import ConnectionCounters, ProxyCounters
     from server.connection.flow_parts import FlowParts
     from server.tls.handshakes import AcceptedTls
-
-TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
 
 
 class ProxyConnectionState(Enum):
@@ -100,7 +96,6 @@ class ProxyParts:
     error_forms: ErrorForms
     counters: ProxyCounters
     connection_counters: ConnectionCounters
-    per_ip: dict[str, int]
     flow: FlowParts
     connections: set[ProxyConnection]
     authentication: ClientAuthentication | None = None
@@ -127,32 +122,20 @@ class ProxyConnection(ServedConnection, PipeLeg):
         self.session: ClientSession | None = None
         self.original: OriginalClient | None = None
         self.refresh: CredentialRefresh | None = None
-        self._counted_ip = ""
         self.when_lost(parts.flights.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
         self.when_lost(lambda _: self.brokers.release(), PipeLeg.end_other)
 
     def connected(self) -> None:
-        """Count the connection, or refuse it when there are too many."""
-        super().connected()
+        """Count the connection."""
         parts = self.parts
         parts.connections.add(self)
         parts.connection_counters.opened()
-        self._counted_ip = self.peer.rsplit(":", 1)[0]
-        parts.per_ip[self._counted_ip] = parts.per_ip.get(self._counted_ip, 0) + 1
-        if self._one_too_many():
-            parts.counters.rejected_connections += 1
-            self.send(error_command(NO_REQUEST, pb.NotAllowedError, TOO_MANY_CONNECTIONS))
-            self.close()
-        else:
+        if self.refusal is None:
             parts.counters.new_connections += 1
-
-    def _one_too_many(self) -> bool:
-        parts, config = self.parts, self.parts.config
-        if 0 < config.max_concurrent_inbound_connections < parts.connection_counters.active:
-            return True
-        of_ip = parts.per_ip[self._counted_ip]
-        return 0 < config.max_concurrent_inbound_connections_per_ip < of_ip
+        else:
+            parts.counters.rejected_connections += 1
+        super().connected()
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""
@@ -161,15 +144,8 @@ class ProxyConnection(ServedConnection, PipeLeg):
         if self.refresh is not None:
             self.refresh.stop()
         if self.served:
-            self._uncount()
-
-    def _uncount(self) -> None:
-        parts = self.parts
-        parts.connections.discard(self)
-        parts.connection_counters.closed()
-        parts.per_ip[self._counted_ip] -= 1
-        if not parts.per_ip[self._counted_ip]:
-            del parts.per_ip[self._counted_ip]
+            self.parts.connections.discard(self)
+            self.parts.connection_counters.closed()
 
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""

@@ -28,6 +28,7 @@ from server.configuration.known_keys import (
 )
 from server.configuration.model import build_model
 from server.configuration.tls_keys import broker_tls
+from server.limits.connections import ConnectionBounds
 from server.tls.settings import ClientTlsSettings  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
@@ -130,6 +131,14 @@ class ProxyConfig(ServerConfig):
     """brokerClientAuthenticationPlugin and ...Parameters; None: none are shown."""
     http_reverse_proxies: tuple[ReverseProxy, ...] = ()
     """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
+
+    @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """MaxConcurrentInboundConnections and maxConcurrentInboundConnectionsPerIp."""
+        return ConnectionBounds(
+            self.max_concurrent_inbound_connections,
+            self.max_concurrent_inbound_connections_per_ip,
+        )
 
     @property
     def broker_addresses(self) -> tuple[tuple[str, int], ...]:

@@ -48,6 +48,8 @@ class ProxyService(ServerService["ProxyConnection"]):
     Source: upstream ProxyService.
     """
 
+    _forwards_http = True
+
     def __init__(
         self, config: ProxyConfig, clock: Clock | None = None, listen: Listen = listen
     ) -> None:
@@ -125,7 +127,6 @@ class ProxyService(ServerService["ProxyConnection"]):
             error_forms=ErrorForms.of_profile(pulsar_compatible=self._pulsar_compatible),
             counters=self.counters,
             connection_counters=self.connection_counters,
-            per_ip={},
             flow=self.flow,
             connections=self.connections,
             authentication=self._client_authentication(),

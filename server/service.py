@@ -33,12 +33,28 @@ from server.connection.listener import ListenerTls
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.front_page import Place, front_page_route
-from server.http import HttpPort, ProcessState, Readiness, application, serve_http
+from server.http import (
+    MAX_REQUEST_BYTES,
+    HttpPort,
+    ProcessState,
+    Readiness,
+    application,
+    serve_http,
+)
 from server.limiter_report.report import LimiterReporter, StoredMessages, owner_name
 from server.limiter_report.routes import limiter_routes
+from server.limits.clients import ClientLimits
+from server.limits.connections import ConnectionLimits
+from server.limits.http import HttpBounds, HttpLimits
+from server.limits.refusals import LimitMetrics, Refusals
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
+from server.seeing.connections import ConnectionReports
+from server.seeing.openapi import openapi_route
+from server.seeing.own_operations import own_operations
+from server.seeing.page import page_routes
+from server.seeing.status import status_route
 from server.server_info import info_sentence
 from server.tls.contexts import ServerTls
 from server.tls.handshakes import AcceptedTls, TlsHandshakes
@@ -54,6 +70,7 @@ if TYPE_CHECKING:
     from server.configuration.common import ServerConfig
     from server.connection.listener import Listen, Listener
     from server.metrics.scrape import Gather
+    from server.seeing.openapi import Operation
     from server.tls.contexts import ClientTls, RefreshedContext
 
 logger = logging.getLogger(__name__)
@@ -74,6 +91,8 @@ class ServerService(ABC, Generic[CnxT]):
         authentication: Tells who a peer is; None: whoever connects is served.
         registry: The metrics of a scrape that answer at once.
     """
+
+    _forwards_http = False
 
     def __init__(
         self,
@@ -144,7 +163,31 @@ class ServerService(ABC, Generic[CnxT]):
             process=process,
             totals=totals,
             slow_peers=slow_peers,
+            limits=self._client_limits(),
         )
+
+    def _client_limits(self) -> ClientLimits:
+        config, refusals = self._server_config, Refusals()
+        return ClientLimits(
+            ConnectionLimits(config.connection_bounds, refusals),
+            refusals,
+            config.limits.handshake_seconds,
+            config.limits.requests_a_second,
+        )
+
+    def _http_limits(self) -> HttpLimits:
+        config = self._server_config.limits
+        bounds = HttpBounds(
+            a_second=config.http_a_second,
+            at_once=config.http_at_once,
+            connections=config.http_connections,
+            body_bytes=config.http_body_bytes,
+            header_bytes=config.http_header_bytes,
+            seconds=config.http_seconds,
+            body_status=400 if self._pulsar_compatible else 413,
+            forwards=self._forwards_http,
+        )
+        return HttpLimits(bounds, self._clock, self.flow.limits.refusals)
 
     def change_water_marks(self, marks: WriteBufferMarks) -> None:
         """Change both marks of all connections at run time.
@@ -192,7 +235,7 @@ class ServerService(ABC, Generic[CnxT]):
             if kind is None:
                 raise
 
-    async def _serve_http(
+    async def _serve_http(  # noqa: PLR0913 - all that a web port shows is given here
         self,
         prefix: MetricPrefix,
         own: Iterable[Collector],
@@ -200,8 +243,12 @@ class ServerService(ABC, Generic[CnxT]):
         places: Iterable[Place] = (),
         messages: Callable[[], StoredMessages] | None = None,
         gather: Gather | None = None,
+        operations: Callable[[], Iterable[Operation]] = tuple,
     ) -> None:
-        """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet."""
+        """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet.
+
+        ``operations`` are those of ``routes``, as far as they are not described already.
+        """
         config, registry = self._server_config, self.registry
         logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
         tally = OutcomeCounts(self._clock)
@@ -212,7 +259,8 @@ class ServerService(ABC, Generic[CnxT]):
         lag.start()
         self._exits.callback(lag.stop)
         info = ServerInfo(config.cluster_name, lambda: self._server_config)
-        for collector in (info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
+        refusals = LimitMetrics(config.cluster_name, self.flow.limits.refusals)
+        for collector in (refusals, info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
         contexts = self._tls_contexts()
         if contexts:
@@ -221,23 +269,36 @@ class ServerService(ABC, Generic[CnxT]):
         cross_site = CrossSiteRule(
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
         )
+        limits = self._http_limits()
         app = application(
             registry,
             self._readiness,
-            [self._front_page(prefix, places), *routes, *limiter_routes(reporter)],
-            [cross_site.middleware(), *self._authentication_steps()],
+            [
+                self._front_page(prefix, places),
+                openapi_route(
+                    f"Floodgate {prefix.removeprefix('pulsar_')}",
+                    lambda app: (*own_operations(app), *operations()),
+                ),
+                *page_routes(f"Floodgate {prefix.removeprefix('pulsar_')}"),
+                status_route(self._readiness, config.status_file_path),
+                *routes,
+                *limiter_routes(reporter),
+                *ConnectionReports(lambda: self.connections, self._clock).routes(),
+            ],
+            [limits.middleware(), cross_site.middleware(), *self._authentication_steps()],
             gather,
+            max(config.limits.http_body_bytes, MAX_REQUEST_BYTES),
         )
-        await self._open_http(app)
+        await self._open_http(app, limits)
 
-    async def _open_http(self, app: web.Application) -> None:
+    async def _open_http(self, app: web.Application, limits: HttpLimits) -> None:
         config, plain, tls = self._server_config, [], []
         if config.web_service_port is not None:
             plain.append(HttpPort(config.web_service_port))
         if config.web_service_port_tls is not None and self.web_tls is not None:
             spoken = ListenerTls(self.web_tls.http_context, self.web_tls.settings.handshake_seconds)
             tls.append(HttpPort(config.web_service_port_tls, "webServicePortTls", spoken))
-        http = await serve_http(app, config.bind_address, [*plain, *tls], self._listen)
+        http = await serve_http(app, config.bind_address, [*plain, *tls], self._listen, limits)
         self._exits.push_async_callback(http.close)
         ports = [listener.port for listener in http.listeners]
         if plain:

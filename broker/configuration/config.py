@@ -42,6 +42,7 @@ from server.configuration.known_keys import (
     refuse_true,
 )
 from server.configuration.model import build_model
+from server.limits.connections import ConnectionBounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -100,6 +101,12 @@ class BrokerConfig(ServerConfig):
     """brokerServicePort; 0 is any free port, None only where there is one for TLS."""
     proxy_roles: frozenset[str] = frozenset()
     """proxyRoles: who may speak for others."""
+    broker_max_connections: int = Field(default=0, validation_alias="brokerMaxConnections")
+    """Client connections at once; 0 or less: no limit."""
+    broker_max_connections_per_ip: int = Field(
+        default=0, validation_alias="brokerMaxConnectionsPerIp"
+    )
+    """Client connections of one address at once; 0 or less: no limit."""
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
@@ -240,6 +247,11 @@ class BrokerConfig(ServerConfig):
         """Those of the message store, and the bound of what is not stored yet."""
         megabytes = self.publishing.buffer_bytes // MEGABYTE_BYTES
         return {**self.message_store.told, BUFFER_KEY: str(megabytes)}
+
+    @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """BrokerMaxConnections and brokerMaxConnectionsPerIp."""
+        return ConnectionBounds(self.broker_max_connections, self.broker_max_connections_per_ip)
 
     @property
     def announces_topic_watchers(self) -> bool:

@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self.close, self.abort = self.sender.close, self.sender.abort
         self._tls = tls
         self._hangups = process.hangups
-        self._logs_commands = command_log.is_read()
+        self._logs_commands = self._tells_commands = command_log.is_read()
         self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
         self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=totals)
         self.peer = "unconnected"
@@ -98,6 +98,11 @@ class Connection(asyncio.Protocol):
     # -- what subclasses add ------------------------------------------------------------------
 
     @property
+    def log_fields(self) -> dict[str, object]:
+        """What a structured log line about the connection has beside its sentence."""
+        return {"address": self.peer}
+
+    @property
     def handshake_finished(self) -> bool:
         """True if the handshake is finished."""
         return True
@@ -105,6 +110,9 @@ class Connection(asyncio.Protocol):
     def peer_certificate(self) -> dict[str, Any] | None:
         """Return the peer's certificate, if TLS has checked one."""
         return self._tls.peer_certificate() if self._tls is not None else None
+
+    def accepted(self) -> None:
+        """Learn that the socket is connected; TLS, if any, comes next."""
 
     def connected(self) -> None:
         """Begin: the connection is up."""
@@ -150,6 +158,7 @@ class Connection(asyncio.Protocol):
         self.local = _address(transport.get_extra_info("sockname"))
         if self._logs_commands:
             command_log.connection_made(self.peer, self.local)
+        self.accepted()
         if self._tls is None:
             self.connected()
         else:
@@ -180,7 +189,7 @@ class Connection(asyncio.Protocol):
         try:
             plain = tls.receive(ciphertext)
         except RemoteProtocolError as error:
-            logger.info("closing %s: %s", self.peer, error)
+            logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.tls_failed(error)
             self.sender.send_records(tls)
             self.abort()
@@ -220,10 +229,10 @@ class Connection(asyncio.Protocol):
                 self._drain_soon()
             self._read_or_pause()
         except RemoteProtocolError as error:
-            logger.info("closing %s: %s", self.peer, error)
+            logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.abort()
         except Exception:
-            logger.exception("closing %s after an error of ours", self.peer)
+            logger.exception("closing %s after an error of ours", self.peer, extra=self.log_fields)
             self.abort()
 
     def _took_all(self) -> bool:
@@ -238,13 +247,26 @@ class Connection(asyncio.Protocol):
                 frame = self.intake.next_frame(gate_open=self.gate.open)
             if frame is None:
                 return True
-            if self._logs_commands:
-                command_log.received(self.peer, frame)
+            if self._tells_commands:
+                self._tell_command(frame)
             self.frame_received(frame)
             taken_bytes += frame.work_bytes()
             if taken_bytes >= BYTES_A_TURN or self.turn_ended or perf_counter() >= end:
                 break
         return False
+
+    def record_commands(self, record: command_log.CommandRecord | None) -> None:
+        """Have commands kept from now on, in both directions; None: no more."""
+        self.sender.record = record
+        self._tells_commands = self.sender.tells_commands = (
+            self._logs_commands or record is not None
+        )
+
+    def _tell_command(self, frame: Frame) -> None:
+        if self._logs_commands:
+            command_log.received(self.peer, frame)
+        if self.sender.record is not None:
+            self.sender.record.received(frame)
 
     def _takes_frames(self) -> bool:
         ended = self.closed or self.sender.closing

@@ -70,7 +70,8 @@ class Sender:
         self._tls_bytes = 0
         self._records_waiting = 0
         self._on_mark = on_mark
-        self._logs_commands = command_log.is_read()
+        self._logs_commands = self.tells_commands = command_log.is_read()
+        self.record: command_log.CommandRecord | None = None
         self.transport: asyncio.Transport | None = None
         self.descriptor = -1
         self._unacknowledged: Callable[[], int] | None = None
@@ -116,8 +117,8 @@ class Sender:
         if self.closing or self.transport is None or self.transport.is_closing():
             entry.leave()
             return
-        if self._logs_commands:
-            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
+        if self.tells_commands:
+            self._tell_commands(buffers, size_bytes)
         self._queue.add(entry)
         if not self._process.parks_frames:
             self._queue.judge()  # As Netty: before the kernel was asked.
@@ -180,14 +181,20 @@ class Sender:
             self.abort()
             return True
         self._queue.written_bytes += size_bytes
-        if self._logs_commands:
-            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
+        if self.tells_commands:
+            self._tell_commands(buffers, size_bytes)
         if transport.get_write_buffer_size():
             self._queue.was_written(OutboundEntry(buffers, size_bytes, part(), paid_bytes))
             self._queue.judge()
             self._wait_for_room()
         self._tell_of_bytes()
         return True
+
+    def _tell_commands(self, buffers: Sequence[Buffer], size_bytes: int) -> None:
+        if self._logs_commands:
+            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
+        if self.record is not None:
+            self.record.sent(buffers, size_bytes, in_a_pipe=self.in_a_pipe)
 
     def _process_has_room(self) -> None:
         self._gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)

@@ -181,7 +181,9 @@ class DirectProxyHandler:
             raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
         try:
             async with deadline(self._clock, self._timeout_seconds):
-                leg = await self._connect(address, self._said_to_broker(connect, original))
+                leg = await self._connect(
+                    address, connect.proxy_to_broker_url, self._said_to_broker(connect, original)
+                )
                 greeting = await self._greeting(leg)
         except (OSError, TimeoutError, ErrorGettingAuthenticationData) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
@@ -210,11 +212,13 @@ class DirectProxyHandler:
                 connect.original_auth_data = original.data
         return connect
 
-    async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:
+    async def _connect(
+        self, address: Address, target: str, connect: pb.CommandConnect
+    ) -> BrokerLeg:
         layer = None
         if self._tls is not None:
             # The name that was asked for, which the allow-list may have turned into an address.
-            host, _ = server_address(f"pulsar://{connect.proxy_to_broker_url}")
+            host, _ = server_address(f"pulsar://{target}")
             layer = self._tls.layer(host)
         _, leg = await asyncio.get_running_loop().create_connection(
             lambda: BrokerLeg(connect, self._process, layer), *address

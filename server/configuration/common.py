@@ -19,7 +19,9 @@ from server.configuration.addresses import LOOPBACK, advertised_address, bind_ad
 from server.configuration.authentication import AuthenticationSettings
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
+from server.configuration.limits import LimitConfig
 from server.configuration.tls_keys import port_tls
+from server.limits.connections import ConnectionBounds
 from server.tls.settings import ServerTlsSettings
 
 if TYPE_CHECKING:
@@ -135,6 +137,10 @@ class ServerConfig(BaseModel):
 
     Differs: upstream's proxy has no such keys but the last, and Netty's own marks.
     """
+    status_file_path: str | None = Field(default=None, validation_alias="statusFilePath")
+    """A file whose presence /status.html tells of."""
+    limits: LimitConfig = LimitConfig()
+    """httpRequestsLimitEnabled and others about HTTP, and Floodgate's own: see LimitConfig."""
     profile: Profile = Profile.FLOODGATE
     """floodgateProfile: sets the next three, of which each has a key of its own, and ``flow``."""
     admission: AdmissionRules = AdmissionRules(AdmissionPolicy.FAIR)
@@ -162,6 +168,11 @@ class ServerConfig(BaseModel):
     def own_keys(self) -> dict[str, str]:
         """The keys of this kind of server alone that it tells of itself, with values in force."""
         return {}
+
+    @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """Most connections of clients at once."""
+        return ConnectionBounds()
 
 
 def shared_values(checked: CheckedKeys, port_key: str) -> dict[str, object]:
@@ -202,6 +213,7 @@ def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
         "response_buffers": ResponseBuffers(buffers),
         "admission": _admission_rules(checked, AdmissionPolicy(policy)),
         "flow": FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
+        "limits": LimitConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
     }
 
 

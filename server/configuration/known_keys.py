@@ -154,6 +154,10 @@ class CheckedKeys:
         """Add a notice of level info."""
         self.notices.append(Notice("info", sentence))
 
+    def knows(self, key: str) -> bool:
+        """Return True if this role has the key."""
+        return key in {known.key for known in self._known}
+
     def is_set(self, key: str) -> bool:
         """Return True if the key was given a value that can be read."""
         return key in self._given

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
-from proto.commands import with_body
+from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import CommandTooLargeError
+from proto.excerpts import one_line
 from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
+from server.connection.limited_connection import LimitedConnection
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_NUMBERS = count(1)
+SHOWN_VERSION = 100
+"""Characters of a client's version that are shown."""
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseCommand.FLOW)
@@ -43,6 +49,9 @@ class ServedConnection(Connection):
         progress: How it has read so far.
         many_clients: It announced that it is a proxy.
         served: It is a client's: with TLS from the end of its handshake.
+        number: Its own, in this process.
+        client_version: As the client calls itself.
+        refusal: The words of its refusal, if it was one connection too many.
         responses: Bytes of answers that are being made for it.
     """
 
@@ -72,6 +81,10 @@ class ServedConnection(Connection):
         self.many_clients = False
         self._keep_alive = KeepAliveTimer(self, flow)
         self._pong_is_queued = False
+        self.number = next(_NUMBERS)
+        self.client_version = ""
+        self.refusal: str | None = None
+        self._limits = LimitedConnection(self, flow.limits, flow.clock)
 
     # -- state --------------------------------------------------------------------------------
 
@@ -87,24 +100,52 @@ class ServedConnection(Connection):
         self._frame_handlers = self._commands.frames_in(state)
 
     @property
+    def shown_version(self) -> str:
+        """What the client calls itself, cut and in one line."""
+        return one_line(self.client_version[:SHOWN_VERSION])
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What a structured log line about the connection has beside its sentence."""
+        principal = getattr(getattr(self, "session", None), "principal", None)
+        return {
+            **super().log_fields,
+            "connection": self.number,
+            **({"client_version": self.shown_version} if self.client_version else {}),
+            **({"principal": principal.role} if principal is not None else {}),
+        }
+
+    @property
     def handshake_finished(self) -> bool:
         """True if the handshake is finished."""
         return self._state not in self._commands.handshake
 
     # -- life ---------------------------------------------------------------------------------
 
+    def accepted(self) -> None:
+        """Count it, and give it time to say who it is."""
+        self.refusal = self._limits.accepted()
+
     def connected(self) -> None:
-        """Begin to ask whether the peer lives."""
+        """Begin to ask whether the peer lives; one connection too many is refused."""
         self.served = True
         if self._handshakes is not None:
             self._handshakes.finished(self)
         self._keep_alive.start()
         self._flow_parts.slow_peers.connected(self)
+        if self.refusal is not None:
+            self.end_with(self.refusal)
+
+    def end_with(self, words: str) -> None:
+        """Tell a client why its connection is not allowed, and close it."""
+        self.send(error_command(NO_REQUEST, pb.NotAllowedError, words))
+        self.close()
 
     def lost(self, error: Exception | None) -> None:
         """Stop the timers, and leave flow control and the watch for slow peers."""
         if self._handshakes is not None:
             self._handshakes.lost(self)
+        self._limits.lost()
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
@@ -174,6 +215,8 @@ class ServedConnection(Connection):
         handler = self._handlers.get(command.type)
         if handler is None:
             self._commands.refuse(self, command.type, frame)
+        elif self._limits.too_soon(command.type):
+            self.send(self._flow_parts.limits.refusal(command))
         else:
             handler(self, command)
 
@@ -234,7 +277,7 @@ class ServedConnection(Connection):
 
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""
-        logger.warning("closing %s: %s", self.peer, sentence)
+        logger.warning("closing %s: %s", self.peer, sentence, extra=self.log_fields)
         self.sender.reset()
 
 

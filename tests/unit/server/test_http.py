@@ -189,10 +189,6 @@ MALFORMED = {
         b"GET / HTTP/1.1\r\nHost x\r\n\r\n",
         "malformed HTTP: Invalid header token: b'Host x'",
     ),
-    "a long line": (
-        b"GET /%s HTTP/1.1\r\n\r\n" % (b"a" * 10_000),
-        "malformed HTTP: Got more than 8190 bytes when reading:",
-    ),
     "another version": (b"GET / HTTP/9.9\r\n\r\n", "malformed HTTP: Bad status line:"),
     "TLS": (bytes.fromhex("16030102000100"), "malformed HTTP: Received HTTPS traffic"),
     "no address": (b"GET http://[x/ HTTP/1.1\r\n\r\n", "malformed HTTP: http://[x/"),

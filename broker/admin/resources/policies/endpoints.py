@@ -17,6 +17,7 @@ from broker.admin.resources.policies.subjects import (
     existing_namespace,
     topic_with_policies,
 )
+from broker.admin.resources.policies.values import schema_of
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def shown(value: object, unset: object) -> web.Response:
 class _Calls(ABC):
     """The requests about one policy."""
 
+    _shown_by: tuple[str, ...] = ()
+    """Names of the parameters that GET reads."""
+
     def __init__(self, context: AdminContext, row: PolicyRow, place: Place) -> None:
         self._context = context
         self._row = row
@@ -63,8 +67,10 @@ class _Calls(ABC):
         """Yield the endpoints below the path of a namespace or topic."""
         path = f"{below}/{self._place.path}"
         nothing = takes if takes is Takes.APPLICATION_JSON else Takes.NOTHING
-        yield Endpoint("GET", path, self.get, nothing)
-        yield Endpoint(self._place.verb, path, self.set, takes)
+        yield Endpoint("GET", path, self.get, nothing, self._shown_by)
+        parameter = self._place.parameter
+        body, query = (None, (parameter,)) if parameter else (schema_of(self._row.read), ())
+        yield Endpoint(self._place.verb, path, self.set, takes, query, body)
         if self._place.removable:
             yield Endpoint("DELETE", path, self.remove, nothing)
 
@@ -121,6 +127,8 @@ class _OfNamespaces(_Calls):
 
 
 class _OfTopics(_Calls):
+    _shown_by = ("applied",)
+
     async def _subject(self, request: web.Request, *, changes: bool) -> TopicName:
         return await topic_with_policies(self._context, request)
 

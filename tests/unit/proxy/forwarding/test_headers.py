@@ -45,7 +45,7 @@ def test_a_broker_is_told_the_clients_role_and_not_what_the_client_says_of_itsel
     # Given
     headers = CIMultiDict({"X-Original-Principal": "admin", "Authorization": "Bearer x"})
     # When
-    sent = request_headers(headers, "10.1.2.3", "ann")
+    sent = request_headers(headers, "10.1.2.3", role="ann")
     # Then
     assert sent.getall("X-Original-Principal") == ["ann"]
     assert sent["Authorization"] == "Bearer x"

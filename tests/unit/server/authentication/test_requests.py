@@ -16,7 +16,7 @@ from server.authentication.requests import (
 )
 from server.authentication.service import open_service
 from server.configuration.authentication import AuthenticationSettings, Source, TokenSettings
-from server.http import Readiness, application, serve_http
+from server.http import HttpPort, Readiness, application, serve_http
 from tests.support.authentication.credentials import SECRET, token
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -49,9 +49,9 @@ async def asked(request: pytest.FixtureRequest) -> AsyncIterator[Asked]:
     step = authentication_middleware(service, open_paths(covers_metrics=request.param))
     routes = [web.get("/", _who), web.get("/admin/v2/tenants", _who)]
     app = application(CollectorRegistry(), Readiness(), routes, [step])
-    server = await serve_http(app, "127.0.0.1", 0)
+    server = await serve_http(app, "127.0.0.1", [HttpPort(0)])
     async with ClientSession() as client:
-        yield Asked(f"http://127.0.0.1:{server.listener.port}", client)
+        yield Asked(f"http://127.0.0.1:{server.listeners[0].port}", client)
     await server.close()
 
 
