@@ -1,0 +1,105 @@
+"""The operations that are authorized, by upstream's names, and the grant that allows each.
+
+An operation without a grant is allowed to superusers and the tenant's admins alone. So are all
+policies of namespaces and topics.
+
+Source: upstream NamespaceOperation, TopicOperation, PulsarAuthorizationProvider.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class Action(Enum):
+    """What can be granted (upstream: AuthAction)."""
+
+    PRODUCE = "produce"
+    CONSUME = "consume"
+    FUNCTIONS = "functions"
+    SOURCES = "sources"
+    SINKS = "sinks"
+    PACKAGES = "packages"
+
+
+class NamespaceOperation(Enum):
+    """Something done to a namespace."""
+
+    CREATE_TOPIC = auto()
+    DELETE_TOPIC = auto()
+    GET_TOPIC = auto()
+    GET_TOPICS = auto()
+    ADD_BUNDLE = auto()
+    DELETE_BUNDLE = auto()
+    GET_BUNDLE = auto()
+    GET_PERMISSION = auto()
+    GRANT_PERMISSION = auto()
+    REVOKE_PERMISSION = auto()
+    CLEAR_BACKLOG = auto()
+    UNSUBSCRIBE = auto()
+    TRIM_TOPIC = auto()
+    PACKAGES = auto()
+    POLICIES = auto()
+    """Read or change a policy; upstream has a name for each, and one rule for all."""
+
+
+class TopicOperation(Enum):
+    """Something done to a topic."""
+
+    LOOKUP = auto()
+    PRODUCE = auto()
+    CONSUME = auto()
+    SUBSCRIBE = auto()
+    UNSUBSCRIBE = auto()
+    GET_SUBSCRIPTIONS = auto()
+    GET_STATS = auto()
+    GET_METADATA = auto()
+    UPDATE_METADATA = auto()
+    DELETE_METADATA = auto()
+    GET_BACKLOG_SIZE = auto()
+    GET_BUNDLE_RANGE = auto()
+    PEEK_MESSAGES = auto()
+    RESET_CURSOR = auto()
+    SKIP = auto()
+    EXPIRE_MESSAGES = auto()
+    GET_REPLICATED_SUBSCRIPTION_STATUS = auto()
+    SET_REPLICATED_SUBSCRIPTION_STATUS = auto()
+    COMPACT = auto()
+    OFFLOAD = auto()
+    TERMINATE = auto()
+    TRIM_TOPIC = auto()
+    UNLOAD = auto()
+    POLICIES = auto()
+    """Read or change a policy."""
+
+
+_NOTHING: frozenset[Action] = frozenset()
+_CONSUME = frozenset({Action.CONSUME})
+_EITHER = frozenset({Action.PRODUCE, Action.CONSUME})
+
+GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
+    **dict.fromkeys((*NamespaceOperation, *TopicOperation), _NOTHING),
+    NamespaceOperation.GET_TOPIC: _EITHER,
+    NamespaceOperation.GET_TOPICS: _EITHER,
+    NamespaceOperation.GET_BUNDLE: _EITHER,
+    NamespaceOperation.CLEAR_BACKLOG: _CONSUME,
+    NamespaceOperation.UNSUBSCRIBE: _CONSUME,
+    NamespaceOperation.TRIM_TOPIC: _CONSUME,
+    NamespaceOperation.PACKAGES: frozenset({Action.PACKAGES}),
+    TopicOperation.LOOKUP: _EITHER,
+    TopicOperation.GET_STATS: _EITHER,
+    TopicOperation.GET_METADATA: _EITHER,
+    TopicOperation.PRODUCE: frozenset({Action.PRODUCE}),
+    TopicOperation.CONSUME: _CONSUME,
+    TopicOperation.SUBSCRIBE: _CONSUME,
+    TopicOperation.UNSUBSCRIBE: _CONSUME,
+    TopicOperation.GET_SUBSCRIPTIONS: _CONSUME,
+    TopicOperation.SKIP: _CONSUME,
+    TopicOperation.EXPIRE_MESSAGES: _CONSUME,
+    TopicOperation.PEEK_MESSAGES: _CONSUME,
+    TopicOperation.RESET_CURSOR: _CONSUME,
+    TopicOperation.GET_BACKLOG_SIZE: _CONSUME,
+    TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
+    TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
+}
+"""Any one of these grants allows the operation."""

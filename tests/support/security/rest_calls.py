@@ -1,0 +1,166 @@
+"""One call for each endpoint of the admin REST, and what each credential is answered."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import Mock
+
+from broker.admin.paths import Takes
+from broker.admin.routes import endpoints
+from tests.support.golden.exchange import Rest
+from tests.support.golden.rest import PARTITIONED_METADATA, ask
+from tests.support.security.world import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from broker.admin.context import AdminContext
+    from broker.admin.paths import Endpoint
+    from tests.support.security.credentials import Credential
+
+_VALUES = {
+    "domain": "persistent",
+    "tenant": "acme",
+    "namespace": "shop",
+    "topic": "used",
+    "bundle": "0x00000000_0x40000000",
+    "subscription": "sub",
+    "role": "someone",
+    "timestamp": "0",
+    "numMessages": "1",
+    "messagePosition": "1",
+    "expireTimeInSeconds": "1",
+    "ledgerId": "0",
+    "entryId": "0",
+    "version": "0",
+    "rest": "x",
+    "cluster": "elsewhere",
+}
+"""What stands for a variable of a path; others stand for themselves."""
+_NEVER = {("POST", "/admin/v2/brokers/shutdown")}
+_OTHERS = (
+    ("GET", "/admin/v2/namespaces/acme/missing"),
+    ("GET", "/admin/v2/namespaces/acme/missing/topics"),
+    ("GET", "/admin/v2/namespaces/acme/missing/retention"),
+    ("GET", "/admin/v2/namespaces/missing"),
+    ("GET", "/admin/v2/namespaces/missing/shop"),
+    ("GET", "/admin/v2/persistent/acme/missing"),
+    ("GET", "/admin/v2/persistent/missing/shop"),
+    ("GET", "/admin/v2/persistent/acme/shop/missing/stats"),
+    ("GET", "/admin/v2/persistent/acme/shop/orders/stats"),
+    ("GET", "/admin/v2/persistent/acme/shop/orders/subscriptions"),
+    ("GET", "/admin/v2/persistent/acme/shop/orders/partitions"),
+    ("GET", "/admin/v2/persistent/acme/shop/orders/lastMessageId"),
+    ("GET", "/admin/v2/persistent/acme/shop/parted/partitions"),
+    ("GET", "/admin/v2/persistent/acme/shop/parted-partition-0/stats"),
+    ("POST", "/admin/v2/persistent/acme/shop/orders/subscription/owned/skip_all"),
+    ("GET", "/admin/v2/schemas/acme/shop/orders/schema"),
+    ("GET", "/lookup/v2/topic/persistent/acme/shop/orders"),
+    ("GET", "/lookup/v2/topic/persistent/acme/shop/other"),
+    ("GET", "/lookup/v2/topic/persistent/acme/missing/orders"),
+    ("GET", "/admin/v2/clusters/standalone"),
+    ("GET", "/admin/v2/tenants/missing"),
+    ("PUT", "/admin/v2/namespaces/acme/new"),
+    ("PUT", "/admin/v2/namespaces/missing/new"),
+    ("PUT", "/admin/v2/tenants/new"),
+    ("GET", "/admin/v2/no/such/path"),
+    ("GET", "/admin/v2/broker-stats/topics"),
+    ("GET", "/admin/v2/broker-stats/metrics"),
+    ("GET", "/admin/v2/broker-stats/load-report"),
+    ("GET", "/metrics"),
+    ("GET", "/metrics/"),
+    ("GET", "/status.html"),
+    ("OPTIONS", "/admin/v2/tenants"),
+    ("PATCH", "/admin/v2/tenants"),
+)
+"""Calls beside those of the endpoints."""
+
+
+def calls() -> Iterator[tuple[str, str, Takes]]:
+    """Yield every call: method, path and the body that the endpoint takes."""
+    seen = set()
+    for endpoint in endpoints(cast("AdminContext", Mock())):
+        call = endpoint.method, _path(endpoint)
+        if call not in _NEVER and call not in seen:
+            seen.add(call)
+            yield *call, endpoint.takes
+    for call in _OTHERS:
+        yield *call, Takes.NOTHING
+
+
+def _path(endpoint: Endpoint) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: _VALUES.get(found[1], found[1]), endpoint.path)
+
+
+def record(web: str, samples: Path, who: Sequence[Credential]) -> Iterator[dict[str, Any]]:
+    """Yield what each credential is answered to each call.
+
+    Args:
+        web: ``host:port`` of a broker with the world.
+        samples: A recording of calls, for bodies where a call without one is refused for that.
+        who: Must end with those that may do most, so that nothing is deleted before it is asked
+            for.
+    """
+    bodies = _sample_bodies(samples)
+    nobody = next(one for one in who if one.name == "nobody")
+    for method, path, takes in calls():
+        body = "" if takes is not Takes.NUMBER else "1"
+        media_type = PARTITIONED_METADATA if takes is Takes.METADATA else "application/json"
+        sample = bodies.get((method, _tail(path)))
+        sent = _sent(method, path, body)
+        first = ask(web, sent, nobody.headers | {"Content-Type": media_type})
+        if first.status not in (401, 403) and sample:
+            sent = _sent(method, path, sample)
+        outcomes: dict[tuple[int, str], list[str]] = {}
+        changed = False
+        for one in who:
+            content = {"Content-Type": media_type} if method in ("PUT", "POST") else {}
+            answer = ask(web, sent, one.headers | content)
+            reason = answer.body[:300] if answer.status >= 400 else ""
+            outcomes.setdefault((answer.status, reason), []).append(one.name)
+            changed |= answer.status < 300 and method != "GET"
+        if changed:
+            build(web)
+        yield {
+            "method": method,
+            "path": path,
+            "body": sent.body,
+            "type": media_type,
+            "outcomes": [
+                {"status": status, "reason": _sentence(reason), "who": names}
+                for (status, reason), names in outcomes.items()
+            ],
+        }
+
+
+def _sent(method: str, path: str, body: str) -> Rest:
+    return Rest(method, path, body if method in ("PUT", "POST") else None, 0)
+
+
+def _sentence(text: str) -> str:
+    """Return the reason of an answer, or the beginning of its text where it gives none."""
+    try:
+        reason = json.loads(text)["reason"]
+    except (ValueError, KeyError, TypeError):
+        return text[:120]
+    return str(reason)[:200]
+
+
+def _sample_bodies(path: Path) -> dict[tuple[str, str], str]:
+    """Return the first body of each call that went well, by method and end of path."""
+    found: dict[tuple[str, str], str] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if "request" not in row or row["status"] >= 300:
+            continue
+        method, called, *body = row["request"].split(" ", 2)
+        if body:
+            found.setdefault((method, _tail(called)), body[0])
+    return found
+
+
+def _tail(path: str) -> str:
+    return path.partition("?")[0].rpartition("/")[2]
