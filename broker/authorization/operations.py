@@ -22,6 +22,16 @@ class Action(Enum):
     PACKAGES = "packages"
 
 
+class Level(Enum):
+    """What is not about a namespace or topic, and cannot be granted."""
+
+    AUTHENTICATED = auto()
+    """Everybody who is known may."""
+    TENANT_ADMIN = auto()
+    """Admins of the tenant may."""
+    SUPERUSER = auto()
+
+
 class NamespaceOperation(Enum):
     """Something done to a namespace."""
 

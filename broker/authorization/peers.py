@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from typing import Protocol
 
 
 class Peer(Protocol):
@@ -37,15 +34,3 @@ def all_checked(session: Session) -> tuple[Peer, ...]:
     if session.original is None:
         return (session.principal,)
     return (session.principal, session.original)
-
-
-def is_valid_original(role: str, original: str, proxy_roles: Collection[str]) -> bool:
-    """Tell whether a role may say that it speaks for another; "" is nobody.
-
-    A proxy must speak for somebody who is no proxy, and nobody else may speak for anybody.
-
-    Source: upstream AuthorizationService.isValidOriginalPrincipal.
-    """
-    if role in proxy_roles:
-        return bool(original.strip()) and original not in proxy_roles
-    return not original.strip()

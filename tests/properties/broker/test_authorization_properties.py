@@ -12,7 +12,6 @@ from broker.authorization.operations import (
     NamespaceOperation,
     TopicOperation,
 )
-from broker.authorization.peers import is_valid_original
 from broker.authorization.rules import matches, namespace_allows, topic_allows
 from proto.names import TopicName
 
@@ -90,9 +89,3 @@ def test_more_grants_never_take_anything_away(
     for stars in (False, True):
         if topic_allows(grants, role, operation, topic, wildcards=stars):
             assert topic_allows(larger, role, operation, topic, wildcards=stars)
-
-
-@given(st.sampled_from(["p", "q", "r"]), st.sampled_from(["", " ", "p", "q", "r"]))
-def test_proxies_and_nobody_else_speak_for_others(role: str, original: str) -> None:
-    found = is_valid_original(role, original, frozenset("pq"))
-    assert found == ((role in "pq" and original == "r") or (role == "r" and not original.strip()))
