@@ -1,7 +1,7 @@
 """The operations that are authorized, by upstream's names, and the grant that allows each.
 
-An operation without a grant is allowed to superusers and the tenant's admins alone. So are all
-policies of namespaces and topics.
+An operation without a grant is allowed to superusers and the tenant's admins alone. So are the
+operations of a tenant, and to read and change policies of namespaces and topics.
 
 Source: upstream NamespaceOperation, TopicOperation, PulsarAuthorizationProvider.
 """
@@ -9,6 +9,7 @@ Source: upstream NamespaceOperation, TopicOperation, PulsarAuthorizationProvider
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import TypeAlias
 
 
 class Action(Enum):
@@ -32,6 +33,52 @@ class Level(Enum):
     SUPERUSER = auto()
 
 
+class TenantOperation(Enum):
+    """Something that admins of a tenant do in it; what is done to tenants needs a superuser."""
+
+    LIST_NAMESPACES = auto()
+    CREATE_NAMESPACE = auto()
+    DELETE_NAMESPACE = auto()
+
+
+class PolicyName(Enum):
+    """A policy of namespaces or topics: refusals name it."""
+
+    ALL = auto()
+    ALLOW_CLUSTERS = auto()
+    ALLOW_CUSTOM_METRIC_LABELS = auto()
+    ANTI_AFFINITY = auto()
+    AUTO_SUBSCRIPTION_CREATION = auto()
+    AUTO_TOPIC_CREATION = auto()
+    BACKLOG = auto()
+    COMPACTION = auto()
+    DEDUPLICATION = auto()
+    DEDUPLICATION_SNAPSHOT = auto()
+    DELAYED_DELIVERY = auto()
+    DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT = auto()
+    ENCRYPTION = auto()
+    ENTRY_FILTERS = auto()
+    INACTIVE_TOPIC = auto()
+    MAX_CONSUMERS = auto()
+    MAX_PRODUCERS = auto()
+    MAX_SUBSCRIPTIONS = auto()
+    MAX_TOPICS = auto()
+    MAX_UNACKED = auto()
+    OFFLOAD = auto()
+    PARTITION = auto()
+    PERSISTENCE = auto()
+    RATE = auto()
+    REPLICATION = auto()
+    REPLICATION_RATE = auto()
+    RESOURCEGROUP = auto()
+    RETENTION = auto()
+    SCHEMA_COMPATIBILITY_STRATEGY = auto()
+    SHADOW_TOPIC = auto()
+    SUBSCRIPTION_AUTH_MODE = auto()
+    SUBSCRIPTION_EXPIRATION_TIME = auto()
+    TTL = auto()
+
+
 class NamespaceOperation(Enum):
     """Something done to a namespace."""
 
@@ -49,8 +96,6 @@ class NamespaceOperation(Enum):
     UNSUBSCRIBE = auto()
     TRIM_TOPIC = auto()
     PACKAGES = auto()
-    POLICIES = auto()
-    """Read or change a policy; upstream has a name for each, and one rule for all."""
 
 
 class TopicOperation(Enum):
@@ -79,13 +124,14 @@ class TopicOperation(Enum):
     TERMINATE = auto()
     TRIM_TOPIC = auto()
     UNLOAD = auto()
-    POLICIES = auto()
-    """Read or change a policy."""
 
 
 _NOTHING: frozenset[Action] = frozenset()
 _CONSUME = frozenset({Action.CONSUME})
 _EITHER = frozenset({Action.PRODUCE, Action.CONSUME})
+
+Needs: TypeAlias = Level | TenantOperation | NamespaceOperation | TopicOperation | PolicyName
+"""What somebody must be allowed who makes a request."""
 
 GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
     **dict.fromkeys((*NamespaceOperation, *TopicOperation), _NOTHING),

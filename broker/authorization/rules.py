@@ -66,8 +66,8 @@ def topic_allows(
 
 
 def _is_kept_from(grants: Grants, role: str, subscription: str) -> bool:
-    roles = grants.of_subscriptions.get(subscription) if subscription.strip() else None
-    return bool(roles) and role not in roles
+    only = grants.of_subscriptions.get(subscription, ()) if subscription.strip() else ()
+    return bool(only) and role not in only
 
 
 def _any_grant(

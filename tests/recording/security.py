@@ -83,9 +83,13 @@ def keys(server: str, *, forwarding: bool) -> list[str]:
 
 
 def _write(name: str, rows: Iterable[dict[str, Any]]) -> None:
-    lines = [json.dumps(row) for row in rows]
-    (_FOLDER / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{name}: {len(lines)} lines\n")
+    lines = 0
+    with (_FOLDER / name).open("w", encoding="utf-8") as file:
+        for row in rows:
+            lines += 1
+            file.write(f"{json.dumps(row)}\n")
+            file.flush()
+    sys.stdout.write(f"{name}: {lines} lines\n")
     sys.stdout.flush()
 
 

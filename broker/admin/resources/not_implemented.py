@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import namespace_name, segment, topic_name
+from broker.authorization.operations import Level
 from broker.bundles import bundle_named
 from server.http import RestError
 
@@ -58,24 +59,32 @@ class NotImplementedAdmin:
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
+        superuser, admin = Level.SUPERUSER, Level.TENANT_ADMIN
+        brokers = "/admin/v2/brokers"
         found = [
-            Endpoint("GET", "/admin/v2/brokers/internal-configuration", self.of_brokers),
-            Endpoint("GET", "/admin/v2/brokers/{cluster}/{id}/ownedNamespaces", self.of_brokers),
-            Endpoint("POST", "/admin/v2/brokers/shutdown", self.of_brokers),
+            Endpoint("GET", f"{brokers}/internal-configuration", self.of_brokers, superuser),
+            Endpoint(
+                "GET", f"{brokers}/{{cluster}}/{{id}}/ownedNamespaces", self.of_brokers, superuser
+            ),
+            Endpoint("POST", f"{brokers}/shutdown", self.of_brokers, superuser),
         ]
         cluster = "/admin/v2/clusters/{cluster}"
-        found += [Endpoint(one, cluster, self.of_clusters) for one in ("PUT", "POST", "DELETE")]
+        found += [
+            Endpoint(one, cluster, self.of_clusters, superuser) for one in ("PUT", "POST", "DELETE")
+        ]
         for path, methods in _listed_paths():
             handler = self.of_topic if path.startswith("{domain}") else self.of_namespace
-            found += [Endpoint(method, f"/admin/v2/{path}", handler) for method in methods]
+            needs = admin if "{tenant}" in path else superuser
+            found += [Endpoint(method, f"/admin/v2/{path}", handler, needs) for method in methods]
         for root in _ROOTS:
             path = f"/admin/v2/{root}"
-            found += [Endpoint(method, f"{path}/{{rest}}", self.of_root) for method in _METHODS]
+            for method in _METHODS:
+                found.append(Endpoint(method, f"{path}/{{rest}}", self.of_root, superuser))
         for root in ("resource-quotas", "resourcegroups"):
-            found.append(Endpoint("GET", f"/admin/v2/{root}", self.of_root))
+            found.append(Endpoint("GET", f"/admin/v2/{root}", self.of_root, superuser))
         for part in _CLUSTER_PARTS:
             path = f"/admin/v2/clusters/{{cluster}}/{part}"
-            found += [Endpoint(method, path, self.of_clusters) for method in _METHODS]
+            found += [Endpoint(method, path, self.of_clusters, superuser) for method in _METHODS]
         return found
 
     async def of_topic(self, request: web.Request) -> web.Response:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 ORDERS, OTHER = "persistent://acme/shop/orders", "persistent://acme/shop/other"
 _ELSEWHERE = "persistent://rival/shop/orders"
 _MISSING = "persistent://acme/missing/orders"
+_NO_TENANT = "persistent://missing/shop/orders"
 _SECONDS = 8.0
 _TOPIC_COMMANDS = ("LOOKUP", "PARTITIONED_METADATA", "PRODUCER", "SUBSCRIBE", "GET_SCHEMA")
+_TOPICS = (ORDERS, OTHER, _MISSING, _ELSEWHERE, _NO_TENANT)
 QUESTIONS = (
-    *((kind, topic) for kind in _TOPIC_COMMANDS for topic in (ORDERS, OTHER, _MISSING, _ELSEWHERE)),
+    *((kind, topic) for kind in _TOPIC_COMMANDS for topic in _TOPICS),
     ("LOOKUP", "persistent://acme/shop/parted-partition-0"),
     ("PRODUCER", "persistent://acme/shop/parted-partition-0"),
     ("SUBSCRIBE owned", ORDERS),

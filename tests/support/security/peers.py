@@ -23,6 +23,4 @@ class StandInSession:
 
 def session(role: str, original: str = "", more: tuple[str, ...] = ()) -> StandInSession:
     """Return a session of a role, for an original principal if one is named."""
-    return StandInSession(
-        StandInPeer(role, more), StandInPeer(original) if original else None
-    )
+    return StandInSession(StandInPeer(role, more), StandInPeer(original) if original else None)

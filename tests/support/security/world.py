@@ -16,7 +16,7 @@ TENANT, NAMESPACE = "acme", "acme/shop"
 TOPICS = ("orders", "other", "used")
 """``orders`` is the one with grants of its own; recorded calls of the REST use up ``used``."""
 _AT = f"/admin/v2/namespaces/{NAMESPACE}"
-_GRANTS = {
+GRANTS = {
     "produce": ["produce"],
     "consume": ["consume"],
     "functions": ["functions"],
@@ -26,7 +26,7 @@ _GRANTS = {
     "subscriber": ["consume"],
     "proxy": ["consume"],
 }
-_TOPIC_GRANTS = {"topic-produce": ["produce"], "topic-consume": ["consume"]}
+TOPIC_GRANTS = {"topic-produce": ["produce"], "topic-consume": ["consume"]}
 
 
 def build(web: str) -> None:
@@ -47,11 +47,11 @@ def _calls() -> Sequence[tuple[str, str, object]]:
         ("PUT", _AT, {"bundles": {"numBundles": 4}}),
         *(("PUT", f"{topics}/{topic}", {}) for topic in TOPICS),
         ("PUT", f"{topics}/parted/partitions", 2),
-        *(("POST", f"{_AT}/permissions/{role}", actions) for role, actions in _GRANTS.items()),
+        *(("POST", f"{_AT}/permissions/{role}", actions) for role, actions in GRANTS.items()),
         ("POST", f"{_AT}/permissions/subscription/owned", ["subscriber"]),
         *(
             ("POST", f"{topics}/{topic}/permissions/{role}", actions)
             for topic in ("orders", "parted")
-            for role, actions in _TOPIC_GRANTS.items()
+            for role, actions in TOPIC_GRANTS.items()
         ),
     ]

@@ -9,6 +9,7 @@ from broker.admin.bodies import json_body
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import Asked
+from broker.admin.resources.policies.needs import NEEDS
 from broker.admin.resources.policies.row import Empty, Null
 from broker.admin.resources.policies.rows import ROWS
 from broker.admin.resources.policies.subjects import (
@@ -61,12 +62,12 @@ class _Calls(ABC):
 
     def endpoints(self, below: str, takes: Takes) -> Iterator[Endpoint]:
         """Yield the endpoints below the path of a namespace or topic."""
-        path = f"{below}/{self._place.path}"
+        path, needs = f"{below}/{self._place.path}", NEEDS[self._row.key]
         nothing = takes if takes is Takes.APPLICATION_JSON else Takes.NOTHING
-        yield Endpoint("GET", path, self.get, nothing)
-        yield Endpoint(self._place.verb, path, self.set, takes)
+        yield Endpoint("GET", path, self.get, needs, nothing)
+        yield Endpoint(self._place.verb, path, self.set, needs, takes)
         if self._place.removable:
-            yield Endpoint("DELETE", path, self.remove, nothing)
+            yield Endpoint("DELETE", path, self.remove, needs, nothing)
 
     @abstractmethod
     async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName | TopicName:

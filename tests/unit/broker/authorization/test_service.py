@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SHOP = NamespaceName.parse("acme/shop")
 ORDERS = TopicName.parse("persistent://acme/shop/orders")
-GET_TOPICS, POLICIES = NamespaceOperation.GET_TOPICS, NamespaceOperation.POLICIES
+GET_TOPICS, CREATE = NamespaceOperation.GET_TOPICS, NamespaceOperation.CREATE_TOPIC
 
 
 class CountingStore(MemoryStore):
@@ -64,14 +64,14 @@ async def world() -> World:
 
 async def test_a_superuser_may_everything_without_a_read(world: World) -> None:
     missing = NamespaceName.parse("missing/shop")
-    assert world.service.known_namespace(session("super"), missing, POLICIES) is True
+    assert world.service.known_namespace(session("super"), missing, CREATE) is True
     assert await world.service.allows_tenant(session("super"), "missing")
     assert world.store.reads == 0
 
 
 async def test_an_admin_may_everything_in_the_tenant_alone(world: World) -> None:
     await world.store.create_tenant("rival", TenantInfo(("other",), ("standalone",)))
-    assert await world.service.allows_namespace(session("admin"), SHOP, POLICIES)
+    assert await world.service.allows_namespace(session("admin"), SHOP, CREATE)
     assert await world.service.allows_tenant(session("admin"), "acme")
     assert not await world.service.allows_tenant(session("admin"), "rival")
     assert not world.service.is_superuser(session("admin"))
@@ -93,7 +93,8 @@ async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
         asked = session(role, original)
         return await world.service.allows_namespace(asked, SHOP, GET_TOPICS)
 
-    assert await lists("gate", "reader") and await lists("reader", "admin")
+    assert await lists("gate", "reader")
+    assert await lists("reader", "admin")
     assert not await lists("proxy", "super")
     assert not await lists("gate", "nobody")
     assert world.service.is_superuser(session("gate", "super"))
@@ -102,7 +103,7 @@ async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
 
 async def test_one_of_the_roles_of_a_token_is_enough(world: World) -> None:
     several = session("nobody", more=("nobody", "admin"))
-    assert await world.service.allows_namespace(several, SHOP, POLICIES)
+    assert await world.service.allows_namespace(several, SHOP, CREATE)
 
 
 async def test_who_is_refused_was_looked_for_in_the_store(world: World) -> None:

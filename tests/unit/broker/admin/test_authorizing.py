@@ -1,0 +1,56 @@
+"""Every endpoint needs something, and its path says of what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+from unittest.mock import Mock
+
+import pytest
+
+from broker.admin.resources.policies.needs import NEEDS
+from broker.admin.resources.policies.rows import ROWS
+from broker.admin.routes import endpoints
+from broker.authorization.operations import (
+    Level,
+    NamespaceOperation,
+    PolicyName,
+    TenantOperation,
+    TopicOperation,
+)
+
+if TYPE_CHECKING:
+    from broker.admin.context import AdminContext
+    from broker.admin.paths import Endpoint
+    from broker.authorization.operations import Needs
+
+ALL = endpoints(cast("AdminContext", Mock()))
+OF_NOBODY_IN_PARTICULAR = {
+    ("GET", "/admin/v2/brokers/version"),
+    ("GET", "/admin/v2/brokers/ready"),
+    ("GET", "/admin/v2/clusters"),
+}
+"""Open to whoever is authenticated."""
+
+
+def names_needed(needs: Needs) -> set[str]:
+    if isinstance(needs, TopicOperation):
+        return {"{tenant}", "{namespace}", "{topic}"}
+    if isinstance(needs, NamespaceOperation | PolicyName):
+        return {"{tenant}", "{namespace}"}
+    return (
+        {"{tenant}"} if needs is Level.TENANT_ADMIN or isinstance(needs, TenantOperation) else set()
+    )
+
+
+@pytest.mark.parametrize("endpoint", ALL, ids=lambda one: f"{one.method} {one.path}")
+def test_the_path_says_of_what_something_is_needed(endpoint: Endpoint) -> None:
+    assert not names_needed(endpoint.needs) - set(endpoint.path.split("/"))
+
+
+def test_few_are_open_to_whoever_is_authenticated() -> None:
+    found = {(one.method, one.path) for one in ALL if one.needs is Level.AUTHENTICATED}
+    assert found == OF_NOBODY_IN_PARTICULAR
+
+
+def test_every_policy_of_the_table_has_a_name_and_no_other() -> None:
+    assert {row.key for row in ROWS} == set(NEEDS)
