@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, assert_never
 from broker.admin.requests import namespace_name, segment, tenant_name, topic_name
 from broker.admin.resources.schemas import schema_topic
 from broker.authorization.operations import (
+    BrokerOperation,
+    ClusterOperation,
     Level,
     NamespaceOperation,
     PolicyName,
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
 SUPERUSER_NEEDED = "This operation requires super-user access"
 ADMIN_NEEDED = "Don't have permission to administrate resources on this tenant"
 NO_TENANT = "Tenant does not exist"
+_IN_TENANT = (
+    TenantOperation.LIST_NAMESPACES,
+    TenantOperation.CREATE_NAMESPACE,
+    TenantOperation.DELETE_NAMESPACE,
+)
 
 
 class RequestAuthorization:
@@ -44,13 +51,18 @@ class RequestAuthorization:
     Args:
         service: Who knows what is allowed.
         session_of: Returns whom a request was authenticated as.
+        broker_id: Returns the name of this broker, which refusals have.
     """
 
     def __init__(
-        self, service: AuthorizationService, session_of: Callable[[web.Request], Session]
+        self,
+        service: AuthorizationService,
+        session_of: Callable[[web.Request], Session],
+        broker_id: Callable[[], str],
     ) -> None:
         self._service = service
         self._session_of = session_of
+        self._broker_id = broker_id
 
     async def check(self, needs: Needs, request: web.Request) -> None:
         """Return if a request may be made.
@@ -69,8 +81,10 @@ class RequestAuthorization:
         session = self._session_of(request)
         if isinstance(needs, Level):
             await self._check_level(needs, session, request)
+        elif isinstance(needs, BrokerOperation | ClusterOperation):
+            self._check_superuser(needs, session, request)
         elif isinstance(needs, TenantOperation):
-            await self._check_in_tenant(needs, session, request)
+            await self._check_tenant(needs, session, request)
         elif isinstance(needs, NamespaceOperation):
             namespace = namespace_name(request)
             if not await self._service.allows_namespace(session, namespace, needs):
@@ -88,24 +102,55 @@ class RequestAuthorization:
 
     async def _check_level(self, needs: Level, session: Session, request: web.Request) -> None:
         if needs is Level.SUPERUSER and not self._service.is_superuser(session):
-            raise RestError(401, SUPERUSER_NEEDED)
-        if needs is Level.TENANT_ADMIN and not await self._service.allows_tenant(
+            raise RestError(401, self._no_superuser(session))
+        if needs is Level.TENANT_ADMIN and not await self._service.administers(
             session, tenant_name(request)
         ):
-            raise RestError(401, ADMIN_NEEDED)
+            raise RestError(401, _no_admin(session))
 
-    async def _check_in_tenant(
+    def _no_superuser(self, session: Session) -> str:
+        proxy, original = session.principal, session.original
+        if original is None:
+            return SUPERUSER_NEEDED
+        if not self._service.is_superuser_alone(proxy):
+            return f"Proxy not authorized for super-user operation (proxy:{proxy.role})"
+        return (
+            f"Original principal not authorized for super-user operation (original:{original.role})"
+        )
+
+    def _check_superuser(
+        self, needs: BrokerOperation | ClusterOperation, session: Session, request: web.Request
+    ) -> None:
+        if self._service.is_superuser(session):
+            return
+        if isinstance(needs, BrokerOperation):
+            kind, subject = "Broker", f"broker [{self._broker_id()}]"
+        else:
+            kind, subject = "Cluster", f"cluster [{segment(request, 'cluster')}]"
+        check = f"validateBothSuperuserAnd{kind}Operation"
+        raise RestError(401, f"{_unauthorized(check, session)} [{needs.name}] on {subject}")
+
+    async def _check_tenant(
         self, needs: TenantOperation, session: Session, request: web.Request
     ) -> None:
-        tenant = tenant_name(request)
-        if not await self._service.allows_tenant(session, tenant):
-            original = "null" if session.original is None else session.original.role
-            raise RestError(
-                401,
-                f"Unauthorized to validateTenantOperation for originalPrincipal [{original}] and "
-                f"clientAppId [{session.principal.role}] about operation [{needs.name}] "
-                f"on tenant [{tenant}]",
-            )
+        if needs in _IN_TENANT:
+            tenant = tenant_name(request)
+            if not await self._service.allows_tenant(session, tenant):
+                start = _unauthorized("validateTenantOperation", session)
+                raise RestError(401, f"{start} [{needs.name}] on tenant [{tenant}]")
+        elif not await self._may_change_tenant(needs, session, request):
+            start = _unauthorized("validateBothTenantOperationAndSuperUser", session)
+            raise RestError(401, f"{start} [{needs.name}]")
+
+    async def _may_change_tenant(
+        self, needs: TenantOperation, session: Session, request: web.Request
+    ) -> bool:
+        if needs is TenantOperation.LIST_TENANTS:
+            return self._service.is_superuser(session)
+        try:
+            return await self._service.allows_tenant(session, tenant_name(request))
+        except TenantMissingError:
+            return False  # Only superusers learn that there is none.
 
     async def _check_topic(
         self, needs: TopicOperation, session: Session, request: web.Request
@@ -136,6 +181,22 @@ class RequestAuthorization:
             f"Unauthorized to validate{kind}Operation for operation [{operation}] "
             f"on {place} [{subject}] on policy [{needs.name}]",
         )
+
+
+def _no_admin(session: Session) -> str:
+    proxy, original = session.principal, session.original
+    if original is None:
+        return ADMIN_NEEDED
+    names = f"(proxy:{proxy.role},original:{original.role})"
+    return f"Proxy not authorized to access resource {names}"
+
+
+def _unauthorized(check: str, session: Session) -> str:
+    original = "null" if session.original is None else session.original.role
+    return (
+        f"Unauthorized to {check} for originalPrincipal [{original}] and "
+        f"clientAppId [{session.principal.role}] about operation"
+    )
 
 
 def _topic(request: web.Request) -> TopicName:

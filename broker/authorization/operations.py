@@ -33,9 +33,40 @@ class Level(Enum):
     SUPERUSER = auto()
 
 
-class TenantOperation(Enum):
-    """Something that admins of a tenant do in it; what is done to tenants needs a superuser."""
+class BrokerOperation(Enum):
+    """Something that superusers do to brokers; refusals name it."""
 
+    CHECK_BACKLOG_QUOTA = auto()
+    DELETE_DYNAMIC_CONFIGURATION = auto()
+    GET_INTERNAL_CONFIGURATION_DATA = auto()
+    GET_LEADER_BROKER = auto()
+    HEALTH_CHECK = auto()
+    LIST_BROKERS = auto()
+    LIST_DYNAMIC_CONFIGURATIONS = auto()
+    LIST_OWNED_NAMESPACES = auto()
+    LIST_RUNTIME_CONFIGURATIONS = auto()
+    SHUTDOWN = auto()
+    UPDATE_DYNAMIC_CONFIGURATION = auto()
+
+
+class ClusterOperation(Enum):
+    """Something that superusers do to clusters."""
+
+    CREATE_CLUSTER = auto()
+    DELETE_CLUSTER = auto()
+    GET_CLUSTER = auto()
+    UPDATE_CLUSTER = auto()
+
+
+class TenantOperation(Enum):
+    """Something that superusers and admins of a tenant do to it or in it."""
+
+    GET_TENANT = auto()
+    CREATE_TENANT = auto()
+    UPDATE_TENANT = auto()
+    DELETE_TENANT = auto()
+    LIST_TENANTS = auto()
+    """Without a tenant in its path this is for superusers."""
     LIST_NAMESPACES = auto()
     CREATE_NAMESPACE = auto()
     DELETE_NAMESPACE = auto()
@@ -130,7 +161,15 @@ _NOTHING: frozenset[Action] = frozenset()
 _CONSUME = frozenset({Action.CONSUME})
 _EITHER = frozenset({Action.PRODUCE, Action.CONSUME})
 
-Needs: TypeAlias = Level | TenantOperation | NamespaceOperation | TopicOperation | PolicyName
+Needs: TypeAlias = (
+    Level
+    | BrokerOperation
+    | ClusterOperation
+    | TenantOperation
+    | NamespaceOperation
+    | TopicOperation
+    | PolicyName
+)
 """What somebody must be allowed who makes a request."""
 
 GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {

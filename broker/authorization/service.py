@@ -49,7 +49,11 @@ class AuthorizationService:
 
     def is_superuser(self, session: Session) -> bool:
         """Tell whether everybody in a session is a superuser."""
-        return all(self._may_everything(one) for one in all_checked(session))
+        return all(self.is_superuser_alone(one) for one in all_checked(session))
+
+    def is_superuser_alone(self, peer: Peer) -> bool:
+        """Tell whether somebody is a superuser, whomever it speaks for."""
+        return not self._settings.superusers.isdisjoint(peer.roles)
 
     # -- at once ------------------------------------------------------------------------------
 
@@ -85,6 +89,20 @@ class AuthorizationService:
         """
         return await self._allows(session, tenant, _not_granted)
 
+    async def administers(self, session: Session, tenant: str) -> bool:
+        """Tell whether all in a session are superusers, or all are admins of the tenant.
+
+        As recorded, a superuser that speaks for an admin is neither.
+
+        Raises:
+            TenantMissingError: There is no such tenant, and not all are superusers.
+            StoreError: The store failed.
+        """
+        if self.is_superuser(session):
+            return True
+        admins = await self._tenants.read(tenant)
+        return all(not admins.isdisjoint(one.roles) for one in all_checked(session))
+
     async def allows_namespace(
         self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
     ) -> bool:
@@ -117,7 +135,7 @@ class AuthorizationService:
 
     def _known(self, session: Session, tenant: str, granted: Granted) -> bool | None:
         surely = all(
-            self._may_everything(one)
+            self.is_superuser_alone(one)
             or self._tenants.surely(tenant, one.roles)
             or any(map(granted, one.roles))
             for one in all_checked(session)
@@ -129,14 +147,11 @@ class AuthorizationService:
             return True
         admins = await self._tenants.read(tenant)
         return all(
-            self._may_everything(one)
+            self.is_superuser_alone(one)
             or not admins.isdisjoint(one.roles)
             or any(map(granted, one.roles))
             for one in all_checked(session)
         )
-
-    def _may_everything(self, peer: Peer) -> bool:
-        return not self._settings.superusers.isdisjoint(peer.roles)
 
     def _of_namespace(self, namespace: NamespaceName, operation: NamespaceOperation) -> Granted:
         def granted(role: str) -> bool:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, segment
-from broker.authorization.operations import Level
+from broker.authorization.operations import BrokerOperation, Level
 from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
 from server.http import JSON_TYPE, RestError, json_response
@@ -33,18 +33,48 @@ class BrokerAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", f"{_PATH}/leaderBroker", self.leader, Level.SUPERUSER),
-            Endpoint("GET", f"{_PATH}/version", self.version, Level.AUTHENTICATED),
-            Endpoint("GET", f"{_PATH}/health", self.health, Level.SUPERUSER),
-            Endpoint("GET", f"{_PATH}/ready", self.ready, Level.AUTHENTICATED),
-            Endpoint("GET", f"{_PATH}/backlog-quota-check", self.enforce_quotas, Level.SUPERUSER),
-            Endpoint("GET", _CONFIGURATION, self.dynamic_names, Level.SUPERUSER),
-            Endpoint("GET", f"{_CONFIGURATION}/values", self.dynamic_values, Level.SUPERUSER),
-            Endpoint("GET", f"{_CONFIGURATION}/runtime", self.runtime_values, Level.SUPERUSER),
             Endpoint(
-                "POST", f"{_CONFIGURATION}/{{key}}/{{value}}", self.set_value, Level.SUPERUSER
+                "GET", f"{_PATH}/leaderBroker", self.leader, BrokerOperation.GET_LEADER_BROKER
             ),
-            Endpoint("DELETE", f"{_CONFIGURATION}/{{key}}", self.delete_value, Level.SUPERUSER),
+            Endpoint("GET", f"{_PATH}/version", self.version, Level.AUTHENTICATED),
+            Endpoint("GET", f"{_PATH}/health", self.health, BrokerOperation.HEALTH_CHECK),
+            Endpoint("GET", f"{_PATH}/ready", self.ready, Level.AUTHENTICATED),
+            Endpoint(
+                "GET",
+                f"{_PATH}/backlog-quota-check",
+                self.enforce_quotas,
+                BrokerOperation.CHECK_BACKLOG_QUOTA,
+            ),
+            Endpoint(
+                "GET",
+                _CONFIGURATION,
+                self.dynamic_names,
+                BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS,
+            ),
+            Endpoint(
+                "GET",
+                f"{_CONFIGURATION}/values",
+                self.dynamic_values,
+                BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS,
+            ),
+            Endpoint(
+                "GET",
+                f"{_CONFIGURATION}/runtime",
+                self.runtime_values,
+                BrokerOperation.LIST_RUNTIME_CONFIGURATIONS,
+            ),
+            Endpoint(
+                "POST",
+                f"{_CONFIGURATION}/{{key}}/{{value}}",
+                self.set_value,
+                BrokerOperation.UPDATE_DYNAMIC_CONFIGURATION,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{_CONFIGURATION}/{{key}}",
+                self.delete_value,
+                BrokerOperation.DELETE_DYNAMIC_CONFIGURATION,
+            ),
         ]
 
     async def leader(self, _: web.Request) -> web.Response:

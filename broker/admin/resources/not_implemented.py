@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import namespace_name, segment, topic_name
-from broker.authorization.operations import Level
+from broker.authorization.operations import BrokerOperation, ClusterOperation, Level
 from broker.bundles import bundle_named
 from server.http import RestError
 
@@ -60,18 +60,22 @@ class NotImplementedAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
         superuser, admin = Level.SUPERUSER, Level.TENANT_ADMIN
-        brokers = "/admin/v2/brokers"
+        brokers, owned = "/admin/v2/brokers", BrokerOperation.LIST_OWNED_NAMESPACES
+        internals = BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA
         found = [
-            Endpoint("GET", f"{brokers}/internal-configuration", self.of_brokers, superuser),
+            Endpoint("GET", f"{brokers}/internal-configuration", self.of_brokers, internals),
             Endpoint(
-                "GET", f"{brokers}/{{cluster}}/{{id}}/ownedNamespaces", self.of_brokers, superuser
+                "GET", f"{brokers}/{{cluster}}/{{id}}/ownedNamespaces", self.of_brokers, owned
             ),
-            Endpoint("POST", f"{brokers}/shutdown", self.of_brokers, superuser),
+            Endpoint("POST", f"{brokers}/shutdown", self.of_brokers, BrokerOperation.SHUTDOWN),
         ]
         cluster = "/admin/v2/clusters/{cluster}"
-        found += [
-            Endpoint(one, cluster, self.of_clusters, superuser) for one in ("PUT", "POST", "DELETE")
-        ]
+        changes = (
+            ("PUT", ClusterOperation.CREATE_CLUSTER),
+            ("POST", ClusterOperation.UPDATE_CLUSTER),
+            ("DELETE", ClusterOperation.DELETE_CLUSTER),
+        )
+        found += [Endpoint(one, cluster, self.of_clusters, needs) for one, needs in changes]
         for path, methods in _listed_paths():
             handler = self.of_topic if path.startswith("{domain}") else self.of_namespace
             needs = admin if "{tenant}" in path else superuser

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, namespace_name, segment
-from broker.authorization.operations import Level
+from broker.authorization.operations import BrokerOperation, Level
 from broker.bundles import BundleRange, boundaries, bundle_named
 from broker.ownership.ownership import Bundle, NotServedError
 from broker.topics.rules import no_namespace
@@ -37,8 +37,10 @@ class OwnershipAdmin:
         """Return the endpoints."""
         takes = Takes.APPLICATION_JSON
         return [
-            Endpoint("GET", _BROKERS, self.list_brokers, Level.SUPERUSER),
-            Endpoint("GET", f"{_BROKERS}/{{cluster}}", self.list_brokers, Level.SUPERUSER),
+            Endpoint("GET", _BROKERS, self.list_brokers, BrokerOperation.LIST_BROKERS),
+            Endpoint(
+                "GET", f"{_BROKERS}/{{cluster}}", self.list_brokers, BrokerOperation.LIST_BROKERS
+            ),
             Endpoint("PUT", f"{_NAMESPACE}/unload", self.unload_namespace, Level.SUPERUSER, takes),
             Endpoint(
                 "PUT", f"{_NAMESPACE}/{{bundle}}/unload", self.unload_bundle, Level.SUPERUSER, takes

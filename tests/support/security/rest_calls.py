@@ -42,6 +42,9 @@ _VALUES = {
 """What stands for a variable of a path; others stand for themselves."""
 _SECONDS = 3.0
 """An answer that takes longer is recorded as status 0: who gets so far was not refused."""
+_SECONDS_MORE = 0.3
+"""As long is waited for who comes after one that was not answered."""
+_TAGS = re.compile(r"<[^>]*>")
 _NEVER = {("POST", "/admin/v2/brokers/shutdown")}
 _OTHERS = (
     ("GET", "/admin/v2/namespaces/acme/missing"),
@@ -113,15 +116,17 @@ def record(web: str, samples: Path, who: Sequence[Credential]) -> Iterator[dict[
         media_type = PARTITIONED_METADATA if takes is Takes.METADATA else "application/json"
         sample = bodies.get((method, _tail(path)))
         sent = _sent(method, path, body)
-        first = _asked(web, sent, nobody.headers | {"Content-Type": media_type})
+        first = _asked(web, sent, nobody.headers | {"Content-Type": media_type}, _SECONDS)
         if first.status not in (401, 403) and sample:
             sent = _sent(method, path, sample)
         outcomes: dict[tuple[int, str], list[str]] = {}
         changed = False
+        patience = _SECONDS
         for one in who:
             content = {"Content-Type": media_type} if method in ("PUT", "POST") else {}
-            answer = _asked(web, sent, one.headers | content)
-            reason = answer.body[:300] if answer.status >= 400 else ""
+            answer = _asked(web, sent, one.headers | content, patience)
+            patience = patience if answer.status else _SECONDS_MORE
+            reason = sentence(answer.body, one) if answer.status >= 400 else ""
             outcomes.setdefault((answer.status, reason), []).append(one.name)
             changed |= 0 < answer.status < 300 and method != "GET"
         if changed:
@@ -132,15 +137,15 @@ def record(web: str, samples: Path, who: Sequence[Credential]) -> Iterator[dict[
             "body": sent.body,
             "type": media_type,
             "outcomes": [
-                {"status": status, "reason": _sentence(reason), "who": names}
+                {"status": status, "reason": reason, "who": names}
                 for (status, reason), names in outcomes.items()
             ],
         }
 
 
-def _asked(web: str, sent: Rest, headers: dict[str, str]) -> RestAnswer:
+def _asked(web: str, sent: Rest, headers: dict[str, str], seconds: float) -> RestAnswer:
     try:
-        return ask(web, sent, headers, _SECONDS)
+        return ask(web, sent, headers, seconds)
     except TimeoutError:
         return RestAnswer(0, "")
 
@@ -149,13 +154,17 @@ def _sent(method: str, path: str, body: str) -> Rest:
     return Rest(method, path, body if method in ("PUT", "POST") else None, 0)
 
 
-def _sentence(text: str) -> str:
-    """Return the reason of an answer, or the beginning of its text where it gives none."""
+def sentence(text: str, asker: Credential) -> str:
+    """Return the reason of an answer, or its text where it gives none; who asked is left out."""
     try:
-        reason = json.loads(text)["reason"]
+        reason = str(json.loads(text)["reason"])
     except (ValueError, KeyError, TypeError):
-        return text[:120]
-    return str(reason)[:200]
+        reason = _TAGS.sub(" ", text)
+    role = asker.name.partition(" for ")[0]
+    original = asker.original or "null"
+    reason = reason.replace(f"clientAppId [{role}]", "clientAppId [{role}]")
+    reason = reason.replace(f"originalPrincipal [{original}]", "originalPrincipal [{original}]")
+    return " ".join(reason.split())[:200]
 
 
 def _sample_bodies(path: Path) -> dict[tuple[str, str], str]:

@@ -52,3 +52,5 @@ NEEDS: Mapping[str, Needs] = {
     "topicDispatchRate": PolicyName.RATE,
 }
 """By key of the row."""
+CHANGED_BY_SUPERUSERS = frozenset({"delayed_delivery_policies"})
+"""Of namespaces, as recorded."""

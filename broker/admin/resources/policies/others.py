@@ -98,7 +98,7 @@ class OtherPolicyAdmin:
                 PolicyName.OFFLOAD,
                 json,
             ),
-            Endpoint("DELETE", f"{TOPIC_PATH}/policies", self.remove_all, PolicyName.ALL),
+            Endpoint("DELETE", f"{TOPIC_PATH}/policies", self.remove_all, PolicyName.MAX_PRODUCERS),
         ]
 
     def _set(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
