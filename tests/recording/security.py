@@ -87,7 +87,7 @@ def _write(name: str, rows: Iterable[dict[str, Any]]) -> None:
     with (_FOLDER / name).open("w", encoding="utf-8") as file:
         for row in rows:
             lines += 1
-            file.write(f"{json.dumps(row)}\n")
+            file.write(f"{json.dumps(row, separators=(',', ':'))}\n")
             file.flush()
     sys.stdout.write(f"{name}: {lines} lines\n")
     sys.stdout.flush()

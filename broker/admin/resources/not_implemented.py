@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import namespace_name, segment, topic_name
-from broker.authorization.operations import BrokerOperation, ClusterOperation, Level
+from broker.authorization.operations import BrokerOperation, ClusterOperation, Level, PolicyName
 from broker.bundles import bundle_named
 from server.http import RestError
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from broker.admin.resources.topics import TopicAdmin
 
 _PATHS = "not_implemented.txt"
+_OF_SUPERUSERS = ("bookieAffinity", "migration", "split")
+"""Last parts of the listed paths that not even a tenant's admins may call."""
 _METHODS = ("GET", "PUT", "POST", "DELETE")
 _ROOTS = (
     "bookies",
@@ -59,7 +61,7 @@ class NotImplementedAdmin:
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
-        superuser, admin = Level.SUPERUSER, Level.TENANT_ADMIN
+        superuser = Level.SUPERUSER
         brokers, owned = "/admin/v2/brokers", BrokerOperation.LIST_OWNED_NAMESPACES
         internals = BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA
         found = [
@@ -78,7 +80,8 @@ class NotImplementedAdmin:
         found += [Endpoint(one, cluster, self.of_clusters, needs) for one, needs in changes]
         for path, methods in _listed_paths():
             handler = self.of_topic if path.startswith("{domain}") else self.of_namespace
-            needs = admin if "{tenant}" in path else superuser
+            is_policy = "{tenant}" in path and not path.endswith(_OF_SUPERUSERS)
+            needs = PolicyName.ALL if is_policy else superuser
             found += [Endpoint(method, f"/admin/v2/{path}", handler, needs) for method in methods]
         for root in _ROOTS:
             path = f"/admin/v2/{root}"

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import Mock
 
-from broker.admin.paths import Takes
+from broker.admin.paths import REST, Takes
 from broker.admin.routes import endpoints
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import PARTITIONED_METADATA, RestAnswer, ask
@@ -89,6 +89,8 @@ def calls() -> Iterator[tuple[str, str, Takes]]:
     seen = set()
     for endpoint in endpoints(cast("AdminContext", Mock())):
         call = endpoint.method, _path(endpoint)
+        if endpoint.path.endswith(REST):
+            continue  # Parts of Pulsar that a broker of its own does not have.
         if call not in _NEVER and call not in seen:
             seen.add(call)
             yield *call, endpoint.takes
@@ -134,8 +136,8 @@ def record(web: str, samples: Path, who: Sequence[Credential]) -> Iterator[dict[
         yield {
             "method": method,
             "path": path,
-            "body": sent.body,
-            "type": media_type,
+            **({"body": sent.body} if sent.body else {}),
+            **({"type": media_type} if takes is Takes.METADATA else {}),
             "outcomes": [
                 {"status": status, "reason": reason, "who": names}
                 for (status, reason), names in outcomes.items()
