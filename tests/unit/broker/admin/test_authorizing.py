@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 from unittest.mock import Mock
 
-import pytest
-
 from broker.admin.resources.policies.needs import NEEDS
 from broker.admin.resources.policies.rows import ROWS
 from broker.admin.routes import endpoints
@@ -20,7 +18,6 @@ from broker.authorization.operations import (
 
 if TYPE_CHECKING:
     from broker.admin.context import AdminContext
-    from broker.admin.paths import Endpoint
     from broker.authorization.operations import Needs
 
 ALL = endpoints(cast("AdminContext", Mock()))
@@ -43,9 +40,9 @@ def names_needed(needs: Needs) -> set[str]:
     return {"{tenant}"} if in_tenant else set()
 
 
-@pytest.mark.parametrize("endpoint", ALL, ids=lambda one: f"{one.method} {one.path}")
-def test_the_path_says_of_what_something_is_needed(endpoint: Endpoint) -> None:
-    assert not names_needed(endpoint.needs) - set(endpoint.path.split("/"))
+def test_the_path_of_every_endpoint_says_of_what_something_is_needed() -> None:
+    assert len(ALL) > 400
+    assert not [one for one in ALL if names_needed(one.needs) - set(one.path.split("/"))]
 
 
 def test_few_are_open_to_whoever_is_authenticated() -> None:
