@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 class AuthorizationService:
     """Answers whether a session may do something.
 
+    Bound: it keeps the grants of as many namespaces as have policies of their own, and one more.
+
     Args:
         settings: Superusers and wildcards.
         tenants: The admins of tenants.
@@ -46,6 +48,11 @@ class AuthorizationService:
         self._policies = policies
         # By namespace: the document that grants were read from, and the grants.
         self._read: dict[NamespaceName, tuple[Mapping[str, Any], Grants]] = {}
+
+    @property
+    def grants_kept(self) -> int:
+        """Namespaces whose grants are kept."""
+        return len(self._read)
 
     def is_superuser(self, session: Session) -> bool:
         """Tell whether everybody in a session is a superuser."""
@@ -175,6 +182,8 @@ class AuthorizationService:
             return NO_GRANTS
         kept = self._read.get(namespace)
         if kept is None or kept[0] is not document:
+            if len(self._read) > len(self._policies):
+                self._read.clear()  # Some are of namespaces that are gone.
             kept = self._read[namespace] = (document, read_grants(document))
         return kept[1]
 

@@ -15,9 +15,7 @@ from broker.authorization.operations import (
 from broker.authorization.rules import matches, namespace_allows, topic_allows
 from proto.names import TopicName
 
-TOPICS = [
-    TopicName.parse(f"persistent://a/b/{name}") for name in ("x", "y", "x-partition-0", "z")
-]
+TOPICS = [TopicName.parse(f"persistent://a/b/{name}") for name in ("x", "y", "x-partition-0", "z")]
 ROLES = st.sampled_from(["r", "role", "other", "r*", "*r", "*"])
 BY_ROLE = st.dictionaries(ROLES, st.frozensets(st.sampled_from(Action)), max_size=4)
 GRANTS = st.builds(
@@ -68,8 +66,7 @@ def test_what_a_namespace_allows_is_granted_on_it(
         found = namespace_allows(grants, role, operation, wildcards=stars)
         assert found == namespace_allows(without, role, operation, wildcards=stars)
         assert found == any(
-            naive(without, role, action, topic, "", stars=stars)
-            for action in GRANTED_BY[operation]
+            naive(without, role, action, topic, "", stars=stars) for action in GRANTED_BY[operation]
         )
 
 

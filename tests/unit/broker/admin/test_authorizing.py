@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
+import pytest
+from aiohttp.test_utils import make_mocked_request
+
+from broker.admin.authorizing import SUPERUSER_NEEDED
+from broker.admin.context import FLOODGATE_ADMIN
+from broker.admin.paths import Endpoint
 from broker.admin.resources.policies.needs import NEEDS
 from broker.admin.resources.policies.rows import ROWS
-from broker.admin.routes import endpoints
+from broker.admin.routes import AdminRequests, endpoints
 from broker.authorization.operations import (
     Level,
     NamespaceOperation,
@@ -15,6 +21,7 @@ from broker.authorization.operations import (
     TenantOperation,
     TopicOperation,
 )
+from server.http import RestError
 
 if TYPE_CHECKING:
     from broker.admin.context import AdminContext
@@ -52,3 +59,17 @@ def test_few_are_open_to_whoever_is_authenticated() -> None:
 
 def test_every_policy_of_the_table_has_a_name_and_no_other() -> None:
     assert {row.key for row in ROWS} == set(NEEDS)
+
+
+async def test_a_request_that_is_not_allowed_reaches_no_handler() -> None:
+    # Given
+    handler, gate = AsyncMock(), AsyncMock()
+    gate.check.side_effect = RestError(401, SUPERUSER_NEEDED)
+    endpoint = Endpoint("GET", "/admin/v2/secret", handler, Level.SUPERUSER)
+    requests = AdminRequests([endpoint], FLOODGATE_ADMIN, gate)
+    # When
+    with pytest.raises(RestError, match="super-user"):
+        await requests.answer(make_mocked_request("GET", "/admin/v2/secret"))
+    # Then
+    assert gate.check.await_args.args[0] is Level.SUPERUSER
+    handler.assert_not_awaited()

@@ -86,6 +86,16 @@ async def test_a_grant_is_known_at_once_and_gone_at_once(world: World) -> None:
     assert not await world.service.allows_namespace(session("reader"), SHOP, GET_TOPICS)
 
 
+async def test_grants_of_namespaces_that_are_gone_are_not_kept(world: World) -> None:
+    kept = {"namespace_auth": {"reader": ["consume"]}}
+    for number in range(9):
+        namespace = NamespaceName.parse(f"acme/gone-{number}")
+        await world.policies.set(namespace, "auth_policies", kept)
+        assert world.service.known_namespace(session("reader"), namespace, GET_TOPICS)
+        await world.policies.forget_namespace(namespace)
+    assert world.service.grants_kept <= 2
+
+
 async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
     await world.grant("reader", "consume")
 
