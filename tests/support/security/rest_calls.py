@@ -40,9 +40,9 @@ _VALUES = {
     "cluster": "elsewhere",
 }
 """What stands for a variable of a path; others stand for themselves."""
-_SECONDS = 3.0
+_SECONDS = 1.0
 """An answer that takes longer is recorded as status 0: who gets so far was not refused."""
-_SECONDS_MORE = 0.3
+_SECONDS_MORE = 0.1
 """As long is waited for who comes after one that was not answered."""
 _TAGS = re.compile(r"<[^>]*>")
 _NEVER = {("POST", "/admin/v2/brokers/shutdown")}
