@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from broker.authorization.operations import Needs
+
     Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 DOMAIN = "{domain}"
@@ -56,6 +58,7 @@ class Endpoint:
         method: The HTTP method.
         path: With variables in braces; ``{domain}`` stands for both domains' names.
         handler: Answers a request.
+        needs: What somebody must be allowed who makes it, where requests are authorized.
         takes: The kind of body it takes.
         query: Names of the parameters it reads, and ``body`` the JSON schema of its body, where
             the tables of broker.admin.openapi cannot know them: its handler serves several paths.
@@ -64,6 +67,7 @@ class Endpoint:
     method: str
     path: str
     handler: Handler
+    needs: Needs
     takes: Takes = Takes.NOTHING
     query: tuple[str, ...] = ()
     body: Mapping[str, Any] | None = None

@@ -14,6 +14,7 @@ from broker.admin.context import NO_NAMESPACE
 from broker.admin.owners import is_authoritative, owner_of, redirect_to
 from broker.admin.paths import Endpoint
 from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
+from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.bundles import bundle_of
 from broker.topics.rules import no_namespace
 from server.http import JSON_TYPE, RestError, json_response
@@ -35,8 +36,8 @@ class LookupAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", _TOPIC, self.lookup),
-            Endpoint("GET", f"{_TOPIC}/bundle", self.bundle),
+            Endpoint("GET", _TOPIC, self.lookup, TopicOperation.LOOKUP),
+            Endpoint("GET", f"{_TOPIC}/bundle", self.bundle, NamespaceOperation.GET_BUNDLE),
         ]
 
     async def lookup(self, request: web.Request) -> web.Response:

@@ -9,6 +9,7 @@ from broker.admin.bodies import json_body
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import Asked
+from broker.admin.resources.policies.needs import CHANGED_BY_SUPERUSERS, NEEDS
 from broker.admin.resources.policies.row import Empty, Null
 from broker.admin.resources.policies.rows import ROWS
 from broker.admin.resources.policies.subjects import (
@@ -18,6 +19,7 @@ from broker.admin.resources.policies.subjects import (
     topic_with_policies,
 )
 from broker.admin.resources.policies.values import schema_of
+from broker.authorization.operations import Level
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -65,14 +67,16 @@ class _Calls(ABC):
 
     def endpoints(self, below: str, takes: Takes) -> Iterator[Endpoint]:
         """Yield the endpoints below the path of a namespace or topic."""
-        path = f"{below}/{self._place.path}"
+        path, needs = f"{below}/{self._place.path}", NEEDS[self._row.key]
+        of_superusers = below == NAMESPACE_PATH and self._row.key in CHANGED_BY_SUPERUSERS
+        changes = Level.SUPERUSER if of_superusers else needs
         nothing = takes if takes is Takes.APPLICATION_JSON else Takes.NOTHING
-        yield Endpoint("GET", path, self.get, nothing, self._shown_by)
+        yield Endpoint("GET", path, self.get, needs, nothing, self._shown_by)
         parameter = self._place.parameter
         body, query = (None, (parameter,)) if parameter else (schema_of(self._row.read), ())
-        yield Endpoint(self._place.verb, path, self.set, takes, query, body)
+        yield Endpoint(self._place.verb, path, self.set, changes, takes, query, body)
         if self._place.removable:
-            yield Endpoint("DELETE", path, self.remove, nothing)
+            yield Endpoint("DELETE", path, self.remove, changes, nothing)
 
     @abstractmethod
     async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName | TopicName:
