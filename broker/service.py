@@ -281,6 +281,7 @@ class BrokerService(ServerService["ServerCnx"]):
             publish_rules=messaging.publish_rules,
             schemas=self.schemas,
             publish_limits=messaging.publish_limits,
+            store=self.store,
         )
 
     def _messaging(self) -> Messaging:

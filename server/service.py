@@ -8,6 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -29,6 +30,9 @@ from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
+from server.faults.metrics import FaultMetrics
+from server.faults.registry import FaultRegistry
+from server.faults.routes import fault_routes
 from server.front_page import Place, front_page_route
 from server.http import ProcessState, Readiness, application, serve_http
 from server.limiter_report.report import LimiterReporter, StoredMessages, owner_name
@@ -90,6 +94,7 @@ class ServerService(ABC, Generic[CnxT]):
         self.registry = CollectorRegistry()
         self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
+        self.faults = FaultRegistry() if config.faults_enabled else None
         self._readiness = Readiness()
         self._listener: Listener | None = None
 
@@ -182,6 +187,9 @@ class ServerService(ABC, Generic[CnxT]):
         info = ServerInfo(config.cluster_name, lambda: self._server_config)
         for collector in (info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
+        if self.faults is not None:
+            registry.register(FaultMetrics(config.cluster_name, self.faults))
+        of_faults = fault_routes(self.faults, serves_topics=prefix == "pulsar_broker")
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
         cross_site = CrossSiteRule(
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
@@ -189,7 +197,7 @@ class ServerService(ABC, Generic[CnxT]):
         app = application(
             registry,
             self._readiness,
-            [self._front_page(prefix, places), *routes, *limiter_routes(reporter)],
+            [self._front_page(prefix, places), *routes, *limiter_routes(reporter), *of_faults],
             [cross_site.middleware()],
             gather,
         )
@@ -221,15 +229,14 @@ class ServerService(ABC, Generic[CnxT]):
         export = MetricExport(settings, service, self.limiter, tally, flow, self._clock)
         self._exits.push_async_callback(export.close)
 
-    async def _serve_clients(
-        self, factory: Callable[[], asyncio.BaseProtocol], port: int, port_key: str
-    ) -> None:
+    async def _serve_clients(self, factory: Callable[[], CnxT], port: int, port_key: str) -> None:
         config = self._server_config
+        make = factory if self.faults is None else partial(_with_faults, factory, self.faults)
         # What was made until now stays: keep the collector off it.
         gc.collect()
         gc.freeze()
         self._listener = await self._listen(
-            factory,
+            make,
             config.bind_address,
             port,
             port_key=port_key,
@@ -264,3 +271,9 @@ class ServerService(ABC, Generic[CnxT]):
             await cnx.wait_closed()
         self.limiter.close()
         await self._exits.aclose()
+
+
+def _with_faults(factory: Callable[[], CnxT], registry: FaultRegistry) -> CnxT:
+    cnx = factory()
+    cnx.may_have_faults(registry)
+    return cnx

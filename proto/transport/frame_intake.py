@@ -122,6 +122,11 @@ class FrameIntake:
         self._change(-1, -frame.total_size)
         return frame
 
+    def give_back(self, frame: Frame) -> None:
+        """Take a frame back, to be the next: it was kept by who should have handled it."""
+        self._parked.appendleft(frame)
+        self._change(1, frame.total_size)
+
     def discard(self) -> None:
         """Drop all frames: the connection is gone."""
         self._change(-len(self._parked), -self.parked_bytes)

@@ -28,6 +28,7 @@ BEHIND_A_PROXY = "Must not provide proxyVersion"
 def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
     """Answer lookups here, or open a pipe to the broker that the client names."""
     request = with_body(command, "connect").connect
+    cnx.client_version = request.client_version
     if request.protocol_version < OLDEST_PROTOCOL_VERSION:
         raise RemoteProtocolError(
             f"protocol version {request.protocol_version} is older than the proxy can serve"

@@ -20,6 +20,7 @@ from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
+from server.faults.connection import ConnectionFaults
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from proto.frames import Frame
     from server.connection.command_table import CommandTable
     from server.connection.flow_parts import FlowParts
+    from server.faults.registry import FaultRegistry
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,11 @@ class ServedConnection(Connection):
         progress: How it has read so far.
         many_clients: It announced that it is a proxy.
         responses: Bytes of answers that are being made for it.
+        client_version: As the client calls itself; empty before CONNECT.
+        faults: Those that may be set on command; None without floodgateFaultsEnabled.
     """
+
+    faults: ConnectionFaults | None = None
 
     def __init__(self, flow: FlowParts, commands: CommandTable, max_message_bytes: int) -> None:
         super().__init__(max_message_bytes, flow.rules.marks, flow.process)
@@ -57,6 +63,7 @@ class ServedConnection(Connection):
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
         self.many_clients = False
+        self.client_version = ""
         self._keep_alive = KeepAliveTimer(self, flow)
         self._pong_is_queued = False
 
@@ -85,8 +92,16 @@ class ServedConnection(Connection):
         self._keep_alive.start()
         self._flow_parts.slow_peers.connected(self)
 
+    def may_have_faults(self, registry: FaultRegistry) -> None:
+        """Ask about every frame from now on whether a fault that is set is about it."""
+        self.faults = ConnectionFaults(
+            registry, self._flow_parts.clock, self, self, self.handle_frame
+        )
+
     def lost(self, error: Exception | None) -> None:
         """Stop the timers, and leave flow control and the watch for slow peers."""
+        if self.faults is not None:
+            self.faults.lost()
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
@@ -137,6 +152,15 @@ class ServedConnection(Connection):
         return True
 
     def frame_received(self, frame: Frame) -> None:
+        """Handle a frame, unless a fault that is set keeps it from that."""
+        if self.faults is not None:
+            left = self.faults.frame(frame)
+            if left is None:
+                return
+            frame = left
+        self.handle_frame(frame)
+
+    def handle_frame(self, frame: Frame) -> None:
         """Count a command against the cooldown, then handle it.
 
         The state table is asked before anything is parsed, and again for the type that was.
@@ -189,6 +213,29 @@ class ServedConnection(Connection):
 
     def _pong_left(self) -> None:
         self._pong_is_queued = False
+
+    # -- faults -------------------------------------------------------------------------------
+
+    def is_legal(self, kind: int) -> bool:
+        """Return True if a command of this type may come now."""
+        return kind in self._handlers or kind in self._frame_handlers
+
+    def topic_of_producer(self, producer_id: int) -> str:
+        """Return the full name of a producer's topic; empty if it is not known."""
+        return ""
+
+    def topic_of_consumer(self, consumer_id: int) -> str:
+        """Return the full name of a consumer's topic; empty if it is not known."""
+        return ""
+
+    def close_producers(self, producer_id: int | None) -> None:
+        """Have a producer closed as by the server; None: all. Here it has none."""
+
+    def close_consumers(self, consumer_id: int | None) -> None:
+        """Have a consumer closed as by the server; None: all. Here it has none."""
+
+    def move_topic(self, topic: str) -> None:
+        """Let another broker serve a topic, where this server serves any."""
 
     # -- whether it reads, whether it lives ---------------------------------------------------
 
