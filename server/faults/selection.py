@@ -106,7 +106,9 @@ def topic_of(client: Client, command: pb.BaseCommand) -> str:
     if "topic" in fields:
         return _full_name(getattr(body, "topic"))  # noqa: B009 - not every body has one
     if "subscription" in fields and fields["subscription"].message_type is not None:
-        return _full_name(body.subscription.topic)  # type: ignore[attr-defined]
+        asked = body.subscription  # type: ignore[attr-defined]
+        one = next(iter(asked), None) if fields["subscription"].is_repeated else asked
+        return "" if one is None else _full_name(one.topic)
     if "producer_id" in fields:
         return client.topic_of_producer(body.producer_id)  # type: ignore[attr-defined]
     if "consumer_id" in fields:
