@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from proto.commands import NO_REQUEST, error_command
-from proxy.pipe.direct_handler import PipeLeg
+from proxy.pipe.leg import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from proto.frames import Frame
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
     from proxy.errors import ErrorForms
@@ -114,6 +115,13 @@ class ProxyConnection(ServedConnection, PipeLeg):
             self.close()
         else:
             parts.counters.new_connections += 1
+
+    def frame_received(self, frame: Frame) -> None:
+        """Handle a frame; one of a pipe is passed on."""
+        if self.takes_frame is not None:
+            self.takes_frame(frame)
+        else:
+            super().frame_received(frame)
 
     def _one_too_many(self) -> bool:
         parts, config = self.parts, self.parts.config

@@ -134,6 +134,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self._clock,
             self.config.broker_proxy_connect_timeout_seconds,
             like_pulsar=self._pulsar_compatible,
+            faults=self.faults,
         )
 
     def _forwarding_rules(self) -> ForwardingRules:

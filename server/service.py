@@ -30,6 +30,7 @@ from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
+from server.faults.connection import ConnectionFaults
 from server.faults.metrics import FaultMetrics
 from server.faults.registry import FaultRegistry
 from server.faults.routes import fault_routes
@@ -231,7 +232,7 @@ class ServerService(ABC, Generic[CnxT]):
 
     async def _serve_clients(self, factory: Callable[[], CnxT], port: int, port_key: str) -> None:
         config = self._server_config
-        make = factory if self.faults is None else partial(_with_faults, factory, self.faults)
+        make = factory if self.faults is None else partial(self._made_with_faults, factory)
         # What was made until now stays: keep the collector off it.
         gc.collect()
         gc.freeze()
@@ -245,6 +246,12 @@ class ServerService(ABC, Generic[CnxT]):
         self._exits.callback(self._listener.close)
         self.service_url = f"pulsar://{host_port(config.advertised_address, self._listener.port)}"
         self._readiness.state = ProcessState.READY
+
+    def _made_with_faults(self, factory: Callable[[], CnxT]) -> CnxT:
+        cnx = factory()
+        if self.faults is not None:
+            cnx.faults = ConnectionFaults(self.faults, self._clock, cnx, cnx, cnx.handle_frame)
+        return cnx
 
     async def _drain(self) -> None:
         """Stop in this order; what takes longer than the drain may is cut off.
@@ -271,9 +278,3 @@ class ServerService(ABC, Generic[CnxT]):
             await cnx.wait_closed()
         self.limiter.close()
         await self._exits.aclose()
-
-
-def _with_faults(factory: Callable[[], CnxT], registry: FaultRegistry) -> CnxT:
-    cnx = factory()
-    cnx.may_have_faults(registry)
-    return cnx

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
@@ -20,7 +20,6 @@ from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
-from server.faults.connection import ConnectionFaults
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -28,13 +27,22 @@ if TYPE_CHECKING:
     from proto.frames import Frame
     from server.connection.command_table import CommandTable
     from server.connection.flow_parts import FlowParts
-    from server.faults.registry import FaultRegistry
 
 logger = logging.getLogger(__name__)
 
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseCommand.FLOW)
+
+
+class FrameFaults(Protocol):
+    """The faults of one connection; see server.faults."""
+
+    def frame(self, frame: Frame) -> Frame | None:
+        """Return the frame that is to be handled now, which may be another one; None: none."""
+
+    def lost(self) -> None:
+        """Drop what is held up: the connection is gone."""
 
 
 class ServedConnection(Connection):
@@ -48,7 +56,7 @@ class ServedConnection(Connection):
         faults: Those that may be set on command; None without floodgateFaultsEnabled.
     """
 
-    faults: ConnectionFaults | None = None
+    faults: FrameFaults | None = None
 
     def __init__(self, flow: FlowParts, commands: CommandTable, max_message_bytes: int) -> None:
         super().__init__(max_message_bytes, flow.rules.marks, flow.process)
@@ -91,12 +99,6 @@ class ServedConnection(Connection):
         """Begin to ask whether the peer lives."""
         self._keep_alive.start()
         self._flow_parts.slow_peers.connected(self)
-
-    def may_have_faults(self, registry: FaultRegistry) -> None:
-        """Ask about every frame from now on whether a fault that is set is about it."""
-        self.faults = ConnectionFaults(
-            registry, self._flow_parts.clock, self, self, self.handle_frame
-        )
 
     def lost(self, error: Exception | None) -> None:
         """Stop the timers, and leave flow control and the watch for slow peers."""

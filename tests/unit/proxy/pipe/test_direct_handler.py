@@ -14,8 +14,8 @@ from proxy.pipe.direct_handler import (
     INVALID_TARGET,
     UNAVAILABLE_TARGET,
     DirectProxyHandler,
-    PipeLeg,
 )
+from proxy.pipe.leg import PipeLeg
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started

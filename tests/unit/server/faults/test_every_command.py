@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,7 +23,7 @@ from tests.unit.broker.commands import test_table as of_broker
 from tests.unit.proxy.commands import test_table as of_proxy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from enum import Enum
 
     from proto.frames import Frame
@@ -46,7 +46,9 @@ def served(role: str) -> Iterator[tuple[Enum, int]]:
 class Victim:
     """A connection in a state, that notes what it handles and what faults have it do."""
 
-    def __init__(self, parts: object, state: Enum, do: dict[str, object], **more: object) -> None:
+    def __init__(
+        self, parts: object, state: Enum, do: Mapping[str, object], **more: object
+    ) -> None:
         broker = isinstance(state, ServerCnxState)
         self.cnx = ServerCnx(parts) if broker else ProxyConnection(parts)  # type: ignore[arg-type]
         self.clock, self.registry = ManualClock(), FaultRegistry()
@@ -77,7 +79,7 @@ class Victim:
         return self.cnx.gate.is_closed_for(PauseCause.FAULT)
 
 
-async def after(victim: Victim, kind: int) -> dict[str, object]:
+async def after(victim: Victim, kind: int) -> dict[str, Any]:
     """Say a command; return what came of it."""
     victim.wire.say(complete_command(kind))
     await settle()
@@ -89,11 +91,11 @@ async def after(victim: Victim, kind: int) -> dict[str, object]:
     }
 
 
-def outcome(**more: object) -> dict[str, object]:
+def outcome(**more: object) -> dict[str, Any]:
     return {"handled": False, "closed": False, "stopped": False, "answers": [], **more}
 
 
-EXPECTED = {
+EXPECTED: dict[str, tuple[Mapping[str, object], dict[str, Any]]] = {
     "drop": ({"action": "drop"}, outcome()),
     "before": ({"action": "disconnect"}, outcome(closed=True)),
     "after": ({"action": "disconnect", "at": "after"}, outcome(handled=True, closed=True)),
