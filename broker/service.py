@@ -11,6 +11,7 @@ from broker import metrics
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.resources.imports import import_routes
+from broker.admin.resources.reset import reset_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
@@ -121,9 +122,11 @@ class BrokerService(ServerService["ServerCnx"]):
         await self.messaging.open(self._exits)
         self.messaging.follow(self.dynamic.config)
         self._followers.append(self.messaging.follow)
+        context = self._admin_context()
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
-            *admin_routes(self._admin_context()),
+            *reset_routes(context, FIRST_NAMESPACES, self.faults),
+            *admin_routes(context),
         ]
         parts = self._parts()
         watches = metrics.watch_metrics(config.cluster_name, parts.watches)
