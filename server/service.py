@@ -31,7 +31,9 @@ from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowPart
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
 from server.faults.connection import ConnectionFaults
+from server.faults.holds import Incoming
 from server.faults.metrics import FaultMetrics
+from server.faults.outgoing import OutgoingFaults
 from server.faults.registry import FaultRegistry
 from server.faults.routes import fault_routes
 from server.front_page import Place, front_page_route
@@ -250,7 +252,8 @@ class ServerService(ABC, Generic[CnxT]):
     def _made_with_faults(self, factory: Callable[[], CnxT]) -> CnxT:
         cnx = factory()
         if self.faults is not None:
-            cnx.faults = ConnectionFaults(self.faults, self._clock, cnx, cnx, cnx.handle_frame)
+            cnx.faults = ConnectionFaults(self.faults, self._clock, cnx, Incoming(cnx))
+            OutgoingFaults(self.faults, self._clock, cnx)
         return cnx
 
     async def _drain(self) -> None:

@@ -16,6 +16,7 @@ from proto.frames import LENGTH_FIELD_BYTES
 from proxy.pipe.frame_boundary import FrameBoundary
 from server.faults.connection import ConnectionFaults
 from server.faults.fault import Direction
+from server.faults.holds import Incoming
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
@@ -45,6 +46,7 @@ class PipeClient:
         self.client_version = client_version
         self._topics: dict[tuple[int, int], str] = {}
         self.send, self.abort = leg.send, leg.abort
+        self.take_no_more = leg.take_no_more
 
     def note(self, frame: Frame) -> None:
         """Note the topic of a producer or consumer that begins."""
@@ -121,7 +123,7 @@ class _FaultyLeg:
         self._leg = leg
         self._other = other
         self._client = client
-        self._faults = ConnectionFaults(registry, clock, client, leg, self._pass_on, direction)
+        self._faults = ConnectionFaults(registry, clock, client, Incoming(leg), direction)
         self._boundary = FrameBoundary()
         leg.takes_frame = self._frame
         leg.when_lost(lambda _: self._faults.lost())

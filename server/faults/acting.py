@@ -52,6 +52,9 @@ class Faulty(Client, Protocol):
     def abort(self) -> None:
         """Close now."""
 
+    def take_no_more(self) -> None:
+        """Drop what comes from now on; what was asked before is still answered."""
+
     async def drain(self) -> None:
         """Take no more requests, let those under way answer, then close."""
 
@@ -71,7 +74,6 @@ class Acting:
     Attributes:
         client: The client's connection.
         holds: What is held up.
-        handle: Handles a frame as if there were no faults.
         slow_down: Reads so many bytes a second from now on.
     """
 
@@ -79,17 +81,16 @@ class Acting:
         self,
         client: Faulty,
         holds: Holds,
-        handle: Callable[[Frame], object],
         slow_down: Callable[[SetFault, int], object],
     ) -> None:
         self.client = client
         self.holds = holds
-        self.handle = handle
         self.slow_down = slow_down
         self._ending: asyncio.Task[None] | None = None
 
     def end_politely(self) -> None:
         """Close once what was asked is answered."""
+        self.client.take_no_more()
         if self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self.client.drain())
 
@@ -114,10 +115,9 @@ def _drop(_: Acting, __: SetFault, ___: Drop, ____: Frame) -> Frame | None:
 def _disconnect(acting: Acting, _: SetFault, action: Disconnect, frame: Frame) -> Frame | None:
     if action.at == "before":
         acting.client.abort()
-    else:
-        acting.handle(frame)
-        acting.end_politely()
-    return None
+        return None
+    acting.end_politely()
+    return frame
 
 
 def _stop_reading(

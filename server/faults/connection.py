@@ -1,4 +1,4 @@
-"""The faults of one connection: asked about each of its frames while any fault is set."""
+"""The faults of one way of a connection: asked about each frame while any fault is set."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from proto.errors import RemoteProtocolError
 from server.faults.acting import ACTIONS, Acting, Faulty
 from server.faults.fault import Direction
-from server.faults.holds import Holds, Reader
+from server.faults.holds import Holds, Way
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import proto.PulsarApi_pb2 as pb
     from limiter.clock import Clock
     from proto.frames import Frame
@@ -22,14 +20,13 @@ LEAST_PAUSE_SECONDS = 0.001
 
 
 class ConnectionFaults:
-    """The faults of what is read from one connection.
+    """The faults of what is read from one connection, or of what it is sent.
 
     Args:
         registry: Those that are set.
         clock: The time.
         client: The client that the faults are for.
-        reader: The connection that is read: the client's, or a broker's behind it.
-        handle: Handles a frame as if there were no faults.
+        way: The way of the frames.
         direction: Who says these frames.
     """
 
@@ -38,16 +35,15 @@ class ConnectionFaults:
         registry: FaultRegistry,
         clock: Clock,
         client: Faulty,
-        reader: Reader,
-        handle: Callable[[Frame], object],
+        way: Way,
         direction: Direction = Direction.RECEIVED,
     ) -> None:
         self._registry = registry
         self._clock = clock
         self._direction = direction
         self._client = client
-        self.holds = Holds(reader, clock)
-        self._acting = Acting(client, self.holds, handle, self._slow_down)
+        self.holds = Holds(way, clock)
+        self._acting = Acting(client, self.holds, self._slow_down)
         self._slowness: tuple[SetFault, float] | None = None
         self._read_until = 0.0
 
@@ -67,7 +63,8 @@ class ConnectionFaults:
         if not len(self._registry):
             return frame
         kind = frame.command_type()
-        if kind is None or not self._client.is_legal(kind):
+        received = self._direction is Direction.RECEIVED
+        if kind is None or (received and not self._client.is_legal(kind)):
             return frame
         try:
             return self._with_fault(kind, frame)

@@ -20,23 +20,59 @@ if TYPE_CHECKING:
     from server.faults.registry import SetFault
 
 MAX_HELD_FRAMES = 256
-"""Frames of one connection that may wait while others go on; at the bound it is read no more."""
+"""Frames of one way that may wait while others go on; at the bound those that follow wait too, or
+where that is not possible nothing is delayed."""
 MAX_HELD_BYTES = 1 << 20
 
 
-class Reader(Protocol):
-    """A connection whose frames are held up.
+class Way(Protocol):
+    """A way that frames go, in or out.
 
     Attributes:
-        gate: Closed while it is not read.
-        intake: Parks no frames meanwhile: nothing is to overtake.
+        can_stop: What follows can be made to wait.
     """
+
+    can_stop: bool
+
+    def stop(self) -> None:
+        """Have all that follows wait."""
+
+    def go_on(self) -> None:
+        """Let it follow."""
+
+    def again(self, frame: Frame) -> None:
+        """Have a frame go on that was kept."""
+
+
+class Reader(Protocol):
+    """A connection that is read; see Connection."""
 
     gate: ReadGate
     intake: FrameIntake
 
     def take_again(self, frame: Frame) -> None:
         """Handle a frame next, in a turn of its own."""
+
+
+class Incoming:
+    """The way of what is read from a connection. See Way."""
+
+    can_stop = True
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._parks = reader.intake.parks
+        self.again = reader.take_again
+
+    def stop(self) -> None:
+        """Read no more; nothing overtakes."""
+        self._parks, self._reader.intake.parks = self._reader.intake.parks, False
+        self._reader.gate.close_for(PauseCause.FAULT)
+
+    def go_on(self) -> None:
+        """Read again."""
+        self._reader.intake.parks = self._parks
+        self._reader.gate.open_for(PauseCause.FAULT)
 
 
 class _Hold:
@@ -61,19 +97,18 @@ class _Hold:
 
 
 class Holds:
-    """What is held up of one connection.
+    """What is held up of one way.
 
     Attributes:
         frames: Frames that wait.
         size_bytes: Their size.
     """
 
-    def __init__(self, reader: Reader, clock: Clock) -> None:
-        self._reader = reader
+    def __init__(self, way: Way, clock: Clock) -> None:
+        self._way = way
         self._clock = clock
         self._all: set[_Hold] = set()
         self._stops = 0
-        self._parks = reader.intake.parks
         self.frames = 0
         self.size_bytes = 0
         self._delayed: list[Frame] = []
@@ -93,6 +128,9 @@ class Holds:
 
     def delay(self, found: SetFault, frame: Frame, seconds: float, *, in_order: bool) -> None:
         """Have a frame handled later; in order: everything behind it waits too."""
+        if self.full and not self._way.can_stop:
+            self._way.again(frame)
+            return
         size = frame.total_size
         in_order = in_order or self.full
         self.frames += 1
@@ -104,7 +142,7 @@ class Holds:
             self.frames -= 1
             self.size_bytes -= size
             self._delayed.append(frame)
-            self._reader.take_again(frame)
+            self._way.again(frame)
             if in_order:
                 self._open()
 
@@ -137,13 +175,11 @@ class Holds:
             hold.timer = self._clock.call_at(self._clock.now() + seconds, hold.end)
 
     def _close(self) -> None:
-        if not self._stops:
-            self._parks, self._reader.intake.parks = self._reader.intake.parks, False
         self._stops += 1
-        self._reader.gate.close_for(PauseCause.FAULT)
+        if self._stops == 1:
+            self._way.stop()
 
     def _open(self) -> None:
         self._stops -= 1
         if not self._stops:
-            self._reader.intake.parks = self._parks
-            self._reader.gate.open_for(PauseCause.FAULT)
+            self._way.go_on()

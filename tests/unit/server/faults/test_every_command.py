@@ -15,6 +15,7 @@ from proxy.cnx import ProxyConnection, ProxyConnectionState
 from proxy.commands.table import COMMANDS as PROXY_COMMANDS
 from server.faults.connection import ConnectionFaults
 from server.faults.fault import Fault
+from server.faults.holds import Incoming
 from server.faults.registry import FaultRegistry
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -55,9 +56,7 @@ class Victim:
         self.handled: list[int] = []
         self.frames: list[Frame] = []
         self.told: list[object] = []
-        self.cnx.faults = ConnectionFaults(
-            self.registry, self.clock, self.cnx, self.cnx, self._handle
-        )
+        self.cnx.faults = ConnectionFaults(self.registry, self.clock, self.cnx, Incoming(self.cnx))
         self.cnx.handle_frame = self._handle  # type: ignore[method-assign]
         self.cnx.close_producers = self.told.append  # type: ignore[method-assign]
         self.cnx.close_consumers = self.told.append  # type: ignore[method-assign]
