@@ -42,6 +42,9 @@ class FrameIntake:
         decoder: Cuts what arrives into frames.
         parks: Whether frames are parked while the gate is closed.
         totals: Where the process adds up what is parked.
+
+    Attributes:
+        held: Nothing is parked and nothing overtakes for now, whatever ``parks`` says.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class FrameIntake:
     ) -> None:
         self._decoder = decoder
         self.parks = parks
+        self.held = False
         self._totals = totals
         self._parked: deque[Frame] = deque()
         self.parked_bytes = 0
@@ -74,6 +78,7 @@ class FrameIntake:
     def _may_park(self) -> bool:
         return (
             self.parks
+            and not self.held
             and not self._another_kind
             and len(self._parked) < MAX_PARKED_FRAMES
             and self.parked_bytes < MAX_PARKED_BYTES

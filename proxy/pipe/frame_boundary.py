@@ -21,15 +21,14 @@ class FrameBoundary:
 
     def follow(self, data: bytes) -> None:
         """Take a chunk."""
-        at = self._rest_of_frame(data)
-        end = len(data) - _LENGTH.size
-        while self.reached and at <= end:
-            following = at + _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
-            if following > len(data):
-                self._left = following - len(data)
-                return
-            at = following
-        if self.reached:
+        at, size = self._rest_of_frame(data), len(data)
+        if not self.reached:
+            return
+        while at <= size - _LENGTH.size:
+            at += _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
+        if at > size:
+            self._left = at - size
+        else:
             self._length = data[at:]
 
     def follow_to_next(self, data: bytes) -> int:

@@ -61,17 +61,16 @@ class Incoming:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._parks = reader.intake.parks
         self.again = reader.take_again
 
     def stop(self) -> None:
         """Read no more; nothing overtakes."""
-        self._parks, self._reader.intake.parks = self._reader.intake.parks, False
+        self._reader.intake.held = True
         self._reader.gate.close_for(PauseCause.FAULT)
 
     def go_on(self) -> None:
         """Read again."""
-        self._reader.intake.parks = self._parks
+        self._reader.intake.held = False
         self._reader.gate.open_for(PauseCause.FAULT)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+import proto.PulsarApi_pb2 as pb
 from proto.frames import Frame
 from server.faults.fault import Fault
-from server.faults.holds import MAX_HELD_BYTES, MAX_HELD_FRAMES, Holds
+from server.faults.holds import MAX_HELD_BYTES, MAX_HELD_FRAMES, Holds, Incoming
 from server.faults.registry import MAX_FAULTS, FaultRegistry, SetFault, TooManyFaultsError
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.unit.server.connection.test_served_connection import PING, Served
 
 
 def fault() -> Fault:
@@ -110,3 +113,33 @@ def test_there_are_only_so_many_faults() -> None:
         registry.set(fault())
     with pytest.raises(TooManyFaultsError, match="clear some"):
         registry.set(fault())
+
+
+async def test_a_connection_that_is_held_reads_nothing_and_lets_nothing_overtake() -> None:
+    # Given
+    served = Served()
+    fault_set = SetFault("one", fault())
+    holds = Holds(Incoming(served.cnx), ManualClock())
+    holds.stop(fault_set, None)
+    # When
+    served.peer.peer_sends(PING)
+    # Then
+    assert served.takes() == b""
+    assert not served.cnx.intake.wants_more
+    # When
+    fault_set.clear()
+    await settle()
+    # Then
+    assert served.cnx.commands == [pb.BaseCommand.PING]
+
+
+async def test_who_became_a_pipe_meanwhile_parks_no_frames_when_it_is_read_again() -> None:
+    # Given
+    served = Served()
+    fault_set = SetFault("one", fault())
+    Holds(Incoming(served.cnx), ManualClock()).stop(fault_set, None)
+    served.cnx.becomes_pipe()
+    # When
+    fault_set.clear()
+    # Then
+    assert not served.cnx.intake.parks
