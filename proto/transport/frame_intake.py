@@ -56,6 +56,7 @@ class FrameIntake:
         self._totals = totals
         self._parked: deque[Frame] = deque()
         self.parked_bytes = 0
+        self._given_back = 0
         self._another_kind = False
         self._answered = 0
         self.frames_seen = 0
@@ -123,19 +124,22 @@ class FrameIntake:
 
     def _unpark(self) -> Frame:
         frame = self._parked.popleft()
+        self._given_back = max(0, self._given_back - 1)
         self._another_kind = self._another_kind and bool(self._parked)
         self._change(-1, -frame.total_size)
         return frame
 
     def give_back(self, frame: Frame) -> None:
-        """Take a frame back, to be the next: it was kept by who should have handled it."""
-        self._parked.appendleft(frame)
+        """Take a frame back, to be the next behind those given back before."""
+        self._parked.insert(self._given_back, frame)
+        self._given_back += 1
         self._change(1, frame.total_size)
 
     def discard(self) -> None:
         """Drop all frames: the connection is gone."""
         self._change(-len(self._parked), -self.parked_bytes)
         self._parked.clear()
+        self._given_back = 0
 
     def _change(self, frames: int, size_bytes: int) -> None:
         self.parked_bytes += size_bytes

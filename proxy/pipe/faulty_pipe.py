@@ -149,8 +149,8 @@ class _FaultyLeg:
         left = self._faults.frame(frame)
         if left is not None:
             self._pass_on(left)
-        idle = not (self._faults.holds or len(self._leg.intake))
-        if idle and not self._faults.wanted and not self._leg.sender.closing:
+        waiting = self._faults.holds or len(self._leg.intake) or self._leg.sender.closing
+        if self._leg.decoder.between_frames and not (waiting or self._faults.wanted):
             self._leg.receive_raw(self._bytes)
 
     def _pass_on(self, frame: Frame) -> None:

@@ -86,6 +86,12 @@ async def test_what_is_no_fault_is_refused_with_a_sentence(
         assert (await rest.ask("DELETE", f"{FAULTS}/fault-1")).status == 404
 
 
+async def test_a_proxy_moves_no_topic() -> None:
+    async with cluster(both=ON) as parts, rest_client(parts.proxy) as rest:
+        answer = await rest.ask("POST", FAULTS, '{"do":{"action":"moveTopic"}}')
+        assert (answer.status, "at the broker" in answer.reason) == (412, True)
+
+
 async def test_a_reset_broker_is_as_a_new_one() -> None:
     # Given
     topics = {"acme/orders": topic_names("acme/orders", 10), "public/default": [TOPIC]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from proto.frames import encode_command
-from proxy.pipe.faulty_pipe import pipe_with_faults
+from proto.frames import Frame, encode_command, encode_payload_command
+from proxy.pipe.faulty_pipe import MAX_TOPICS, PipeClient, pipe_with_faults
 from proxy.pipe.leg import PipeLeg
 from server.faults.fault import Fault
 from server.faults.registry import FaultRegistry
@@ -23,7 +23,7 @@ DROP = {"action": "drop"}
 class Pipe:
     """A pipe between two peers that read everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int = 5_242_880) -> None:
         self.registry, self.clock = FaultRegistry(), ManualClock()
         self.legs = PipeLeg(), PipeLeg()
         self.client, self.broker = (
@@ -34,9 +34,8 @@ class Pipe:
         for leg in self.legs:
             leg.intake.parks = False
             leg.frame_received = lambda frame, leg=leg: leg.takes_frame(frame)  # type: ignore[method-assign]
-        pipe_with_faults(
-            client, broker, pb.CommandConnected(), "a client", self.registry, self.clock
-        )
+        greeting = pb.CommandConnected(max_message_size=largest)
+        pipe_with_faults(client, broker, greeting, "a client", self.registry, self.clock)
 
     def set(self, do: dict[str, object], **more: object) -> str:
         return self.registry.set(Fault.model_validate({"do": do, **more})).fault_id
@@ -166,3 +165,41 @@ async def test_a_command_about_a_producer_is_chosen_by_the_topic_that_it_began_w
     # Then
     answer = pb.BaseCommand.FromString(pipe.answered()[8:])
     assert answer.close_producer.producer_id == 1
+
+
+async def test_what_was_delayed_passes_before_bytes_are_copied_again() -> None:
+    # Given
+    pipe = Pipe()
+    fault = pipe.set({"action": "delay", "delayMs": 1_000}, on=["LOOKUP"])
+    pipe.client.peer_sends(LOOKUP * 3 + PING[:5])
+    # When
+    pipe.registry.clear(fault)
+    await settle()
+    pipe.client.peer_sends(PING[5:])
+    # Then
+    assert pipe.passed() == LOOKUP * 3 + PING
+    assert not pipe.reads_frames()
+
+
+async def test_messages_may_be_as_large_as_the_broker_says() -> None:
+    # Given
+    pipe = Pipe(largest=6_000_000)
+    pipe.set(DROP, on=["LOOKUP"])
+    send = Type(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=0))
+    frame = encode_payload_command(send, b"metadata", bytes(5_500_000))
+    # When
+    pipe.client.peer_sends(frame)
+    # Then
+    assert pipe.passed() == frame
+
+
+async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
+    # Given
+    client = PipeClient(PipeLeg(), "")
+    # When
+    for number in range(MAX_TOPICS + 1):
+        asked = pb.CommandProducer(topic=f"t-{number}", producer_id=number, request_id=number)
+        body = encode_command(Type(type=Type.PRODUCER, producer=asked))[4:]
+        client.note(Frame(len(body), (memoryview(body),)))
+    # Then
+    assert [client.topic_of_producer(one) for one in (0, 1)] == ["", "t-1"]

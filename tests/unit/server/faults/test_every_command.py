@@ -10,7 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnx, ServerCnxState
 from broker.commands.table import COMMANDS as BROKER_COMMANDS
 from limiter.flow.causes import PauseCause
-from proto.frames import encode_payload_command
+from proto.frames import encode_command, encode_payload_command
 from proxy.cnx import ProxyConnection, ProxyConnectionState
 from proxy.commands.table import COMMANDS as PROXY_COMMANDS
 from server.faults.connection import ConnectionFaults
@@ -56,7 +56,8 @@ class Victim:
         self.handled: list[int] = []
         self.frames: list[Frame] = []
         self.told: list[object] = []
-        self.cnx.faults = ConnectionFaults(self.registry, self.clock, self.cnx, Incoming(self.cnx))
+        self.faults = ConnectionFaults(self.registry, self.clock, self.cnx, Incoming(self.cnx))
+        self.cnx.faults = self.faults
         self.cnx.handle_frame = self._handle  # type: ignore[method-assign]
         self.cnx.close_producers = self.told.append  # type: ignore[method-assign]
         self.cnx.close_consumers = self.told.append  # type: ignore[method-assign]
@@ -175,7 +176,44 @@ async def test_behind_each_command_reading_can_be_slow(role: str) -> None:
         victim.clock.advance(victim.frames[-1].total_size)
         # Then
         assert not victim.stopped
+        # When
+        victim.registry.clear_all()
+        victim.wire.say(complete_command(kind))
+        # Then
+        assert not victim.stopped
         victim.leaves()
+
+
+async def test_what_follows_the_last_command_of_a_connection_is_not_handled() -> None:
+    # Given
+    do = {"action": "disconnect", "at": "after"}
+    victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do, when={"times": 1})
+    # When
+    victim.wire.transport.peer_sends(encode_command(complete_command(Type.LOOKUP)) * 2)
+    # Then
+    assert victim.handled == [Type.LOOKUP]
+    victim.leaves()
+
+
+async def test_a_command_that_is_not_legal_has_no_fault() -> None:
+    # Given
+    victim = Victim(of_broker.parts(), ServerCnxState.START, {"action": "drop"})
+    # When
+    victim.wire.say(complete_command(Type.LOOKUP))
+    # Then: whoever refuses it does
+    assert victim.handled == [Type.LOOKUP]
+    victim.leaves()
+
+
+async def test_what_waits_is_dropped_when_the_client_leaves() -> None:
+    # Given
+    do = {"action": "delay", "delayMs": 1_000}
+    victim = Victim(of_broker.parts(), ServerCnxState.CONNECTED, do)
+    victim.wire.say(complete_command(Type.LOOKUP))
+    # When
+    victim.wire.transport.breaks()
+    # Then
+    assert victim.faults.holds.frames == 0
 
 
 async def test_a_message_can_come_with_a_wrong_checksum() -> None:

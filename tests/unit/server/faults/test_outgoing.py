@@ -28,7 +28,7 @@ class Sent:
         self.registry, self.clock = FaultRegistry(), ManualClock()
         self.wire = wire(ServerCnxState.CONNECTED)
         self.cnx = self.wire.cnx
-        OutgoingFaults(self.registry, self.clock, self.cnx)  # type: ignore[arg-type]
+        self.faults = OutgoingFaults(self.registry, self.clock, self.cnx)  # type: ignore[arg-type]
         self.left = 0
 
     def set(self, do: dict[str, object], **more: object) -> str:
@@ -111,5 +111,6 @@ async def test_at_the_bound_nothing_more_is_held_back() -> None:
     # When: the peer leaves meanwhile
     sent.wire.transport.breaks()
     # Then: nothing is sent any more
+    assert sent.faults._faults.holds.frames == 0
     sent.clock.advance(1)
     assert sent.arrived() == b""

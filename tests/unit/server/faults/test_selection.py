@@ -86,3 +86,10 @@ def test_a_connect_is_chosen_by_the_version_that_it_says() -> None:
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=8))
 def test_a_star_stands_for_anything(pattern: str, text: str) -> None:
     assert Pattern(pattern).fits(text) is fnmatchcase(text, pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"), [("*a*a*", "a"), ("*ab*ba*", "aba"), ("ab*ba", "aba"), ("a*b*", "ba")]
+)
+def test_no_character_is_taken_twice(pattern: str, text: str) -> None:
+    assert not Pattern(pattern).fits(text)
