@@ -167,15 +167,16 @@ async def test_a_command_about_a_producer_is_chosen_by_the_topic_that_it_began_w
     assert answer.close_producer.producer_id == 1
 
 
-async def test_what_was_delayed_passes_before_bytes_are_copied_again() -> None:
+@pytest.mark.parametrize("cut", [0, 5])
+async def test_what_was_delayed_passes_before_bytes_are_copied_again(cut: int) -> None:
     # Given
     pipe = Pipe()
     fault = pipe.set({"action": "delay", "delayMs": 1_000}, on=["LOOKUP"])
-    pipe.client.peer_sends(LOOKUP * 3 + PING[:5])
+    pipe.client.peer_sends(LOOKUP * 3 + PING[:cut])
     # When
     pipe.registry.clear(fault)
     await settle()
-    pipe.client.peer_sends(PING[5:])
+    pipe.client.peer_sends(PING[cut:])
     # Then
     assert pipe.passed() == LOOKUP * 3 + PING
     assert not pipe.reads_frames()

@@ -179,6 +179,7 @@ async def test_behind_each_command_reading_can_be_slow(role: str) -> None:
         # When
         victim.registry.clear_all()
         victim.wire.say(complete_command(kind))
+        await settle()
         # Then
         assert not victim.stopped
         victim.leaves()
