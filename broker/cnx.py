@@ -5,16 +5,23 @@ The commands stand in broker.commands.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
+from broker.ownership.ownership import bundle_of_topic
+from broker.stores.changes import StoreError
+from proto.commands import NO_REQUEST
 from proto.frames import encode_command
+from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
+from server.connection.request_errors import RequestError
 from server.connection.served_connection import ServedConnection
 from server.tasks.cooperative import ShortWork
 
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
+    from broker.stores.store import MetadataStore
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
@@ -82,6 +90,7 @@ class BrokerParts:
     publish_rules: PublishRules
     schemas: SchemaRegistry
     publish_limits: PublishLimits
+    store: MetadataStore
     joins: ShortWork = field(default_factory=ShortWork)
     authentication: ConnectRules | None = None
 
@@ -174,6 +183,35 @@ class ServerCnx(ServedConnection):
         """Ignore the messages of a producer for a while: this broker closed it."""
         self.closed_by_broker.add(producer_id)
 
+    # -- faults -------------------------------------------------------------------------------
+
+    def topic_of_producer(self, producer_id: int) -> str:
+        """Return the full name of a producer's topic; empty if it is not known."""
+        producer = self.producers.get(producer_id)
+        return "" if producer is None or producer.topic is None else producer.topic.full_name
+
+    def topic_of_consumer(self, consumer_id: int) -> str:
+        """Return the full name of a consumer's topic; empty if it is not known."""
+        consumer = self.consumers.get(consumer_id)
+        return "" if consumer is None else str(consumer.subscription.topic.name)
+
+    def close_producers(self, producer_id: int | None) -> None:
+        """Close a producer as if its topic were unloaded; None: all."""
+        for producer in tuple(self.producers.values()):
+            if producer_id in (None, producer.producer_id) and producer.topic is not None:
+                producer.disconnect()
+
+    def close_consumers(self, consumer_id: int | None) -> None:
+        """Close a consumer as if its topic were unloaded; None: all."""
+        for consumer in tuple(self.consumers.values()):
+            if consumer_id in (None, consumer.consumer_id):
+                consumer.close()
+                consumer.subscription.remove_consumer(consumer)
+
+    def move_topic(self, topic: str) -> None:
+        """Let go of a topic's bundle; nothing happens where that is not possible now."""
+        self.requests.tasks.start(NO_REQUEST, partial(_move, self.parts, topic))
+
     def _end_producers(self) -> None:
         self.publishes.lost()
         for producer in tuple(self.producers.values()):
@@ -185,6 +223,14 @@ class ServerCnx(ServedConnection):
         await self.requests.tasks.finished()
         self.turn_writer.flush()
         self.close()
+
+
+async def _move(parts: BrokerParts, topic: str) -> None:
+    with suppress(InvalidNameError, RequestError, StoreError):
+        name = TopicName.parse(topic)
+        policies = await parts.store.policies(name.namespace)
+        if policies is not None:
+            await parts.ownership.release(bundle_of_topic(name, policies.bundles))
 
 
 def _consumers_leave(cnx: ServerCnx) -> None:

@@ -12,6 +12,7 @@ from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.openapi.operations import admin_operations
 from broker.admin.resources.imports import import_routes
+from broker.admin.resources.reset import reset_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
@@ -126,6 +127,7 @@ class BrokerService(ServerService["ServerCnx"]):
         admin = self._admin_context()
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
+            *reset_routes(admin, FIRST_NAMESPACES, self.faults),
             *admin_routes(admin),
         ]
         parts = self._parts()
@@ -284,6 +286,7 @@ class BrokerService(ServerService["ServerCnx"]):
             publish_rules=messaging.publish_rules,
             schemas=self.schemas,
             publish_limits=messaging.publish_limits,
+            store=self.store,
             authentication=self._connect_rules(),
         )
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from proxy.pipe.direct_handler import PipeLeg
+from proxy.pipe.leg import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from proto.frames import Frame
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
     from proxy.credentials import OriginalClient
@@ -136,6 +137,13 @@ class ProxyConnection(ServedConnection, PipeLeg):
         else:
             parts.counters.rejected_connections += 1
         super().connected()
+
+    def frame_received(self, frame: Frame) -> None:
+        """Handle a frame; one of a pipe is passed on."""
+        if self.takes_frame is not None:
+            self.takes_frame(frame)
+        else:
+            super().frame_received(frame)
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""

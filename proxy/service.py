@@ -157,6 +157,7 @@ class ProxyService(ServerService["ProxyConnection"]):
                 self._credentials,
             ),
             like_pulsar=self._pulsar_compatible,
+            faults=self.faults,
         )
 
     def _forwarding_rules(self) -> ForwardingRules:

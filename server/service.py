@@ -8,6 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -32,6 +33,12 @@ from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowPart
 from server.connection.listener import ListenerTls
 from server.connection.served_connection import ServedConnection
 from server.cross_site import CrossSiteRule
+from server.faults.connection import ConnectionFaults
+from server.faults.holds import Incoming
+from server.faults.metrics import FaultMetrics
+from server.faults.outgoing import OutgoingFaults
+from server.faults.registry import FaultRegistry
+from server.faults.routes import fault_routes
 from server.front_page import Place, front_page_route
 from server.http import (
     MAX_REQUEST_BYTES,
@@ -121,6 +128,7 @@ class ServerService(ABC, Generic[CnxT]):
         self.registry = CollectorRegistry()
         self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
+        self.faults = FaultRegistry() if config.faults_enabled else None
         self._readiness = Readiness()
         self._listeners: list[Listener] = []
         tls = config.tls
@@ -265,6 +273,8 @@ class ServerService(ABC, Generic[CnxT]):
         contexts = self._tls_contexts()
         if contexts:
             registry.register(TlsMetrics(config.cluster_name, self.handshakes, contexts))
+        if self.faults is not None:
+            registry.register(FaultMetrics(config.cluster_name, self.faults))
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
         cross_site = CrossSiteRule(
             config.advertised_address, config.bind_address, forms=self._pulsar_compatible
@@ -283,6 +293,7 @@ class ServerService(ABC, Generic[CnxT]):
                 status_route(self._readiness, config.status_file_path),
                 *routes,
                 *limiter_routes(reporter),
+                *fault_routes(self.faults, serves_topics=prefix == "pulsar_broker"),
                 *ConnectionReports(lambda: self.connections, self._clock).routes(),
             ],
             [limits.middleware(), cross_site.middleware(), *self._authentication_steps()],
@@ -340,7 +351,7 @@ class ServerService(ABC, Generic[CnxT]):
 
     async def _serve_clients(
         self,
-        factory: Callable[[AcceptedTls | None], asyncio.BaseProtocol],
+        factory: Callable[[AcceptedTls | None], CnxT],
         port: int | None,
         port_key: str,
     ) -> None:
@@ -368,13 +379,11 @@ class ServerService(ABC, Generic[CnxT]):
         self.urls = urls
         self._readiness.state = ProcessState.READY
 
-    async def _accept(
-        self, factory: Callable[[], asyncio.BaseProtocol], port: int, port_key: str
-    ) -> int:
+    async def _accept(self, factory: Callable[[], CnxT], port: int, port_key: str) -> int:
         """Listen for clients; return the port that was found."""
         config = self._server_config
         listener = await self._listen(
-            factory,
+            factory if self.faults is None else partial(self._made_with_faults, factory),
             config.bind_address,
             port,
             port_key=port_key,
@@ -383,6 +392,13 @@ class ServerService(ABC, Generic[CnxT]):
         self._listeners.append(listener)
         self._exits.callback(listener.close)
         return listener.port
+
+    def _made_with_faults(self, factory: Callable[[], CnxT]) -> CnxT:
+        cnx = factory()
+        if self.faults is not None:
+            cnx.faults = ConnectionFaults(self.faults, self._clock, cnx, Incoming(cnx))
+            OutgoingFaults(self.faults, self._clock, cnx)
+        return cnx
 
     async def _drain(self) -> None:
         """Stop in this order; what takes longer than the drain may is cut off.

@@ -27,7 +27,7 @@ import proto.PulsarApi_pb2 as pb  # noqa: E402
 from tests.support.authentication.connects import VARIANTS, cases, connect, outcome  # noqa: E402
 from tests.support.authentication.credentials import properties, token  # noqa: E402
 
-TARGET = ROOT / "tests" / "golden" / "connects.jsonl"
+TARGET = ROOT / "tests" / "data" / "connects.jsonl"
 CLIENT = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
 
 

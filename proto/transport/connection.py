@@ -218,6 +218,18 @@ class Connection(asyncio.Protocol):
         if residue:
             sink(residue)
 
+    def receive_frames(self, data: bytes | memoryview) -> None:
+        """Take frames again instead of bytes, beginning with ``data``."""
+        self._raw = None
+        self.decoder.feed(data)
+        self.take_frames()
+
+    def take_again(self, frame: Frame) -> None:
+        """Handle a frame next, in a turn of its own: it came before, and was kept."""
+        if not self.closed:
+            self.intake.give_back(frame)
+            self._drain_soon()
+
     def take_frames(self) -> None:
         """Handle the frames that are complete: all while the gate is open, then what overtakes.
 

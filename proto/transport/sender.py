@@ -54,6 +54,7 @@ class Sender:
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
         on_sent: Called when something is on its way to the peer.
+        screen: Looks into each entry and may change it; false if nothing of it is to leave.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Sender:
         self.passes_queue = True
         self.in_a_pipe = False
         self.on_sent: Callable[[], object] | None = None
+        self.screen: Callable[[OutboundEntry], bool] | None = None
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
         self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
 
@@ -114,6 +116,11 @@ class Sender:
             paid_bytes: What of them a permit of the memory limiter pays for.
         """
         entry = OutboundEntry(buffers, size_bytes, on_left, paid_bytes)
+        if self.screen is not None and not self.in_a_pipe:
+            if not self.screen(entry):
+                entry.leave()
+                return
+            buffers, size_bytes = entry.buffers, entry.size_bytes
         if self.closing or self.transport is None or self.transport.is_closing():
             entry.leave()
             return

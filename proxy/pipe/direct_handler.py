@@ -19,8 +19,9 @@ from limiter.clock import Clock, deadline
 from limiter.flow.causes import PauseCause
 from proto.errors import RemoteProtocolError
 from proto.excerpts import without_credentials
-from proto.transport.connection import Connection
 from proto.version import PROXY_VERSION, SERVER_VERSION
+from proxy.pipe.faulty_pipe import pipe_with_faults
+from proxy.pipe.leg import PipeLeg
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from proxy.brokers import Address
     from proxy.credentials import OriginalClient
     from proxy.pipe.allowed_targets import BrokerTargets
+    from server.faults.registry import FaultRegistry
     from server.tls.contexts import ClientTls
 
 logger = logging.getLogger(__name__)
@@ -46,35 +48,6 @@ class UnavailableTargetError(RequestError):
 
     def __init__(self) -> None:
         super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
-
-
-class PipeLeg(Connection):
-    """One side of a pipe: what it cannot write pauses the other side's reading."""
-
-    other: Connection | None = None
-
-    def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume the other side."""
-        super().writability_changed(writable=writable)
-        if self.other is not None and writable:
-            self.other.gate.open_for(PauseCause.PEER_LEG_FULL)
-        elif self.other is not None:
-            self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
-
-    def end_other(self) -> None:
-        """Close the other side, now that this one is gone; what this one said still leaves.
-
-        The other side is read for that, although nobody takes it: it may write only, and read
-        nothing, until it is.
-        """
-        if self.other is not None:
-            self.other.take_no_more()
-            self.other.close()
-
-    def pipe_to(self, other: Connection) -> None:
-        """Pass every byte on to ``other`` from now on."""
-        self.sender.in_a_pipe = True
-        self.receive_raw(lambda data: other.enqueue([data], len(data)))
 
 
 class BrokerLeg(PipeLeg):
@@ -94,6 +67,9 @@ class BrokerLeg(PipeLeg):
 
     def frame_received(self, frame: Frame) -> None:
         """Take the broker's answer to CONNECT, then wait until the pipe is open."""
+        if self.takes_frame is not None:
+            self.takes_frame(frame)
+            return
         command = frame.command()
         if command.type not in (pb.BaseCommand.CONNECTED, pb.BaseCommand.ERROR):
             name = pb.BaseCommand.Type.Name(command.type)
@@ -139,6 +115,7 @@ class DirectProxyHandler:
         process: Shared by all connections of this process.
         clock: Where time comes from.
         access: How the proxy connects to brokers.
+        faults: Those that may be set on command; None without floodgateFaultsEnabled.
         like_pulsar: Only the flags that a 4.0.8 proxy knows are passed on to the client, and a
             target without a port is a failed authentication.
     """
@@ -151,12 +128,14 @@ class DirectProxyHandler:
         access: BrokerAccess,
         *,
         like_pulsar: bool,
+        faults: FaultRegistry | None = None,
     ) -> None:
         self._targets = targets
         self._process = process
         self._clock = clock
         self._timeout_seconds, self._tls, self._credentials = access
         self._like_pulsar = like_pulsar
+        self._faults = faults
 
     async def open(
         self,
@@ -188,7 +167,7 @@ class DirectProxyHandler:
         except (OSError, TimeoutError, ErrorGettingAuthenticationData) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
             raise UnavailableTargetError from None
-        self._join(client, leg, greeting)
+        self._join(client, leg, greeting, connect.client_version)
 
     def _said_to_broker(
         self, given: pb.CommandConnect, original: OriginalClient | None
@@ -237,7 +216,9 @@ class DirectProxyHandler:
             raise RequestError(command.error.error, command.error.message, by_broker=True)
         return command.connected
 
-    def _join(self, client: PipeLeg, leg: BrokerLeg, connected: pb.CommandConnected) -> None:
+    def _join(
+        self, client: PipeLeg, leg: BrokerLeg, connected: pb.CommandConnected, version: str
+    ) -> None:
         answer = pb.CommandConnected(
             server_version=SERVER_VERSION,
             protocol_version=connected.protocol_version,
@@ -250,8 +231,11 @@ class DirectProxyHandler:
             answer.feature_flags.CopyFrom(connected.feature_flags)
         client.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=answer))
         client.other, leg.other = leg, client
-        client.pipe_to(leg)
-        leg.pipe_to(client)
+        if self._faults is None:
+            client.pipe_to(leg)
+            leg.pipe_to(client)
+        else:
+            pipe_with_faults(client, leg, connected, version, self._faults, self._clock)
         leg.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
 
 

@@ -154,6 +154,8 @@ class ServerConfig(BaseModel):
     limiter_ledger: bool = Field(default=True, validation_alias="floodgateLimiterLedger")
     """floodgateLimiterLedger: record who takes memory and who gives it back; what somebody still
     holds after the drain is an error then."""
+    faults_enabled: bool = Field(default=False, validation_alias="floodgateFaultsEnabled")
+    """floodgateFaultsEnabled: faults can be set on command, and a broker can be reset to empty."""
     socket_send_buffer_bytes: int = Field(
         default=0, ge=0, validation_alias="floodgateSocketSendBufferBytes"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
@@ -42,6 +42,16 @@ _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseCommand.FLOW)
 
 
+class FrameFaults(Protocol):
+    """The faults of one connection; see server.faults."""
+
+    def frame(self, frame: Frame) -> Frame | None:
+        """Return the frame that is to be handled now, which may be another one; None: none."""
+
+    def lost(self) -> None:
+        """Drop what is held up: the connection is gone."""
+
+
 class ServedConnection(Connection):
     """A connection to one client.
 
@@ -50,10 +60,13 @@ class ServedConnection(Connection):
         many_clients: It announced that it is a proxy.
         served: It is a client's: with TLS from the end of its handshake.
         number: Its own, in this process.
-        client_version: As the client calls itself.
         refusal: The words of its refusal, if it was one connection too many.
         responses: Bytes of answers that are being made for it.
+        client_version: As the client calls itself; empty before CONNECT.
+        faults: Those that may be set on command; None without floodgateFaultsEnabled.
     """
+
+    faults: FrameFaults | None = None
 
     def __init__(
         self,
@@ -146,6 +159,8 @@ class ServedConnection(Connection):
         if self._handshakes is not None:
             self._handshakes.lost(self)
         self._limits.lost()
+        if self.faults is not None:
+            self.faults.lost()
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
@@ -196,6 +211,15 @@ class ServedConnection(Connection):
         return True
 
     def frame_received(self, frame: Frame) -> None:
+        """Handle a frame, unless a fault that is set keeps it from that."""
+        if self.faults is not None:
+            left = self.faults.frame(frame)
+            if left is None:
+                return
+            frame = left
+        self.handle_frame(frame)
+
+    def handle_frame(self, frame: Frame) -> None:
         """Count a command against the cooldown, then handle it.
 
         The state table is asked before anything is parsed, and again for the type that was.
@@ -250,6 +274,29 @@ class ServedConnection(Connection):
 
     def _pong_left(self) -> None:
         self._pong_is_queued = False
+
+    # -- faults -------------------------------------------------------------------------------
+
+    def is_legal(self, kind: int) -> bool:
+        """Return True if a command of this type may come now."""
+        return kind in self._handlers or kind in self._frame_handlers
+
+    def topic_of_producer(self, producer_id: int) -> str:
+        """Return the full name of a producer's topic; empty if it is not known."""
+        return ""
+
+    def topic_of_consumer(self, consumer_id: int) -> str:
+        """Return the full name of a consumer's topic; empty if it is not known."""
+        return ""
+
+    def close_producers(self, producer_id: int | None) -> None:
+        """Have a producer closed as by the server; None: all. Here it has none."""
+
+    def close_consumers(self, consumer_id: int | None) -> None:
+        """Have a consumer closed as by the server; None: all. Here it has none."""
+
+    def move_topic(self, topic: str) -> None:
+        """Let another broker serve a topic, where this server serves any."""
 
     # -- whether it reads, whether it lives ---------------------------------------------------
 

@@ -78,17 +78,24 @@ class Operation:
         return _VARIABLE.findall(self.path)
 
 
+SCHEMA_REFERENCES = "#/components/schemas/{model}"
+"""How schemas refer to the parts that they define under ``$defs``, which the document shares."""
+
+
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
     """Return the description of all operations; each path and method is there once."""
     paths: dict[str, dict[str, Any]] = {}
+    schemas: dict[str, Any] = {"Error": _ERROR}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _described(one)
+        for body in one.bodies.values():
+            schemas.update(body.get("$defs", {}))
     return {
         "openapi": "3.0.3",
         "info": {"title": title, "version": VERSION},
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": {"Error": _ERROR},
+            "schemas": schemas,
             "responses": {
                 "refused": {
                     "description": "Refused, with the reason",
@@ -132,7 +139,10 @@ def _described(one: Operation) -> dict[str, Any]:
         },
     }
     if one.bodies:
-        content = {kind: {"schema": schema} for kind, schema in one.bodies.items()}
+        content = {
+            kind: {"schema": {name: part for name, part in schema.items() if name != "$defs"}}
+            for kind, schema in one.bodies.items()
+        }
         found["requestBody"] = {"required": one.body_required, "content": content}
     return found
 

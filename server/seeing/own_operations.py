@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from server.faults.fault import Fault
+from server.faults.routes import FAULTS_PATH
 from server.http import JSON_TYPE
 from server.limiter_report.routes import DEFAULT_HOLDERS, FORMATS, LIMITER_PATH, MAX_HOLDERS
 from server.seeing.connections import COMMANDS_PATH, CONNECTIONS_PATH
-from server.seeing.openapi import OPENAPI_PATH, Operation, Parameter
+from server.seeing.openapi import OPENAPI_PATH, SCHEMA_REFERENCES, Operation, Parameter
 from server.seeing.page import PAGE_PATH
 from server.seeing.status import STATUS_PATH
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _TAG = "floodgate"
 _LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DEFAULT_HOLDERS}
 _NUMBER = Parameter("number", "A connection's number", {"type": "integer", "minimum": 1}, 1)
+_FAULT = Parameter("id", "A fault's number", {"type": "integer", "minimum": 1}, 1)
 
 OWN_OPERATIONS = (
     Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
@@ -66,6 +69,18 @@ OWN_OPERATIONS = (
         },
         body_required=True,
     ),
+    Operation(
+        "POST",
+        FAULTS_PATH,
+        "Set a fault: what this server does wrong from now on.",
+        _TAG,
+        bodies={JSON_TYPE: Fault.model_json_schema(ref_template=SCHEMA_REFERENCES)},
+        body_required=True,
+    ),
+    Operation("GET", FAULTS_PATH, "Return the faults that are set.", _TAG),
+    Operation("DELETE", FAULTS_PATH, "Clear all faults.", _TAG),
+    Operation("DELETE", f"{FAULTS_PATH}/{{id}}", "Clear a fault.", _TAG, {"id": _FAULT}),
+    Operation("POST", "/admin/v2/floodgate/reset", "Empty the broker, as it was when new.", _TAG),
 )
 """What is known of routes; a test holds that nothing is missing, and nothing is left over."""
 

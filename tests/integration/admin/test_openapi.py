@@ -21,7 +21,7 @@ async def described(url: str) -> dict[tuple[str, str], dict[str, Any]]:
 async def test_every_route_is_described_and_nothing_else() -> None:
     # Given
     own = {(one.method, one.path) for one in OWN_OPERATIONS}
-    async with cluster() as parts:
+    async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
         # When
         of_broker = await described(parts.broker.web_service_url)
         of_proxy = await described(parts.proxy.web_service_url)

@@ -15,8 +15,8 @@ from proxy.pipe.direct_handler import (
     UNAVAILABLE_TARGET,
     BrokerAccess,
     DirectProxyHandler,
-    PipeLeg,
 )
+from proxy.pipe.leg import PipeLeg
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started

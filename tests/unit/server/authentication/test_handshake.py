@@ -19,7 +19,7 @@ from tests.support.authentication.connects import VARIANTS, cases, connect
 from tests.support.authentication.credentials import properties
 from tests.support.clocks.manual_clock import ManualClock
 
-RECORDED = Path(__file__).parents[3] / "golden" / "connects.jsonl"
+RECORDED = Path(__file__).parents[3] / "data" / "connects.jsonl"
 NOW = 1_800_000_000
 
 

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from server.tls.ciphers import CipherChoice, chosen, openssl_name
-from tests.support.key_files import GOLDEN
+from tests.support.key_files import DATA
 
 NAMES = [
     line.split()
-    for line in (GOLDEN / "cipher-names.txt").read_text().splitlines()
+    for line in (DATA / "cipher-names.txt").read_text().splitlines()
     if not line.startswith("#")
 ]
 JAVA, OPENSSL = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"
