@@ -148,6 +148,12 @@ class BrokerService(ServerService["ServerCnx"]):
             except StoreError as error:
                 raise StartError(str(error)) from None
 
+    async def _send_clients_away(self) -> None:
+        """Let receipts leave, close all topics, and let other brokers have the bundles at once."""
+        await self.messaging.loaded_topics.drain()
+        if self._shared is not None:
+            await self._shared.close()
+
     async def _open_store(self) -> None:
         try:
             url, cache_bytes = self.config.metadata_store_url, self.config.snapshot_cache_max_bytes

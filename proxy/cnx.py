@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from proto.commands import NO_REQUEST, error_command
 from proxy.pipe.direct_handler import PipeLeg
+from proxy.pipe.ending import end_pipe
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 
@@ -133,9 +134,14 @@ class ProxyConnection(ServedConnection, PipeLeg):
         if not parts.per_ip[self._counted_ip]:
             del parts.per_ip[self._counted_ip]
 
+    def begin_drain(self) -> None:
+        """Take no more requests; a pipe goes on for a while (see ``drain``)."""
+        if self.other is None:
+            super().begin_drain()
+
     async def drain(self) -> None:
-        """Take no more requests, let those under way answer, then close."""
-        self.take_no_more()
+        """Let requests under way answer, and a pipe's receipts pass, then close."""
         await self.requests.tasks.finished()
         await self.parts.flights.finished(self)
+        await end_pipe(self, self.parts.flow.clock, self.parts.config.pipe_drain_seconds)
         self.close()

@@ -239,12 +239,16 @@ class ServerService(ABC, Generic[CnxT]):
         self.service_url = f"pulsar://{host_port(config.advertised_address, self._listener.port)}"
         self._readiness.state = ProcessState.READY
 
+    async def _send_clients_away(self) -> None:
+        """Let go of what this server serves, and tell its clients; it waits for no peer."""
+
     async def _drain(self) -> None:
         """Stop in this order; what takes longer than the drain may is cut off.
 
         1. Say so at the readiness endpoint and accept nobody new.
-        2. Take no more requests, let those under way answer and queued answers leave.
-        3. Close what is left, then what the start opened, the newest first.
+        2. Take no more requests, and tell clients to go elsewhere.
+        3. Let requests under way answer and queued answers leave.
+        4. Close what is left, then what the start opened, the newest first.
         """
         self._readiness.state = ProcessState.DRAINING
         if self._listener is not None:
@@ -253,7 +257,8 @@ class ServerService(ABC, Generic[CnxT]):
         try:
             async with deadline(self._clock, self._drain_seconds):
                 for cnx in self.connections:
-                    cnx.take_no_more()
+                    cnx.begin_drain()
+                await self._send_clients_away()
                 await asyncio.gather(*[cnx.drain() for cnx in self.connections])
                 for cnx in list(self.connections):
                     await cnx.wait_closed()

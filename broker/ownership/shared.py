@@ -73,6 +73,7 @@ class SharedOwnership:
         self._when_lost: list[Callback] = []
         self._when_moved: list[Callback] = []
         self._tasks: set[asyncio.Task[object]] = set()
+        self._leaving = False
         self.moved_total = 0
         session.on_over = self._lost_all
         session.on_asked = self._asked
@@ -103,7 +104,8 @@ class SharedOwnership:
         await self._session.ready()
 
     async def close(self) -> None:
-        """Hand over all bundles; the topics have been closed before."""
+        """Let go of all bundles; the topics have been closed before. Idempotent."""
+        self._leaving = True
         self._owned.take_all()
         await self._session.close()
         for task in list(self._tasks):
@@ -134,6 +136,8 @@ class SharedOwnership:
 
     async def _acquire(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
         for _ in range(ATTEMPTS):
+            if self._leaving:
+                raise NotServedError("this broker is being shut down: ask another one")
             me = await self._session.ready()
             async with self._locks.of(bundle):
                 found = await self._found(bundle, count, me, authoritative=authoritative)
