@@ -149,10 +149,13 @@ class BrokerService(ServerService["ServerCnx"]):
                 raise StartError(str(error)) from None
 
     async def _send_clients_away(self) -> None:
-        """Let receipts leave, close all topics, and let other brokers have the bundles at once."""
-        await self.messaging.loaded_topics.drain()
-        if self._shared is not None:
-            await self._shared.close()
+        """Let receipts leave, let other brokers have the bundles, and close all topics."""
+        topics = self.messaging.loaded_topics
+        await topics.flushed()
+        if self._shared is None:
+            await topics.close()
+        else:
+            await topics.close(await self._shared.hand_over())
 
     async def _open_store(self) -> None:
         try:

@@ -250,13 +250,15 @@ class Producer:
         self._end()
         self.cnx.send(error_command(self.request_id, error.server_error, error.message))
 
-    def disconnect(self) -> None:
-        """End at the broker's wish: the client asks where its topic is, and comes back."""
+    def disconnect(self, new_owner: str = "") -> None:
+        """End at the broker's wish: the client asks where its topic is, unless it is told."""
         was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
         self._end()
         if was_open:
             self.cnx.producer_was_closed(self.producer_id)
         close = pb.CommandCloseProducer(producer_id=self.producer_id, request_id=NO_REQUEST)
+        if new_owner:
+            close.assignedBrokerServiceUrl = new_owner
         self.cnx.send(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=close))
 
     def _end(self) -> None:

@@ -87,7 +87,7 @@ class AnySubscriptions(Protocol):
     def consumer_count(self) -> int:
         """Consumers of all subscriptions."""
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: str = "") -> None:
         """Close all consumers at the broker's wish."""
 
     def get(self, name: str) -> TopicSubscription | None:

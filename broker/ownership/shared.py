@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.bundles import BundleRange
 from broker.ownership import tables
+from broker.ownership.handing_over import hand_over, url_of_topic
 from broker.ownership.ownership import (
     Bundle,
     NotServedError,
@@ -17,6 +19,7 @@ from broker.ownership.ownership import (
     bundle_of_topic,
 )
 from broker.ownership.tables import Registration
+from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks, to_its_end
 from limiter.clock import clock_sleep
 from proto.names import InvalidNameError, NamespaceName
@@ -112,6 +115,23 @@ class SharedOwnership:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def hand_over(self) -> Callable[[TopicName], str]:
+        """Let go of all bundles, for this broker ends, and have others own what they may.
+
+        Nothing may be published any more. A bundle whose messages are in a log waits for us.
+
+        Returns:
+            What names the new owner of a topic; nothing for none.
+        """
+        bundles, owners = list(self._owned), dict[Bundle, str]()
+        await self.close()
+        if tables.is_free(self._registration.store):
+            try:
+                owners = await hand_over(self._use, bundles, self._clock)
+            except StoreError as error:
+                logger.warning("the bundles of this broker are not handed over: %s", error)
+        return url_of_topic(owners)
 
     # -- who owns what ------------------------------------------------------------------------
 
@@ -236,15 +256,25 @@ class SharedOwnership:
             await tables.release(connection, bundle, me)
 
     def _asked(self, text: str) -> None:
-        """Let go of a bundle that another broker was asked to have released."""
+        """Let go of a bundle, as another broker was asked to have it, or own one that it offers."""
         try:
-            namespace, low, high = text.split(" ")
+            namespace, low, high, *heirs = text.split(" ")
             hashes = BundleRange(int(low), int(high))
             bundle = Bundle(NamespaceName.parse(namespace), hashes)
         except (ValueError, InvalidNameError):
             return
-        if bundle in self._owned and bundle not in self._locks:
+        if heirs:
+            if heirs == [self._session.id] and not self._leaving:
+                self._run(self._take_over(bundle))
+        elif bundle in self._owned and bundle not in self._locks:
             self._run(self._release(bundle))
+
+    async def _take_over(self, bundle: Bundle) -> None:
+        """Own a bundle that was offered, unless somebody was faster."""
+        policies = await self._store.policies(bundle.namespace)
+        if policies is not None:
+            with suppress(NotServedError):
+                await self._acquire(bundle, policies.bundles, authoritative=True)
 
     def _lost_all(self) -> None:
         """End what must not be done any more, in this turn; the rest ends as soon as it can."""

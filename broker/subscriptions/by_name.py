@@ -17,7 +17,7 @@ class HasConsumers(Protocol):
     def consumers(self) -> Sequence[Consumer]:
         """Those that are connected."""
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: str = "") -> None:
         """Disconnect all consumers, and tell their clients."""
 
 
@@ -50,10 +50,10 @@ class SubscriptionsByName(Generic[S]):
         """Consumers that are connected, of all subscriptions."""
         return sum(len(one.consumers) for one in self._by_name.values())
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: str = "") -> None:
         """Close all consumers, and tell their clients."""
         for subscription in self:
-            subscription.close_consumers()
+            subscription.close_consumers(new_owner)
 
     def update_rates(self, seconds: float) -> None:
         """End a period of the statistics."""

@@ -264,14 +264,21 @@ class Consumer:
             kind = pb.BaseCommand.REACHED_END_OF_TOPIC
             self.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
 
-    def close(self) -> None:
-        """Tell the client that the broker closed it; its place in the subscription is not left."""
+    def close(self, new_owner: str = "") -> None:
+        """Tell the client that the broker closed it; its place in the subscription is not left.
+
+        Args:
+            new_owner: The service URL of the broker to which it is to go; empty: it looks the
+                topic up.
+        """
         self.cnx.consumers.pop(self.consumer_id, None)
         # Many may be closed at once, and a system call for each would hold up everybody.
-        self.cnx.send_with_turn(close_consumer_command(self.consumer_id))
+        self.cnx.send_with_turn(close_consumer_command(self.consumer_id, new_owner))
 
 
-def close_consumer_command(consumer_id: int) -> pb.BaseCommand:
+def close_consumer_command(consumer_id: int, new_owner: str = "") -> pb.BaseCommand:
     """Return the CLOSE_CONSUMER for a consumer that the broker closed."""
     closed = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST)
+    if new_owner:
+        closed.assignedBrokerServiceUrl = new_owner
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)

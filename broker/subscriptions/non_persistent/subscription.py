@@ -112,11 +112,11 @@ class NonPersistentSubscription:
             if not self.consumers:
                 self._owner.became_empty(self)
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: str = "") -> None:
         """Disconnect all consumers, and tell their clients."""
         for consumer in list(self.consumers):
             self.remove_consumer(consumer)
-            consumer.close()
+            consumer.close(new_owner)
 
     def check_unsubscribe(self, *, force: bool) -> None:
         """Refuse to delete it under other consumers.

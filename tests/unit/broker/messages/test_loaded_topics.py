@@ -140,7 +140,8 @@ async def test_a_drain_lets_receipts_leave_before_producers_are_closed(
 
     monkeypatch.setattr(ledger, "flushed", flushed)
     # When
-    await loaded.topics.drain()
+    await loaded.topics.flushed()
+    await loaded.topics.close()
     # Then
     assert [one.type for one in cnx.take()] == [Type.SEND_RECEIPT, Type.CLOSE_PRODUCER]
     assert len(loaded.topics) == 0
