@@ -151,6 +151,8 @@ class BrokerService(ServerService["ServerCnx"]):
     async def _send_clients_away(self) -> None:
         """Let receipts leave, let other brokers have the bundles, and close all topics."""
         topics = self.messaging.loaded_topics
+        for cnx in self.connections:
+            cnx.takes_messages = False
         await topics.flushed()
         if self._shared is None:
             await topics.close()

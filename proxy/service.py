@@ -149,6 +149,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.unanswered,
             share=self.config.response_buffers is ResponseBuffers.SHARED,
             frame_limit_bytes=self._frame_limit_bytes,
+            asks_again=not self._pulsar_compatible and len(self.config.broker_addresses) > 1,
         )
 
     @property

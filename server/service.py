@@ -246,8 +246,8 @@ class ServerService(ABC, Generic[CnxT]):
         """Stop in this order; what takes longer than the drain may is cut off.
 
         1. Say so at the readiness endpoint and accept nobody new.
-        2. Take no more requests, and tell clients to go elsewhere.
-        3. Let requests under way answer and queued answers leave.
+        2. Tell clients to go elsewhere; requests are still taken.
+        3. Take no more requests, let those under way answer and queued answers leave.
         4. Close what is left, then what the start opened, the newest first.
         """
         self._readiness.state = ProcessState.DRAINING
@@ -256,9 +256,9 @@ class ServerService(ABC, Generic[CnxT]):
         self.flow.slow_peers.drain()
         try:
             async with deadline(self._clock, self._drain_seconds):
+                await self._send_clients_away()
                 for cnx in self.connections:
                     cnx.begin_drain()
-                await self._send_clients_away()
                 await asyncio.gather(*[cnx.drain() for cnx in self.connections])
                 for cnx in list(self.connections):
                     await cnx.wait_closed()

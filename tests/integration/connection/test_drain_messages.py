@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
+
+import pytest
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.peers.message_peer import MessagePeer
+from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import cluster, until
 
 if TYPE_CHECKING:
@@ -55,3 +59,31 @@ async def test_consumers_are_told_that_their_broker_goes() -> None:
         await parts.broker.__aexit__(None, None, None)
         # Then
         assert await kinds_until_the_end(peer) == [Type.CLOSE_CONSUMER]
+
+
+async def test_while_topics_are_closed_listings_are_answered_and_nothing_is_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    async with cluster() as parts:
+        peer = await MessagePeer.connect(parts.broker.service_url)
+        await peer.producer(TOPIC)
+        flushing, go_on = asyncio.Event(), asyncio.Event()
+
+        async def flushed() -> None:
+            flushing.set()
+            await go_on.wait()
+
+        monkeypatch.setattr(parts.broker.messaging.loaded_topics, "flushed", flushed)
+        leave = parts.broker.__aexit__(None, None, None)
+        draining = asyncio.get_running_loop().create_task(leave)
+        await flushing.wait()
+        # When
+        await peer.publish(0, b"too late")
+        await peer.raw.send(topics_command(1, "public/default"))
+        answer = await peer.raw.command()
+        go_on.set()
+        # Then
+        assert list(answer.getTopicsOfNamespaceResponse.topics) == [TOPIC]
+        assert await kinds_until_the_end(peer) == [Type.CLOSE_PRODUCER]
+        await draining

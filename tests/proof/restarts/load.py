@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 TOPICS = 3
 """Of each way."""
 PAUSE_SECONDS = 0.02
-LISTING_PAUSE_SECONDS = 0.2
+LISTING_PAUSE_SECONDS = 0.02
+LISTERS = 3
+"""Of each way; so that some listing is always under way."""
 RECEIVE_MILLIS = 500
 QUIET_SECONDS = 30.0
 TYPES = {
@@ -97,7 +99,8 @@ class Way:
             self._run(self.consuming, self._consume, which, consumer)
         for topic, producer in zip(topics, producers, strict=True):
             self._run(self.producing, self._produce, topic, producer)
-        self._run(self.producing, self._list, everything)
+        for number in range(LISTERS):
+            self._run(self.producing, self._list, everything, f"again-{number}")
         self._run(self.producing, self._ask, topics)
 
     def _run(self, threads: list[threading.Thread], work: Callable[..., None], *given: Any) -> None:
@@ -132,11 +135,11 @@ class Way:
             got.add(message.data())
             self.calls.do("acknowledge", lambda one=message: consumer.acknowledge(one))
 
-    def _list(self, everything: re.Pattern[str]) -> None:
+    def _list(self, everything: re.Pattern[str], name: str) -> None:
         """Attach a consumer of a pattern again and again: each time the topics are listed."""
         while not self.stopping.is_set():
             worked, consumer = self.calls.do(
-                "subscribe to a pattern", lambda: self.client.subscribe(everything, "again")
+                "subscribe to a pattern", lambda: self.client.subscribe(everything, name)
             )
             if worked:
                 self.calls.do("close", consumer.close)
