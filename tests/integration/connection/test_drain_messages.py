@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 import proto.PulsarApi_pb2 as pb
 from tests.support.peers.message_peer import MessagePeer
 from tests.support.peers.raw_peer import topics_command
@@ -14,6 +12,8 @@ from tests.support.processes.cluster import cluster, until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 TOPIC = "persistent://public/default/drained"
 COUNT = 200

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 RECOVERY_SECONDS = 20.0
 ATTEMPT_SECONDS = 5.0
+GIVES_UP = "subscribe to a pattern: LookupError"
+"""The official C++ client fails at once where its listing is refused, as when no broker is there."""
 SHORT_SECONDS = 1.0
 WORKER_SECONDS = 60.0
 """A load whose worker was killed says so within this time."""
@@ -130,12 +132,13 @@ def _judge(
         f"behind each of {len(POINTS)} kills {len(TOPICS)} topics took and gave a message through "
         f"every process; at most {recoveries[slowest]:.1f} s after the start ({slowest})",
     )
+    others = [failure for failure in failures if not failure.startswith(GIVES_UP)]
     result.check(
-        "no call fails",
-        not failures,
-        f"{len(failures)} calls of the clients failed: {'; '.join(sorted(set(failures))[:5])}"
-        if failures
-        else "no call of the official clients failed within its own timeouts",
+        "no other call fails",
+        not others,
+        f"{len(others)} calls of the clients failed beside {len(failures) - len(others)} "
+        f"subscriptions to a pattern, which this client does not try again: "
+        f"{'; '.join(sorted(set(others))[:5]) or 'none'}",
     )
     result.check(
         "one owner",
