@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 RECOVERY_SECONDS = 20.0
 ATTEMPT_SECONDS = 5.0
 GIVES_UP = "subscribe to a pattern: LookupError"
-"""The official C++ client fails at once where its listing is refused, as when no broker is there."""
+"""The official C++ client fails at once if its listing is refused, as when no broker is there."""
 SHORT_SECONDS = 1.0
 WORKER_SECONDS = 60.0
 """A load whose worker was killed says so within this time."""
@@ -69,7 +69,7 @@ POINTS = (
     Point("both proxies at once", ("proxy-1", "proxy-2")),
     Point("the database while clients look up", (), SHORT_SECONDS),
     Point("the database, away for longer than the leases", (), 2e-3 * LEASE_MILLIS),
-    Point("database and a broker at once, the broker back first", ("broker-1", ""), SHORT_SECONDS),
+    Point("the database and a broker at once", ("broker-1", ""), SHORT_SECONDS),
 )
 
 
@@ -143,7 +143,7 @@ def _judge(
     result.check(
         "one owner",
         owners == len(TOPICS),
-        f"of {owners} of {len(TOPICS)} topics both brokers name the same owner",
+        f"both brokers name the same owner of {owners} of {len(TOPICS)} topics",
     )
     for one in said:
         plain = one["status"] not in (0, None) and "Traceback" not in "".join(one["said"])
