@@ -109,6 +109,7 @@ class ServerCnx(ServedConnection):
         subscribing: Ids of consumers whose SUBSCRIBE is under way, and whether it is still wanted.
         turn_writer: Sends receipts and messages, those of a turn at once.
         publishes: What it publishes, and why it is not read.
+        takes_messages: False: what it publishes is dropped, for its broker ends.
         closed_by_broker: Its producers that this broker closed lately, by id: what they still
             send is ignored.
 
@@ -121,6 +122,7 @@ class ServerCnx(ServedConnection):
         self.session: ClientSession | None = None
         self.refresh: CredentialRefresh | None = None
         self.listed_in_chunk = 0
+        self.takes_messages = True
         self.when_lost(parts.watches.cancel_owner, parts.memory.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
         self.producers: dict[int, Producer] = {}

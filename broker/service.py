@@ -154,6 +154,17 @@ class BrokerService(ServerService["ServerCnx"]):
             except StoreError as error:
                 raise StartError(str(error)) from None
 
+    async def _send_clients_away(self) -> None:
+        """Let receipts leave, let other brokers have the bundles, and close all topics."""
+        topics = self.messaging.loaded_topics
+        for cnx in self.connections:
+            cnx.takes_messages = False
+        await topics.flushed()
+        if self._shared is None:
+            await topics.close()
+        else:
+            await topics.close(await self._shared.hand_over())
+
     async def _open_store(self) -> None:
         try:
             url, cache_bytes = self.config.metadata_store_url, self.config.snapshot_cache_max_bytes

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from proxy.pipe.ending import end_pipe
 from proxy.pipe.leg import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
@@ -155,9 +156,14 @@ class ProxyConnection(ServedConnection, PipeLeg):
             self.parts.connections.discard(self)
             self.parts.connection_counters.closed()
 
+    def begin_drain(self) -> None:
+        """Take no more requests; a pipe goes on for a while (see ``drain``)."""
+        if self.other is None:
+            super().begin_drain()
+
     async def drain(self) -> None:
-        """Take no more requests, let those under way answer, then close."""
-        self.take_no_more()
+        """Let requests under way answer, and a pipe's receipts pass, then close."""
         await self.requests.tasks.finished()
         await self.parts.flights.finished(self)
+        await end_pipe(self, self.parts.flow.clock, self.parts.config.pipe_drain_seconds)
         self.close()

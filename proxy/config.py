@@ -110,6 +110,10 @@ class ProxyConfig(ServerConfig):
     """brokerProxyAllowedTargetPorts: ports a tunnel may lead to."""
     broker_proxy_connect_timeout_seconds: float = Field(default=10.0, ge=0)
     """brokerProxyConnectTimeoutMs."""
+    drain_seconds: float = Field(default=60.0, ge=0)
+    """floodgateProxyShutdownTimeoutMs: how long a drain may take; upstream has no key for it."""
+    pipe_drain_seconds: float = Field(default=0.0, ge=0)
+    """floodgatePipeDrainMs: how long a drain lets clients go on through their pipes."""
     broker_web_service_url: str = ""
     """brokerWebServiceURL, as ``http://host:port``; empty: no admin requests are forwarded.
 
@@ -179,6 +183,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "broker_proxy_allowed_ip_addresses": checked.names("brokerProxyAllowedIPAddresses"),
         "broker_proxy_allowed_target_ports": _target_ports(checked),
         "broker_proxy_connect_timeout_seconds": checked.seconds("brokerProxyConnectTimeoutMs"),
+        "drain_seconds": checked.seconds("floodgateProxyShutdownTimeoutMs"),
+        "pipe_drain_seconds": checked.seconds("floodgatePipeDrainMs"),
         "broker_web_service_url": _broker_web_service_url(checked, tls=tls is not None),
         "http_proxy_timeout_seconds": checked.seconds("httpProxyTimeout"),
     }

@@ -38,10 +38,6 @@ if TYPE_CHECKING:
     from proxy.listing.charging import Charging
 
 
-DRAIN_SECONDS = 60.0
-"""Seconds that a drain may take; the proxy has no key for it upstream."""
-
-
 class ProxyService(ServerService["ProxyConnection"]):
     """One proxy: ``async with ProxyService(config) as proxy``.
 
@@ -54,7 +50,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         self, config: ProxyConfig, clock: Clock | None = None, listen: Listen = listen
     ) -> None:
         places = config.max_concurrent_lookup_requests
-        super().__init__(config, places, DRAIN_SECONDS, clock, listen)
+        super().__init__(config, places, config.drain_seconds, clock, listen)
         self.config = config
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
@@ -177,6 +173,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.unanswered,
             share=self.config.response_buffers is ResponseBuffers.SHARED,
             frame_limit_bytes=self._frame_limit_bytes,
+            asks_again=not self._pulsar_compatible and len(self.config.broker_addresses) > 1,
         )
 
     @property

@@ -400,12 +400,16 @@ class ServerService(ABC, Generic[CnxT]):
             OutgoingFaults(self.faults, self._clock, cnx)
         return cnx
 
+    async def _send_clients_away(self) -> None:
+        """Let go of what this server serves, and tell its clients; it waits for no peer."""
+
     async def _drain(self) -> None:
         """Stop in this order; what takes longer than the drain may is cut off.
 
         1. Say so at the readiness endpoint and accept nobody new.
-        2. Take no more requests, let those under way answer and queued answers leave.
-        3. Close what is left, then what the start opened, the newest first.
+        2. Tell clients to go elsewhere; requests are still taken.
+        3. Take no more requests, let those under way answer and queued answers leave.
+        4. Close what is left, then what the start opened, the newest first.
         """
         self._readiness.state = ProcessState.DRAINING
         for listener in self._listeners:
@@ -414,8 +418,9 @@ class ServerService(ABC, Generic[CnxT]):
         self.flow.slow_peers.drain()
         try:
             async with deadline(self._clock, self._drain_seconds):
+                await self._send_clients_away()
                 for cnx in self.connections:
-                    cnx.take_no_more()
+                    cnx.begin_drain()
                 await asyncio.gather(*[cnx.drain() for cnx in self.connections])
                 for cnx in list(self.connections):
                     await cnx.wait_closed()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
 
 CHANNEL = "floodgate_ownership"
-"""Notifications: a bundle that its owner shall let go."""
+"""Notifications: a bundle that its owner shall let go, or that the broker named shall own."""
 MEMORY_PREFIX = "memory-"
 """Beginning of the identity of a store of messages that ends with its process."""
 _CREATION_LOCK = 0x6F776E6572
@@ -234,6 +234,21 @@ async def release(connection: Connection, bundle: Bundle, broker: str) -> None:
 async def ask_to_release(connection: Connection, bundle: Bundle) -> None:
     """Tell the owner of a bundle to let it go."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high}"
+    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
+
+
+async def heirs(connection: Connection) -> Sequence[str]:
+    """Return the ids of the brokers that live, the idlest first."""
+    rows = await connection.fetch(
+        "SELECT o.id FROM floodgate.brokers o LEFT JOIN floodgate.bundles b ON b.owner = o.id "
+        "WHERE o.lease_until > clock_timestamp() GROUP BY o.id ORDER BY count(b.owner), o.id"
+    )
+    return [str(row[0]) for row in rows]
+
+
+async def offer(connection: Connection, bundle: Bundle, broker: str) -> None:
+    """Ask a broker to own a bundle, which is nobody's."""
+    text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high} {broker}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 

@@ -29,14 +29,15 @@ class Flights:
 
     Args:
         limiter: Of heap and direct memory.
-        charging, translation, unanswered, frame_limit_bytes: See FlightParts.
+        charging, translation, unanswered, frame_limit_bytes, asks_again: See
+            FlightParts.
         share: Whether those who ask the same share a flight.
 
     Attributes:
         live: The answers that are on their way, for flights to come.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of its flights
         self,
         limiter: AsyncDualMemoryLimiter,
         charging: Charging,
@@ -45,12 +46,19 @@ class Flights:
         *,
         share: bool,
         frame_limit_bytes: int | None = None,
+        asks_again: bool = False,
     ) -> None:
         self._limiter = limiter
         self._share = share
         self.live = LiveAnswers(limiter, remembers=share and charging.reuses_answers)
         self._parts = FlightParts(
-            charging, translation, unanswered, self.live, frame_limit_bytes, self._forget
+            charging,
+            translation,
+            unanswered,
+            self.live,
+            frame_limit_bytes,
+            asks_again,
+            self._forget,
         )
         self._under_way: dict[FlightKey, Flight] = {}
         self._of_cnx: dict[Connection, dict[Flight, None]] = {}

@@ -48,6 +48,9 @@ class ServerUrls(NamedTuple):
         return list(dict.fromkeys(filter(None, (self.any_service, self.any_web, *self))))
 
 
+NO_URLS = ServerUrls()
+
+
 def host_port(host: str, port: int) -> str:
     """Write an address as in a URL; an IPv6 address gets its brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -166,6 +166,10 @@ class ServedConnection(Connection):
             self._flow.end()
         self._flow_parts.slow_peers.ended(self)
 
+    def begin_drain(self) -> None:
+        """Take no more requests: the server drains."""
+        self.take_no_more()
+
     async def drain(self) -> None:
         """Take no more requests, then close; subclasses first let those under way answer."""
         self.take_no_more()
