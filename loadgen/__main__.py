@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 
 from loadgen.errors import ExitCode, LoadgenError
 from proto.version import VERSION
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ class LazyGroup(TyperGroup):
 def imported_command(name: str) -> Any:  # noqa: ANN401
     """Import the module of a sub-command and return the command that Typer makes of it."""
     entry = SUBCOMMANDS[name]
-    found = getattr(importlib.import_module(entry.module), entry.function)
+    found = getattr(importlib.import_module(module_name(entry.module)), entry.function)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     function: Callable[..., object] = found
