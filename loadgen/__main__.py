@@ -137,6 +137,14 @@ def main() -> None:
     except LoadgenError as error:
         _say(str(error))
         code = int(error.exit_code)
+    except ModuleNotFoundError as error:
+        from loadgen.extras import missing_extra
+
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        _say(str(missing))
+        code = int(missing.exit_code)
     else:
         if code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
             _say("interrupted before it was done")
