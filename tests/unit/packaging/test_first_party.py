@@ -22,6 +22,7 @@ def made(source: str, name: str = "x.py") -> str:
         ("from proto.frames import Frame", "from floodgate.proto.frames import Frame"),
         ("from client import Client", "from floodgate.client import Client"),
         ("import proto.frames as frames", "import floodgate.proto.frames as frames"),
+        ("import client, os", "import floodgate.client as client, os"),
         ("import os, client as c", "import os, floodgate.client as c"),
         (
             "if 1:\n    from client import (\n  a,\n)\n",
@@ -51,7 +52,7 @@ def test_all_else_stays_byte_for_byte(source: str) -> None:
     assert made(source) == source
 
 
-@pytest.mark.parametrize("source", ["import client", "import os, proto.frames"])
+@pytest.mark.parametrize("source", ["import proto.frames", "import os, proto.frames"])
 def test_an_import_that_binds_a_package_is_refused_with_the_remedy(source: str) -> None:
     with pytest.raises(ImportFormError, match=r"^x\.py:1: `import .*write `import .* as"):
         made(source)
