@@ -13,7 +13,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,7 +32,6 @@ _PORTS = {
     "proxy": ("servicePort=0", "webServicePort=0", "brokerProxyAllowedTargetPorts=*"),
 }
 _LOOPBACK = ("bindAddress=127.0.0.1", "advertisedAddress=127.0.0.1")
-_WITHOUT_RESET = (404, 405)
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class KeptServer:
         try:
             with urllib.request.urlopen(request, timeout=STOP_SECONDS):
                 return True
-        except (OSError, urllib.error.HTTPError):
+        except OSError:  # any refusal: an HTTPError is one too
             return False
 
     def _started(self, settings: Sequence[str]) -> FloodgateServer:
