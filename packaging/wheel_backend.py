@@ -49,7 +49,7 @@ def build_wheel(
     """Build the wheel (PEP 517)."""
     target = str(Path(wheel_directory).resolve())
     with _laid_out():
-        return build_meta.build_wheel(target, config_settings, metadata_directory)
+        return str(build_meta.build_wheel(target, config_settings, metadata_directory))
 
 
 def prepare_metadata_for_build_wheel(
@@ -58,7 +58,7 @@ def prepare_metadata_for_build_wheel(
     """Make the wheel's metadata alone (PEP 517)."""
     target = str(Path(metadata_directory).resolve())
     with _laid_out():
-        return build_meta.prepare_metadata_for_build_wheel(target, config_settings)
+        return str(build_meta.prepare_metadata_for_build_wheel(target, config_settings))
 
 
 @contextlib.contextmanager

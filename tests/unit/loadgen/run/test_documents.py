@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
 from loadgen.run import documents
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_a_run_without_the_packages_of_extras_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
