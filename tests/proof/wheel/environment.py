@@ -10,13 +10,11 @@ import sys
 import tomllib
 import venv
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from pathlib import Path
 
 from benchmarks.processes import ROOT
 from tests.proof.result import ProofError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PATIENCE_SECONDS = 400.0
 THEIR_PACKAGES = ("client", "server", "proto")
@@ -95,6 +93,15 @@ class CleanEnvironment:
     def bytes_installed(self) -> int:
         """Return the size of all installed packages, compiled modules included."""
         return sum(file.lstat().st_size for file in self.packages.rglob("*") if file.is_file())
+
+    def lend(self, package: str) -> Path:
+        """Link a package of this process's environment into the clean one; return the link."""
+        found = find_spec(package)
+        if found is None or found.origin is None:
+            raise ProofError(f"{package} is not installed here")
+        place = self.packages / package
+        place.symlink_to(Path(found.origin).parent)
+        return place
 
     def command(self, *words: str) -> list[str]:
         """Return the command of a program of the environment, or of a module with ``-m``."""
