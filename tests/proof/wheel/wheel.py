@@ -66,14 +66,7 @@ def prove(options: ProofOptions) -> ProofResult:
         _plugin(environment, result)
         environment.take_tests()
         options.note("without numpy and pyarrow")
-        with ExitStack() as stack:
-            broker = stack.enter_context(started(environment, options.out, "broker", BROKER))
-            environment.uninstall(*COLUMNS)
-            size = environment.bytes_installed() - bare - tools
-            _small("without numpy and pyarrow", size, MOST_BYTES_WITHOUT_COLUMNS, result)
-            urls = f"brokerServiceURL={broker[0]}", f"brokerWebServiceURL={broker[1]}"
-            proxy = stack.enter_context(started(environment, options.out, "proxy", PROXY + urls))
-            _through(environment, proxy[0], result)
+        _without_columns(environment, options.out, bare + tools, result)
         options.note("unit tests of limiter and client")
         _unit_tests(environment, options.out, result)
     return result
@@ -162,6 +155,20 @@ def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
         result.check(
             f"the plug-in {' '.join(more)}".strip(), done.returncode == 0, done.stdout[-600:]
         )
+
+
+def _without_columns(
+    environment: CleanEnvironment, out: Path, others_bytes: int, result: ProofResult
+) -> None:
+    """Remove numpy and pyarrow; client and proxy go on, before a broker that began with them."""
+    with ExitStack() as stack:
+        broker = stack.enter_context(started(environment, out, "broker", BROKER))
+        environment.uninstall(*COLUMNS)
+        size = environment.bytes_installed() - others_bytes
+        _small("without numpy and pyarrow", size, MOST_BYTES_WITHOUT_COLUMNS, result)
+        urls = f"brokerServiceURL={broker[0]}", f"brokerWebServiceURL={broker[1]}"
+        proxy = stack.enter_context(started(environment, out, "proxy", PROXY + urls))
+        _through(environment, proxy[0], result)
 
 
 def _unit_tests(environment: CleanEnvironment, out: Path, result: ProofResult) -> None:
