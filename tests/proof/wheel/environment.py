@@ -27,6 +27,12 @@ NOT_IN_THE_WHEEL = (
     "tests/unit/client/test_package.py",
     "tests/unit/client/consumers/test_upstream_faults.py::test_every_fault_has_its_test",
 )
+# Their peer is a broker, which needs numpy.
+WITH_A_BROKER = (
+    "tests/unit/client/connection/test_cnx.py",
+    "tests/unit/client/connection/test_pool.py",
+    "tests/unit/client/test_pulsar_client.py",
+)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from benchmarks.processes import ROOT
 from server.module_names import PACKAGES
 from tests.proof.result import ProofOptions, ProofResult
-from tests.proof.wheel.environment import NOT_IN_THE_WHEEL, CleanEnvironment
+from tests.proof.wheel.environment import NOT_IN_THE_WHEEL, WITH_A_BROKER, CleanEnvironment
 from tests.proof.wheel.servers import started
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MOST_BYTES = 380e6
 MOST_BYTES_WITHOUT_COLUMNS = 130e6
@@ -65,10 +65,11 @@ def prove(options: ProofOptions) -> ProofResult:
         options.note("the plug-in for pytest")
         _plugin(environment, result)
         environment.take_tests()
+        options.note("unit tests of limiter and client")
+        _unit_tests(environment, "with all", (), options.out, result)
         options.note("without numpy and pyarrow")
         _without_columns(environment, options.out, bare + tools, result)
-        options.note("unit tests of limiter and client")
-        _unit_tests(environment, options.out, result)
+        _unit_tests(environment, "without them", WITH_A_BROKER, options.out, result)
     return result
 
 
@@ -171,10 +172,18 @@ def _without_columns(
         _through(environment, proxy[0], result)
 
 
-def _unit_tests(environment: CleanEnvironment, out: Path, result: ProofResult) -> None:
+def _unit_tests(
+    environment: CleanEnvironment,
+    part: str,
+    without: Sequence[str],
+    out: Path,
+    result: ProofResult,
+) -> None:
     left_out = [f"--deselect={each}" for each in NOT_IN_THE_WHEEL]
+    left_out += [f"--ignore={each}" for each in without]
     words = ("-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *left_out)
     done = environment.run(*words, "tests/unit/limiter", "tests/unit/client")
-    (out / "unit-tests.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    log = out / f"unit-tests-{part.replace(' ', '-')}.log"
+    log.write_text(done.stdout + done.stderr, encoding="utf-8")
     last = (done.stdout.strip().splitlines() or ["nothing"])[-1]
-    result.check("unit tests of limiter and client", done.returncode == 0, last)
+    result.check(f"unit tests of limiter and client, {part}", done.returncode == 0, last)
