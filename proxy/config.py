@@ -29,6 +29,7 @@ from server.configuration.known_keys import (
 from server.configuration.model import build_model
 from server.configuration.tls_keys import broker_tls
 from server.limits.connections import ConnectionBounds
+from server.module_names import module_name
 from server.tls.settings import ClientTlsSettings  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class ProxyConfig(ServerConfig):
 @cache
 def known_keys() -> KnownKeys:
     """Return the keys of Pulsar's proxy, the six limiter keys, and those of our own."""
-    packaged = resources.files("proxy").joinpath("proxy_keys.json")
+    packaged = resources.files(module_name("proxy")).joinpath("proxy_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
 
