@@ -3,8 +3,9 @@
     python locked_part.py requirements.lock setuptools
     python locked_part.py requirements.lock --project pyproject.toml --without matplotlib
 
-The lock says of each package through which others it came in (``# via``): the part is what is asked
-for and all that it brought. So images install the versions that the tests ran with, and no test tool.
+The lock says of each package through which others it came in (``# via``): the part is what is
+asked for and all that it brought. So images install the versions that the tests ran with, and no
+test tool.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def blocks_of(lock: str) -> dict[str, str]:
-    """Return each package's lines: its version, its hashes, and through whom it came in."""
+def blocks_of(lock: str) -> list[tuple[str, str]]:
+    """Return names and lines of what is pinned: version, hashes, and through whom it came in.
+
+    A package has several where its versions differ between Pythons.
+    """
     starts = [found.start() for found in _PINNED.finditer(lock)]
     texts = [lock[a:b] for a, b in zip(starts, [*starts[1:], len(lock)], strict=True)]
-    return {normal(_NAME.findall(text)[0]): text for text in texts}
+    return [(normal(_NAME.findall(text)[0]), text) for text in texts]
 
 
 def part_of(lock: str, wanted: set[str]) -> str:
@@ -39,13 +43,14 @@ def part_of(lock: str, wanted: set[str]) -> str:
         KeyError: The lock has no such package.
     """
     blocks = blocks_of(lock)
-    brought_by = {name: set(map(normal, _VIA.findall(text))) for name, text in blocks.items()}
+    if missing := wanted - {name for name, _ in blocks}:
+        raise KeyError(", ".join(sorted(missing)))
     taken: set[str] = set()
-    new = set(wanted)
+    new = wanted
     while new:
         taken |= new
-        new = {name for name, others in brought_by.items() if others & new} - taken
-    return "".join(blocks[name] for name in sorted(taken))
+        new = {name for name, text in blocks if new & {*map(normal, _VIA.findall(text))}} - taken
+    return "".join(text for name, text in blocks if name in taken)
 
 
 def requirements(project: Path, extras: list[str]) -> set[str]:
@@ -72,7 +77,7 @@ def main() -> None:
     try:
         sys.stdout.write(part_of(asked.lock.read_text(encoding="utf-8"), wanted - {*asked.without}))
     except KeyError as error:
-        sys.exit(f"{asked.lock} has no {error}. Make it again: make lock")
+        sys.exit(f"{asked.lock} has no {error.args[0]}; make it again: make lock")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Images without a container engine: buildah with chroot isolation, on a base made by debootstrap.
 
 Everything lies in one folder that the caller names: the store of layers, and what is mounted. The
-base is Debian's own Python under the name that the Dockerfile asks for, because registries of images
-are not reached everywhere; what lies beyond the base is the same.
+base is Debian's own Python under the name that the Dockerfile asks for, because registries of
+images are not reached everywhere; what lies beyond the base is the same.
 """
 
 from __future__ import annotations
