@@ -162,6 +162,10 @@ PROOFS = {
     "virtual_time": Proof(
         "Virtual time comes out as real runs do", "tests.proof.virtual.virtual_time"
     ),
+    "image_check": Proof(
+        "Both images are built, small, and run everything without rights",
+        "tests.proof.images.image_check",
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),
