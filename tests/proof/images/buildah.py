@@ -25,6 +25,7 @@ BASE = "docker.io/library/python:3.11-slim-bookworm"
 _RELEASE = "bookworm"
 _PACKAGES = "python3,python3-pip,ca-certificates"
 _CERTIFICATES = Path("etc/ssl/certs/ca-certificates.crt")
+_PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 _STEP_SECONDS = 1500.0
 
 
@@ -80,14 +81,16 @@ class Buildah:
         """
         root = self._folder / "debian"
         packages = f"--include={_PACKAGES}"
-        self._run(["debootstrap", "--variant=minbase", packages, _RELEASE, str(root)])
+        self._run(
+            ["debootstrap", "--variant=minbase", packages, _RELEASE, str(root)], "debootstrap"
+        )
         for name in ("python", "python3"):
             (root / "usr" / "local" / "bin" / name).symlink_to("/usr/bin/python3")
         # Whatever this machine trusts to reach its package index.
         shutil.copyfile(Path("/") / _CERTIFICATES, root / _CERTIFICATES)
         container = self._buildah(["from", "scratch"]).strip()
         self._buildah(["add", "--quiet", container, str(root), "/"])
-        self._buildah(["config", "--env", "PATH=/usr/local/bin:/usr/bin:/bin", container])
+        self._buildah(["config", "--env", f"PATH={_PATH}", container])
         self._buildah(["commit", "--quiet", "--rm", container, BASE])
         shutil.rmtree(root)
 
@@ -97,9 +100,9 @@ class Buildah:
         Raises:
             ProofError: It could not be built.
         """
-        options = ["--isolation", "chroot", "--format", "docker", "--pull-never", "--layers"]
+        options = ["--isolation", "chroot", "--format", "docker", "--pull-never"]
         named = ["--target", target, "--tag", name]
-        self._buildah(["build", *options, *named, str(context)])
+        self._buildah(["build", *options, *named, "--logfile", str(self._log), str(context)])
 
     def mounted(self, name: str) -> Image:
         """Mount an image.
@@ -124,9 +127,10 @@ class Buildah:
 
     def _buildah(self, arguments: Sequence[str]) -> str:
         store = ["--root", str(self._folder / "store"), "--runroot", str(self._folder / "run")]
-        return self._run(["buildah", *store, "--storage-driver", "vfs", *arguments])
+        command = ["buildah", *store, "--storage-driver", "vfs", *arguments]
+        return self._run(command, f"buildah {arguments[0]}")
 
-    def _run(self, command: Sequence[str]) -> str:
+    def _run(self, command: Sequence[str], name: str) -> str:
         with self._log.open("a", encoding="utf-8") as log:
             log.write(f"$ {' '.join(command)}\n")
             log.flush()
@@ -135,6 +139,5 @@ class Buildah:
             )
             log.write(done.stdout)
         if done.returncode != 0:
-            words = " ".join(command[:2])
-            raise ProofError(f"{words} ended with {done.returncode}; {self._log} says why")
+            raise ProofError(f"{name} ended with {done.returncode}; {self._log} says why")
         return done.stdout
