@@ -80,10 +80,9 @@ class Buildah:
             ProofError: A tool failed.
         """
         root = self._folder / "debian"
-        packages = f"--include={_PACKAGES}"
-        self._run(
-            ["debootstrap", "--variant=minbase", packages, _RELEASE, str(root)], "debootstrap"
-        )
+        command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", _RELEASE]
+        # What it mounts goes with it, however it ends.
+        self._run(["unshare", "--mount", *command, str(root)], "debootstrap")
         for name in ("python", "python3"):
             (root / "usr" / "local" / "bin" / name).symlink_to("/usr/bin/python3")
         # Whatever this machine trusts to reach its package index.
