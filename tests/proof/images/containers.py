@@ -47,6 +47,8 @@ class Container:
         lines = [f"mount --bind {root} {root}"]
         # An engine makes the mount points, too.
         lines += [f"mkdir -p {root}{shlex.quote(path)}" for path in self.mounts]
+        # An engine gives a container its names, too.
+        lines += [f"touch {root}/etc/hosts", f"mount --bind /etc/hosts {root}/etc/hosts"]
         lines += [f"mount -o remount,bind,ro {root}", f"mount -t proc proc {root}/proc"]
         lines += [f"mount --rbind /dev {root}/dev", f"mount -t tmpfs -o mode=1777 tmp {root}/tmp"]
         for path, folder in self.mounts.items():
