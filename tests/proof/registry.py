@@ -173,6 +173,10 @@ PROOFS = {
     "wheel": Proof(
         "The wheel runs beside other people's packages of the same names", "tests.proof.wheel.wheel"
     ),
+    "image_check": Proof(
+        "Both images are built, small, and run everything without rights",
+        "tests.proof.images.image_check",
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),
