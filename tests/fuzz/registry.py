@@ -58,4 +58,12 @@ TARGETS = {
         FIFTY_THOUSAND,
         800,
     ),
+    "tokens": Target(
+        "Tokens and other credentials",
+        "tests.fuzz.targets.tokens",
+        ("server",),
+        ("server/authentication/*.py", "server/configuration/secret_sources.py"),
+        HALF_A_MILLION,
+        300,
+    ),
 }

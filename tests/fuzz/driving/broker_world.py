@@ -62,10 +62,9 @@ class Doors:
         port: int,
         *,
         port_key: str,
-        send_buffer_bytes: int = 0,
+        **_: object,
     ) -> Listener:
         """Listen, in name."""
-        del send_buffer_bytes
         self.factories[port_key] = factory
         return Listener(host, port, ())
 
