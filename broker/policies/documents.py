@@ -76,7 +76,8 @@ def _inactive(value: Mapping[str, Any]) -> dict[str, Any]:
     found = InactiveTopics(
         value["deleteWhileInactive"],
         value["maxInactiveDurationSeconds"],
-        DeleteMode(value["inactiveTopicDeleteMode"]),
+        # None is taken and kept, and is not "when all have caught up" (recorded).
+        DeleteMode(value.get("inactiveTopicDeleteMode", DeleteMode.NO_SUBSCRIPTIONS)),
     )
     return {"inactive_topics": found}
 

@@ -66,4 +66,12 @@ TARGETS = {
         HALF_A_MILLION,
         300,
     ),
+    "rest": Target(
+        "REST of the broker",
+        "tests.fuzz.targets.rest",
+        ("broker", "server"),
+        ("broker/admin/*.py", "server/http.py", "server/limits/http.py", "server/cross_site.py"),
+        HALF_A_MILLION,
+        500,
+    ),
 }

@@ -30,6 +30,7 @@ class Peer:
         self.transport = MemoryTransport(protocol, reads_at_once=True)
         with TURNS.turn():
             self.transport.connect()
+        loop.settle()
 
     def say(self, data: bytes) -> None:
         """Send bytes, and let the server do what comes of them."""
