@@ -27,7 +27,7 @@ TARGETS = {
         ("broker", "proto", "server"),
         ("broker/cnx.py", "broker/commands/*.py", "broker/subscriptions/*.py"),
         HALF_A_MILLION,
-        400,
+        256,
     ),
     "configuration": Target(
         "Configuration files",
@@ -73,5 +73,13 @@ TARGETS = {
         ("broker/admin/*.py", "server/http.py", "server/limits/http.py", "server/cross_site.py"),
         HALF_A_MILLION,
         500,
+    ),
+    "proxy_commands": Target(
+        "Commands and pipes of the proxy",
+        "tests.fuzz.targets.proxy_commands",
+        ("proxy", "proto", "server", "client"),
+        ("proxy/cnx.py", "proxy/commands/*.py", "proxy/pipe/*.py", "proxy/listing/*.py"),
+        HALF_A_MILLION,
+        256,
     ),
 }

@@ -43,22 +43,26 @@ def _nothing(*_: object) -> None:
     """Stay as it is."""
 
 
-def _producers_and_consumers(_: BrokerWorld, peer: Peer) -> None:
+def have_producers_and_consumers(_: object, peer: Peer) -> None:
+    """Have a producer, and a consumer of each kind but Key_Shared, whose ring takes long to make."""
+    _have(peer, (Kind.Shared, Kind.Exclusive, Kind.Failover))
+
+
+def _have(peer: Peer, kinds: tuple[Kind.SubType.ValueType, ...]) -> None:
     producer = pb.CommandProducer(topic=TOPIC, producer_id=1, request_id=1, producer_name="p")
     asked = [frame(pb.BaseCommand(type=Type.PRODUCER, producer=producer))]
-    kinds = (Kind.Shared, Kind.Exclusive, Kind.Failover, Kind.Key_Shared)
     for number, kind in enumerate(kinds, 1):
         subscribe = pb.CommandSubscribe(
-            topic=TOPIC, subscription="sefk"[number - 1], subType=kind, consumer_id=number,
+            topic=TOPIC, subscription="sefk"[kind], subType=kind, consumer_id=number,
             request_id=10 + number,
         )  # fmt: skip
         asked.append(frame(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=subscribe)))
     peer.say(b"".join(asked))
 
 
-def _messages(world: BrokerWorld, peer: Peer) -> None:
-    """Have messages that were sent to consumers and are not acknowledged."""
-    _producers_and_consumers(world, peer)
+def have_messages(_: object, peer: Peer) -> None:
+    """Have messages that were sent to consumers, one of Key_Shared, and are not acknowledged."""
+    _have(peer, (Kind.Shared, Kind.Key_Shared))
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1)
     said = b""
     for number in (1, 2):
@@ -75,13 +79,13 @@ def _messages(world: BrokerWorld, peer: Peer) -> None:
 def _paused(_: BrokerWorld, peer: Peer) -> None:
     """Be unwritable: the peer reads nothing, and large listings wait for it."""
     peer.transport.reads_at_once = False
-    peer.say(_listing(1) + _listing(2))
+    peer.say(large_listing(1) + large_listing(2))
 
 
 def _draining(world: BrokerWorld, peer: Peer) -> None:
     """Drain, with a listing under way."""
     peer.transport.reads_at_once = False
-    peer.say(_listing(1))
+    peer.say(large_listing(1))
     cnx: Any = peer.protocol
     world.loop.create_task(cnx.drain())
     world.loop.settle()
@@ -102,7 +106,8 @@ def _through_a_proxy(_: BrokerWorld, peer: Peer) -> None:
     peer.say(frame(command))
 
 
-def _listing(request: int) -> bytes:
+def large_listing(request: int) -> bytes:
+    """Return the frame of a request for a large listing."""
     asked = pb.CommandGetTopicsOfNamespace(request_id=request, namespace=LARGE_NAMESPACE)
     return frame(pb.BaseCommand(type=Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=asked))
 
@@ -110,8 +115,10 @@ def _listing(request: int) -> bytes:
 PRELUDES = (
     Prelude("before CONNECT", ServerCnxState.START, _nothing),
     Prelude("connected", ServerCnxState.CONNECTED, _nothing),
-    Prelude("with a producer and consumers", ServerCnxState.CONNECTED, _producers_and_consumers),
-    Prelude("with messages to acknowledge", ServerCnxState.CONNECTED, _messages),
+    Prelude(
+        "with a producer and consumers", ServerCnxState.CONNECTED, have_producers_and_consumers
+    ),
+    Prelude("with messages to acknowledge", ServerCnxState.CONNECTED, have_messages),
     Prelude("paused", ServerCnxState.CONNECTED, _paused),
     Prelude("draining", ServerCnxState.CONNECTED, _draining),
     Prelude("with a watch", ServerCnxState.CONNECTED, _watching),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tests.fuzz.driving import script
 
@@ -27,6 +27,14 @@ class World(Protocol):
         """Find what is still held."""
 
 
+@runtime_checkable
+class HasBroker(Protocol):
+    """A proxy, whose broker may say anything."""
+
+    def says_as_broker(self, data: bytes) -> None:
+        """Let the proxy have bytes from its broker."""
+
+
 def play(world: World, peers: list[Peer], data: bytes) -> None:
     """Let peers do what an input says, then let all of them leave.
 
@@ -36,7 +44,9 @@ def play(world: World, peers: list[Peer], data: bytes) -> None:
     _, steps = script.read(data)
     player, joined = _Player(world, peers), b""
     for step in steps:
-        if step.what in (script.COMMAND, script.MESSAGE, script.BYTES):
+        if step.flags & script.WRONG and step.what in (script.COMMAND, script.BYTES):
+            player.broker_says(script.wire_bytes(step))
+        elif step.what in (script.COMMAND, script.MESSAGE, script.BYTES):
             joined += script.wire_bytes(step)
             if not step.flags & script.JOINED:
                 player.says(joined, halved=bool(step.flags & script.HALVED))
@@ -49,8 +59,9 @@ def play(world: World, peers: list[Peer], data: bytes) -> None:
         peer.breaks()
     world.loop.settle()
     world.check()
-    for peer in player.everybody:
-        peer.answers()
+    if not player.broker_spoke:
+        for peer in player.everybody:
+            peer.answers()
 
 
 class _Player:
@@ -58,6 +69,7 @@ class _Player:
         self._world = world
         self._peers = peers
         self._now = 0
+        self.broker_spoke = False
         self.everybody = list(peers)
 
     def says(self, data: bytes, *, halved: bool) -> None:
@@ -65,6 +77,11 @@ class _Player:
         half = len(data) // 2 if halved else 0
         for piece in filter(None, (data[:half], data[half:])):
             peer.say(piece)
+
+    def broker_says(self, data: bytes) -> None:
+        if isinstance(self._world, HasBroker):
+            self.broker_spoke = True
+            self._world.says_as_broker(data)
 
     def does(self, what: int, value: int) -> None:
         peer = self._peers[self._now]

@@ -23,10 +23,11 @@ COMMAND, MESSAGE, BYTES, TIME, READS, STOPS, LEAVES, SWITCHES = range(8)
 some of what waits; it reads no more, or again; it leaves, and another one comes; another peer does
 the next steps."""
 JOINED, HALVED, WRONG = 0x80, 0x40, 0x20
-"""Flags: sent together with the next step; sent in two pieces; the checksum is wrong."""
+"""Flags: sent together with the next step; sent in two pieces; a message's checksum is wrong, and
+what is no message comes from the broker behind a proxy."""
 _HAS_BYTES = (COMMAND, MESSAGE, BYTES)
 _LENGTH = struct.Struct(">H")
-MOST_STEPS = 12
+MOST_STEPS = 8
 _BYTES_SHARE = 0.15
 
 
@@ -85,10 +86,12 @@ class ScriptMutator:
 
     Args:
         likely: Types of commands that come more often.
+        has_broker: Some come from the broker.
     """
 
-    def __init__(self, likely: tuple[int, ...]) -> None:
+    def __init__(self, likely: tuple[int, ...], *, has_broker: bool = False) -> None:
         self._likely = likely
+        self._has_broker = has_broker
 
     def mutated(
         self, data: bytes, most_bytes: int, seed: int, bytes_mutated: Callable[[bytes, int], bytes]
@@ -125,6 +128,7 @@ class ScriptMutator:
         what = choices.random()
         flags = JOINED if choices.random() < 0.2 else 0
         if what < 0.65:
+            flags |= WRONG if self._has_broker and choices.random() < 0.3 else 0
             return Step(COMMAND, flags, maker.made())
         if what < 0.8:
             return Step(MESSAGE, flags, message(choices))

@@ -85,7 +85,7 @@ class SteppedLoop(VirtualLoop):
 
     def run(self, work: Coroutine[Any, Any, Any], *, measured: bool = True) -> Any:  # noqa: ANN401
         """Run a coroutine to its end, as quickly as time can pass, and return what it does."""
-        before = TURNS.longest_millis, TURNS.of_this_input
+        before = TURNS.of_this_input
         with self.running():
             task = self.create_task(work)
             self.settle()
@@ -93,7 +93,7 @@ class SteppedLoop(VirtualLoop):
                 self._next_timer()
                 self.settle()
         if not measured:
-            TURNS.longest_millis, TURNS.of_this_input = before
+            TURNS.of_this_input = before
         return task.result()
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from broker.cnx import ServerCnx
 from broker.commands.table import COMMANDS
 from tests.fuzz.driving.broker_preludes import PRELUDES, prelude
 from tests.fuzz.driving.broker_world import BrokerWorld
+from tests.fuzz.driving.counted import count_frames
 from tests.fuzz.driving.play import play
 from tests.fuzz.driving.script import COMMAND, ScriptMutator, Step, written
 from tests.support.processes.commands import TYPES, complete_command
-
-if TYPE_CHECKING:
-    from proto.frames import Frame
 
 PULSAR = 8
 """The bit of the first byte that asks for profile pulsar."""
@@ -52,24 +47,5 @@ def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
 def _world(pulsar: bool) -> BrokerWorld:
     if pulsar not in _worlds:
         _worlds[pulsar] = BrokerWorld(floodgateProfile="pulsar" if pulsar else "floodgate")
-        _count_frames(_worlds[pulsar])
+        count_frames(_worlds[pulsar].doors, "brokerServicePort", FIGURES)
     return _worlds[pulsar]
-
-
-def _count_frames(world: BrokerWorld) -> None:
-    """Count the frames that come, and those that end no connection."""
-    made = world.doors.factories["brokerServicePort"]
-
-    def counted() -> ServerCnx:
-        cnx: ServerCnx = made()
-        handle = cnx.frame_received
-
-        def frame_received(frame: Frame) -> None:
-            FIGURES["frames"] += 1
-            handle(frame)
-            FIGURES["valid"] += 1
-
-        cnx.frame_received = frame_received  # type: ignore[method-assign]
-        return cnx
-
-    world.doors.factories["brokerServicePort"] = counted

@@ -1,0 +1,28 @@
+"""Counts the frames that a server's connections take, and those that end none of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from proto.frames import Frame
+    from tests.fuzz.driving.broker_world import Doors
+
+
+def count_frames(doors: Doors, port_key: str, figures: dict[str, int]) -> None:
+    """Count them from now on, as ``frames`` and ``valid``."""
+    made = doors.factories[port_key]
+
+    def counted() -> Any:  # noqa: ANN401 - a connection of any server
+        cnx = made()
+        handle = cnx.frame_received
+
+        def frame_received(frame: Frame) -> None:
+            figures["frames"] += 1
+            handle(frame)
+            figures["valid"] += 1
+
+        cnx.frame_received = frame_received
+        return cnx
+
+    doors.factories[port_key] = counted
