@@ -5,7 +5,7 @@ BIN := .venv/bin
 LIBRARIES := limiter proto client server broker proxy loadgen examples
 STAMP := .venv/.ready
 
-.PHONY: help demo test proof image-check check bench protos picture lock clean setup
+.PHONY: help demo test proof fuzz image-check check bench protos picture lock clean setup
 
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -24,6 +24,10 @@ test: $(STAMP)  ## all tests, under six minutes on two cores
 
 proof: $(STAMP)  ## soaks, storms, kill loops and large imports; results in out/proof
 	@$(BIN)/python -m tests.proof
+
+fuzz: $(STAMP)  ## ten million inputs, looked for by coverage (hours); FUZZ="--share 0.01" for fewer
+	@$(BIN)/python -m pip install -qq --require-hashes -r requirements-fuzz.lock
+	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
 image-check: $(STAMP)  ## both images, built without a container engine (buildah, debootstrap), and run
 	@$(BIN)/python -m tests.proof image_check
@@ -46,7 +50,7 @@ protos: $(STAMP)  ## generate proto/PulsarApi_pb2.py and its stubs
 picture: $(STAMP)  ## docs/images from the newest demo
 	@$(BIN)/python -m loadgen picture
 
-lock: $(STAMP)  ## resolve requirements.lock and requirements-java.lock again
+lock: $(STAMP)  ## resolve requirements.lock and those of Java and fuzzing again
 	@$(BIN)/python tools/lock.py
 
 clean:  ## remove what was made here

@@ -1,4 +1,4 @@
-"""Resolve the dependencies of pyproject.toml again and write both lock files."""
+"""Resolve the dependencies of pyproject.toml again and write the lock files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
 
 
 def main() -> None:
-    """Write requirements.lock (everything) and requirements-java.lock (the runtime alone)."""
+    """Write requirements.lock (everything), and those of the Java runtime and of fuzzing alone."""
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    java = "\n".join(project["optional-dependencies"]["java"])
+    java, fuzz = ("\n".join(project["optional-dependencies"][one]) for one in ("java", "fuzz"))
     everything = "Every dependency, pinned with its hashes."
     extras = [word for name in ("dev", "loadgen", "postgresql") for word in ("--extra", name)]
     resolve([*extras, "pyproject.toml"], "", "requirements.lock", everything)
+    resolve(["-"], fuzz, "requirements-fuzz.lock", "Coverage-guided fuzzing, for make fuzz.")
     resolve(["-"], java, "requirements-java.lock", "A Java runtime for machines without one.")
 
 

@@ -5,12 +5,13 @@ What the target imports is instrumented, so that this imports nothing of Floodga
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import atheris
 import typer
@@ -18,66 +19,86 @@ import typer
 from tests.fuzz.judge import Judge
 from tests.fuzz.kept import kept
 from tests.fuzz.registry import TARGETS
-from tests.fuzz.rules import TURNS
+from tests.fuzz.rules import ERRORS, TURNS
+
+if TYPE_CHECKING:
+    from tests.fuzz.target import Target
 
 WRITTEN_EACH_SECONDS = 1.0
+COLLECTED_AFTER = 5_000
+"""Inputs: garbage is collected between them, as it would be a long turn within one."""
 HANG_SECONDS = 60
 MEMORY_MB = 3_000
+
+
+class Run:
+    """One target's inputs in this process, and the file that says how far it is."""
+
+    def __init__(self, target: Target, inputs: int, out: Path) -> None:
+        with atheris.instrument_imports(include=list(target.instrumented)):
+            if not target.compares:
+                sys.meta_path[0]._trace_dataflow = False  # type: ignore[attr-defined]
+            self.loaded = target.loaded()
+        self._judge = Judge(self.loaded, out)
+        self._judge.renew()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self._inputs = inputs
+        self._file = out / "figures.json"
+        self._begun = self._written = time.perf_counter()
+        self._cpu_begun = time.process_time()
+
+    def one_input(self, data: bytes) -> None:
+        """Take an input; now and then look after memory, and write how far this is."""
+        self._judge.take(data)
+        count = self._judge.inputs
+        if count % COLLECTED_AFTER == 0:
+            gc.unfreeze()  # A server that starts freezes what is there.
+            gc.collect()
+        if count >= self._inputs or time.perf_counter() - self._written > WRITTEN_EACH_SECONDS:
+            self._written = time.perf_counter()
+            self._write()
+
+    def _write(self) -> None:
+        document = {
+            "inputs": self._judge.inputs,
+            "refused": self._judge.refused,
+            "finds": self._judge.finds,
+            "seconds": time.perf_counter() - self._begun,
+            "cpu_seconds": time.process_time() - self._cpu_begun,
+            "longest_turn_ms": TURNS.longest_millis,
+            **self.loaded.figures,
+        }
+        self._file.write_text(json.dumps(document))
 
 
 def main(
     name: str,
     inputs: Annotated[int, typer.Option()],
-    corpus: Annotated[Path, typer.Option()],
-    out: Annotated[Path, typer.Option()],
+    corpus: Annotated[Path, typer.Option()] = Path("out/fuzz/corpus"),
+    out: Annotated[Path, typer.Option()] = Path("out/fuzz/child"),
     seed: Annotated[int, typer.Option()] = 1,
 ) -> None:
     """Fuzz one target for a number of inputs."""
-    target = TARGETS[name]
     logging.getLogger().setLevel(logging.ERROR)
-    with atheris.instrument_imports(include=list(target.instrumented)):
-        if not target.compares:
-            sys.meta_path[0]._trace_dataflow = False  # type: ignore[attr-defined]
-        loaded = target.loaded()
-    judge = Judge(loaded, out)
-    judge.renew()
-    begun, cpu = time.perf_counter(), time.process_time()
-    written = begun
-
-    def figures() -> None:
-        document = {
-            "inputs": judge.inputs,
-            "refused": judge.refused,
-            "finds": judge.finds,
-            "seconds": time.perf_counter() - begun,
-            "cpu_seconds": time.process_time() - cpu,
-            "longest_turn_ms": TURNS.longest_millis,
-            **loaded.figures,
-        }
-        (out / "figures.json").write_text(json.dumps(document))
-
-    def one_input(data: bytes) -> None:
-        nonlocal written
-        judge.take(data)
-        if judge.inputs >= inputs or time.perf_counter() - written > WRITTEN_EACH_SECONDS:
-            written = time.perf_counter()
-            figures()
-
     for each in (corpus, out):
         each.mkdir(parents=True, exist_ok=True)
-    _begin(corpus, [*loaded.seeds(), *kept(name)])
+    run = Run(TARGETS[name], inputs, out)
+    _begin(corpus, [*run.loaded.seeds(), *kept(name)])
     options = [
         f"-runs={inputs}",
-        f"-max_len={target.most_bytes}",
+        f"-max_len={TARGETS[name].most_bytes}",
         f"-timeout={HANG_SECONDS}",
         f"-rss_limit_mb={MEMORY_MB}",
         f"-artifact_prefix={out}/",
         f"-seed={seed}",
         str(corpus),
     ]
-    own = {} if loaded.mutated is None else {"custom_mutator": loaded.mutated}
-    atheris.Setup([sys.argv[0], *options], one_input, **own)
-    atheris.Fuzz()
+    own = {} if run.loaded.mutated is None else {"custom_mutator": run.loaded.mutated}
+    atheris.Setup([sys.argv[0], *options], run.one_input, **own)
+    with ERRORS.listening():
+        atheris.Fuzz()
 
 
 def _begin(corpus: Path, inputs: list[bytes]) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import gc
 import hashlib
 import json
-import logging
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 RENEWED_AFTER = 4_000
 """Inputs after which a target that lasts is made anew: a find can be repeated with those since."""
-COLLECTED_AFTER = 5_000
 MOST_FINDS = 50
 MOST_SLOW = 20
 
@@ -45,18 +42,10 @@ class Judge:
         self._out = out
         self._slow = 0
         self._since: list[bytes] = []
-        log = logging.getLogger()
-        if ERRORS not in log.handlers:
-            log.addHandler(ERRORS)
-        gc.collect()
-        gc.freeze()
-        gc.disable()
 
     def take(self, data: bytes) -> None:
         """Give the target one input."""
         self.inputs += 1
-        if self.inputs % COLLECTED_AFTER == 0:
-            gc.collect()
         if self.target.renewed is not None:
             if len(self._since) >= RENEWED_AFTER:
                 self.renew()
@@ -77,8 +66,6 @@ class Judge:
         """Make anew what lasts longer than an input."""
         if self.target.renewed is not None:
             self.target.renewed()
-            gc.unfreeze()  # A server that starts has frozen what was there.
-            gc.collect()
         self._since.clear()
         ERRORS.found.clear()
 
@@ -88,7 +75,7 @@ class Judge:
             self.target.one_input(data)
         except self.target.allowed:
             self.refused += 1
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - that is what is looked for
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - looked for
             return error
         if ERRORS.found:
             message, cause = ERRORS.found[0]

@@ -17,15 +17,28 @@ import typer
 
 from tests.fuzz.judge import Judge, signature
 from tests.fuzz.registry import TARGETS
-from tests.fuzz.rules import TURNS
+from tests.fuzz.rules import ERRORS, TURNS
 
 ROUNDS = 3
 
 
-def main(name: str, file: Annotated[Path, typer.Argument(exists=True)]) -> None:
+def main(
+    name: str,
+    file: Annotated[Path, typer.Argument(exists=True)] = Path("find.bin"),
+    as_json: Annotated[bool, typer.Option("--json", help="Say the longest turn alone.")] = False,
+) -> None:
     """Replay a find; exit code 1 if it still breaks a rule."""
     logging.getLogger().setLevel(logging.ERROR)
     judge = Judge(TARGETS[name].loaded())
+    with ERRORS.listening():
+        if as_json:
+            millis = longest_turn(judge, file.read_bytes())
+            typer.echo(json.dumps({"longest_turn_ms": millis}))
+        else:
+            _replay(judge, file)
+
+
+def _replay(judge: Judge, file: Path) -> None:
     if file.suffix == ".json":
         inputs = [base64.b64decode(one) for one in json.loads(file.read_text())]
         inputs = fewest(judge, inputs)
@@ -38,7 +51,6 @@ def main(name: str, file: Annotated[Path, typer.Argument(exists=True)]) -> None:
         inputs = [file.read_bytes()]
     error = outcome(judge, inputs)
     if error is not None:
-        logging.getLogger().handlers.clear()
         raise error
     typer.echo(f"nothing; longest turn {longest_turn(judge, inputs[-1]):.1f} ms")
 
@@ -49,7 +61,7 @@ def outcome(judge: Judge, inputs: list[bytes]) -> BaseException | None:
     try:
         for one in inputs:
             judge.take(one)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - that is what is looked for
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - looked for
         return error
     return None
 

@@ -76,6 +76,17 @@ class LoggedErrors(logging.Handler):
         super().__init__(logging.ERROR)
         self.found: list[tuple[str, BaseException | None]] = []
 
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear what is logged within a block."""
+        log = logging.getLogger()
+        log.addHandler(self)
+        try:
+            yield
+        finally:
+            log.removeHandler(self)
+            self.found.clear()
+
     def emit(self, record: logging.LogRecord) -> None:
         """Keep an error that has a stack."""
         if record.exc_info:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Target:
     """One target: a module with ``one_input(data)``, and what else it may have.
 
-    Its module may have, too: ``ALLOWED`` (errors that are the answer to a bad input), ``SEEDS()``
+    Its module may have, too: ``ALLOWED`` (errors that are the answer to a bad input), ``seeds()``
     (inputs to begin with), ``mutated(data, most_bytes, seed)``, ``renewed()`` (makes what lasts
     longer than an input anew), ``FIGURES`` (counts, for the table).
 
@@ -47,7 +47,7 @@ class Loaded:
     def __init__(self, module: object) -> None:
         self.one_input: Callable[[bytes], None] = module.one_input  # type: ignore[attr-defined]
         self.allowed: tuple[type[Exception], ...] = getattr(module, "ALLOWED", ())
-        self.seeds: Callable[[], Sequence[bytes]] = getattr(module, "SEEDS", lambda: (b"",))
+        self.seeds: Callable[[], Sequence[bytes]] = getattr(module, "seeds", lambda: (b"",))
         self.mutated: Callable[[bytes, int, int], bytes] | None = getattr(module, "mutated", None)
         self.renewed: Callable[[], None] | None = getattr(module, "renewed", None)
         self.figures: Mapping[str, int] = getattr(module, "FIGURES", {})

@@ -180,5 +180,9 @@ PROOFS = {
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),
+    "fuzz": Proof(
+        "Inputs that are looked for break no rule of decoder, servers, files and credentials",
+        "tests.fuzz.proof",
+    ),
     "marked_tests": Proof("Tests that are too long for make test", "tests.proof.marked_tests"),
 }

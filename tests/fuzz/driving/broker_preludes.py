@@ -44,7 +44,7 @@ def _nothing(*_: object) -> None:
 
 
 def have_producers_and_consumers(_: object, peer: Peer) -> None:
-    """Have a producer, and a consumer of each kind but Key_Shared, whose ring takes long to make."""
+    """Have a producer, and a consumer of each kind but Key_Shared: its ring takes long to make."""
     _have(peer, (Kind.Shared, Kind.Exclusive, Kind.Failover))
 
 
@@ -61,7 +61,7 @@ def _have(peer: Peer, kinds: tuple[Kind.SubType.ValueType, ...]) -> None:
 
 
 def have_messages(_: object, peer: Peer) -> None:
-    """Have messages that were sent to consumers, one of Key_Shared, and are not acknowledged."""
+    """Have messages that consumers, one of Key_Shared, got and did not acknowledge."""
     _have(peer, (Kind.Shared, Kind.Key_Shared))
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1)
     said = b""

@@ -50,7 +50,7 @@ _SMALL = {
 
 
 class Doors:
-    """Takes the place of listening sockets: keeps what makes a connection, by the key of its port."""
+    """Takes the place of listening sockets: keeps what makes a connection, by its port's key."""
 
     def __init__(self) -> None:
         self.factories: dict[str, Callable[[], Any]] = {}
@@ -123,7 +123,7 @@ class BrokerWorld:
         check_at_rest(self.service)
 
 
-def with_limits(config: Any) -> Any:  # noqa: ANN401 - a broker's or a proxy's
+def with_limits(config: Any) -> Any:
     """Return a configuration with little memory for topic lists."""
     limits = {"heap_max_bytes": LIMIT_BYTES, "direct_max_bytes": LIMIT_BYTES}
     changed = config.topic_list_limits.model_copy(

@@ -1,4 +1,4 @@
-"""Commands made at random that a server takes: from the descriptors, with values that mean something.
+"""Commands made at random, from the descriptors, with values that mean something.
 
 The same names, ids and positions come again and again, so that one command meets what another one
 made; a few are odd.
@@ -110,7 +110,7 @@ class CommandMaker:
             self._change(message, self._random.choice(message.DESCRIPTOR.fields))
         return command.SerializePartialToString()
 
-    def _change(self, message: Any, field: FieldDescriptor) -> None:  # noqa: ANN401 - protobuf's
+    def _change(self, message: Any, field: FieldDescriptor) -> None:
         if not field.is_required and self._random.random() < 0.2:
             message.ClearField(field.name)
         else:
@@ -122,7 +122,7 @@ class CommandMaker:
             if wanted and depth < _DEEPEST:
                 self._set(message, field, depth)
 
-    def _set(self, message: Any, field: FieldDescriptor, depth: int) -> None:  # noqa: ANN401
+    def _set(self, message: Any, field: FieldDescriptor, depth: int) -> None:
         if field.is_repeated:
             values = getattr(message, field.name)
             for _ in range(self._random.randint(0, _REPEATED_MOST)):
@@ -137,7 +137,7 @@ class CommandMaker:
         else:
             setattr(message, field.name, self._value(field))
 
-    def _value(self, field: FieldDescriptor) -> Any:  # noqa: ANN401 - protobuf's
+    def _value(self, field: FieldDescriptor) -> Any:
         random = self._random
         if field.enum_type is not None:
             return random.choice(field.enum_type.values).number

@@ -13,7 +13,7 @@ def count_frames(doors: Doors, port_key: str, figures: dict[str, int]) -> None:
     """Count them from now on, as ``frames`` and ``valid``."""
     made = doors.factories[port_key]
 
-    def counted() -> Any:  # noqa: ANN401 - a connection of any server
+    def counted() -> Any:
         cnx = made()
         handle = cnx.frame_received
 

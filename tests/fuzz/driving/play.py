@@ -42,19 +42,10 @@ def play(world: World, peers: list[Peer], data: bytes) -> None:
         BrokenRuleError: Something is held after that, or an answer is malformed.
     """
     _, steps = script.read(data)
-    player, joined = _Player(world, peers), b""
+    player = _Player(world, peers)
     for step in steps:
-        if step.flags & script.WRONG and step.what in (script.COMMAND, script.BYTES):
-            player.broker_says(script.wire_bytes(step))
-        elif step.what in (script.COMMAND, script.MESSAGE, script.BYTES):
-            joined += script.wire_bytes(step)
-            if not step.flags & script.JOINED:
-                player.says(joined, halved=bool(step.flags & script.HALVED))
-                joined = b""
-        else:
-            player.does(step.what, step.data[0] if step.data else 0)
-    if joined:
-        player.says(joined, halved=False)
+        player.takes(step)
+    player.says(b"", halved=False)
     for peer in player.everybody:
         peer.breaks()
     world.loop.settle()
@@ -69,10 +60,22 @@ class _Player:
         self._world = world
         self._peers = peers
         self._now = 0
+        self._joined = b""
         self.broker_spoke = False
         self.everybody = list(peers)
 
+    def takes(self, step: script.Step) -> None:
+        if step.what not in (script.COMMAND, script.MESSAGE, script.BYTES):
+            self.does(step.what, step.data[0] if step.data else 0)
+        elif step.flags & script.WRONG and step.what != script.MESSAGE:
+            self.broker_says(script.wire_bytes(step))
+        elif step.flags & script.JOINED:
+            self._joined += script.wire_bytes(step)
+        else:
+            self.says(script.wire_bytes(step), halved=bool(step.flags & script.HALVED))
+
     def says(self, data: bytes, *, halved: bool) -> None:
+        data, self._joined = self._joined + data, b""
         peer = self._peers[self._now]
         half = len(data) // 2 if halved else 0
         for piece in filter(None, (data[:half], data[half:])):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import proto.PulsarApi_pb2 as pb
 from tests.fuzz.driving.broker_preludes import (
     have_messages,
     have_producers_and_consumers,
@@ -14,6 +13,7 @@ from tests.fuzz.driving.proxy_world import BROKER_PORT, SILENT_PORT
 from tests.support.peers.raw_peer import connect_command, frame
 
 if TYPE_CHECKING:
+    import proto.PulsarApi_pb2 as pb
     from tests.fuzz.driving.peer import Peer
     from tests.fuzz.driving.proxy_world import ProxyWorld
 

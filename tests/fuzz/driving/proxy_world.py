@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from proxy.config import ProxyConfig
@@ -13,6 +12,7 @@ from tests.fuzz.driving.peer import Peer
 from tests.fuzz.driving.stand_ins import stand_ins
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
 BROKER_PORT, SILENT_PORT = 6650, 6652

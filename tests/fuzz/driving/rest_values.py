@@ -32,12 +32,13 @@ VALUES = {
     "version": ("0", "1", "-1", "x"),
 }  # fmt: skip
 QUERIES = ("force=true", "authoritative=true", "mode=ALL", "mode=PERSISTENT", "local=true", "x=%zz",
-           "includeSystemTopic=true", "checkAllowAutoCreation=true", "metadata=true", "perPartition=true",
+           "includeSystemTopic=true", "checkAllowAutoCreation=true", "metadata=true", "perPartition=true",  # noqa: E501
            "bundle=0x00000000_0x40000000", "applied=true", "topicsPattern=.*", "properties=a%3Db",
-           "getPreciseBacklog=true", "subscriptionBacklogSize=true", "isGlobal=x", "=", "&", "force=x",
+           "getPreciseBacklog=true", "subscriptionBacklogSize=true", "isGlobal=x", "=", "&", "force=x",  # noqa: E501
            "numPartitions=-1", "replicated=true", "messageId=0", "backlogQuotaType=message_age",
            "backlogQuotaType=destination_storage", "delete=true", "ledgerId=1", "entryId=-1",
-           "deleteSchema=true", "customProperties=x", "schemaName=x", "hash=1", "limit=-5")  # fmt: skip
+           "deleteSchema=true", "customProperties=x", "schemaName=x", "hash=1",
+           "limit=-5")  # fmt: skip
 _JSON, _TEXT = b"Content-Type: application/json", b"Content-Type: text/plain"
 HEADERS: tuple[tuple[bytes, ...], ...] = (
     (),
@@ -62,12 +63,12 @@ HEADERS: tuple[tuple[bytes, ...], ...] = (
     (b"Range: bytes=0-1",),
 )  # fmt: skip
 _DOCUMENTS: tuple[object, ...] = (
-    {}, [], None, True, 0, 1, -1, 5, 2**31, 2**63, 1.5, "", "x", "ALL", [1], ["a"], {"a": 1}, {"a": "b"},
+    {}, [], None, True, 0, 1, -1, 5, 2**31, 2**63, 1.5, "", "x", "ALL", [1], ["a"], {"a": 1}, {"a": "b"},  # noqa: E501
     {"allowedClusters": ["standalone"], "adminRoles": ["r"]}, {"allowedClusters": None},
     {"bundles": {"numBundles": 4}}, {"bundles": {"numBundles": -1}}, {"bundles": 5},
     {"retentionTimeInMinutes": 5, "retentionSizeInMB": 5}, {"retentionTimeInMinutes": "x"},
     {"limit": 5, "limitSize": 5, "limitTime": 5, "policy": "producer_exception"}, {"policy": "x"},
-    {"limitSize": -5, "policy": "consumer_backlog_eviction"}, {"managedLedgerMaxMarkDeleteRate": "NaN"},
+    {"limitSize": -5, "policy": "consumer_backlog_eviction"}, {"managedLedgerMaxMarkDeleteRate": "NaN"},  # noqa: E501
     {"dispatchThrottlingRateInMsg": 5, "dispatchThrottlingRateInByte": -1, "ratePeriodInSecond": 0},
     {"publishThrottlingRateInMsg": 5, "publishThrottlingRateInByte": 2**40},
     {"subscribeThrottlingRatePerConsumer": 5, "ratePeriodInSecond": 30},
@@ -79,14 +80,15 @@ _DOCUMENTS: tuple[object, ...] = (
     {"allowAutoTopicCreation": True, "topicType": "x"}, {"allowAutoSubscriptionCreation": False},
     {"inactiveTopicDeleteMode": "delete_when_no_subscriptions", "maxInactiveDurationSeconds": 5,
      "deleteWhileInactive": True},
-    {"active": True, "tickTime": 5, "maxDeliveryDelayInMillis": -5}, {"active": "x", "tickTime": {}},
-    ["produce", "consume"], ["x"], ["Exclusive", "Shared"], ["Exclusive", 5], "BACKWARD", "UNDEFINED",
+    {"active": True, "tickTime": 5, "maxDeliveryDelayInMillis": -5}, {"active": "x", "tickTime": {}},  # noqa: E501
+    ["produce", "consume"], ["x"], ["Exclusive", "Shared"], ["Exclusive", 5], "BACKWARD", "UNDEFINED",  # noqa: E501
     {"bookkeeperEnsemble": 1, "bookkeeperWriteQuorum": 2, "bookkeeperAckQuorum": 3},
     {"properties": {"k": "v"}, "partitions": 3}, {"partitions": 3, "properties": {"k": 5}},
-    {"msgRateIn": 1, "msgRateOut": 1, "bandwidthIn": 1, "bandwidthOut": 1, "memory": 1, "dynamic": True},
+    {"msgRateIn": 1, "msgRateOut": 1, "bandwidthIn": 1, "bandwidthOut": 1, "memory": 1, "dynamic": True},  # noqa: E501
     {"ids": ["AAE="]}, {"name": "x", "selection": {}},
 )  # fmt: skip
-BODIES = tuple(json.dumps(one).encode() for one in _DOCUMENTS) + (
-    b"{", b"\xff", b'"\\ud800"', b"[" * 200, b'{"a":1,"a":2}', b"NaN", b"1e400", b"x=y", b" ", b"\x1f\x8b\x08",
+BODIES = (
+    *(json.dumps(one).encode() for one in _DOCUMENTS),
+    b"{", b"\xff", b'"\\ud800"', b"[" * 200, b'{"a":1,"a":2}', b"NaN", b"1e400", b"x=y", b" ", b"\x1f\x8b\x08",  # noqa: E501
     b"--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--\r\n",
 )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import google_crc32c
 
@@ -163,26 +163,44 @@ def message(choices: random.Random) -> bytes:
 
 def _metadata(choices: random.Random) -> pb.MessageMetadata:
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1)
-    if choices.random() < 0.3:
-        metadata.num_messages_in_batch = choices.choice((1, 2, 3, 0, -1, 2**31 - 1))
-    if choices.random() < 0.2:
-        metadata.partition_key = choices.choice(("k", "", "ä"))
-    if choices.random() < 0.2:
-        metadata.deliver_at_time = choices.choice((0, 1_767_225_600_100, 2**62, -1))
-    if choices.random() < 0.2:
-        metadata.compression = choices.choice((0, 1, 2, 3, 4))
-        metadata.uncompressed_size = choices.choice((0, 5, 2**31))
-    if choices.random() < 0.1:
-        metadata.chunk_id, metadata.num_chunks_from_msg = choices.choice((0, 1, -1)), 2
-        metadata.uuid = "u"
-    if choices.random() < 0.1:
-        metadata.marker_type = choices.choice((1, 20, -1))
-    if choices.random() < 0.1:
-        metadata.txnid_least_bits, metadata.txnid_most_bits = 1, 2
-    if choices.random() < 0.1:
-        metadata.ordering_key = b"o"
-    if choices.random() < 0.1:
-        metadata.schema_version = choices.choice((b"", b"\x00" * 8, b"x"))
-    if choices.random() < 0.05:
-        metadata.encryption_keys.add(key="k", value=b"v")
+    for share, set_some in _METADATA:
+        if choices.random() < share:
+            set_some(metadata, choices)
     return metadata
+
+
+def _batch(metadata: pb.MessageMetadata, choices: random.Random) -> None:
+    metadata.num_messages_in_batch = choices.choice((1, 2, 3, 0, -1, 2**31 - 1))
+
+
+def _compressed(metadata: pb.MessageMetadata, choices: random.Random) -> None:
+    metadata.compression = choices.choice(pb.CompressionType.values())
+    metadata.uncompressed_size = choices.choice((0, 5, 2**31))
+
+
+def _chunk(metadata: pb.MessageMetadata, choices: random.Random) -> None:
+    metadata.chunk_id, metadata.num_chunks_from_msg = choices.choice((0, 1, -1)), 2
+    metadata.uuid = "u"
+
+
+def _values(**values: tuple[Any, ...]) -> Callable[[pb.MessageMetadata, random.Random], None]:
+    def set_some(metadata: pb.MessageMetadata, choices: random.Random) -> None:
+        for name, known in values.items():
+            setattr(metadata, name, choices.choice(known))
+
+    return set_some
+
+
+_METADATA: tuple[tuple[float, Callable[[pb.MessageMetadata, random.Random], None]], ...] = (
+    (0.3, _batch),
+    (0.2, _values(partition_key=("k", "", "ä"))),
+    (0.2, _values(deliver_at_time=(0, 1_767_225_600_100, 2**62, -1))),
+    (0.2, _compressed),
+    (0.1, _chunk),
+    (0.1, _values(marker_type=(1, 20, -1))),
+    (0.1, _values(txnid_least_bits=(1,), txnid_most_bits=(2,))),
+    (0.1, _values(ordering_key=(b"o",))),
+    (0.1, _values(schema_version=(b"", b"\x00" * 8, b"x"))),
+    (0.05, lambda metadata, _: metadata.encryption_keys.add(key="k", value=b"v") and None),
+)
+"""Parts of metadata, and how often each is there."""

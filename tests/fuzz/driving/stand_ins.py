@@ -1,4 +1,4 @@
-"""Stand-ins for what is slow: the processes that a broker asks give quick answers, the same each time.
+"""Stand-ins for what is slow: the processes that a broker asks answer quickly, and alike.
 
 What they do in earnest takes as long as it takes, in processes of their own.
 """
@@ -30,7 +30,7 @@ class StandInWorkers:
     async def worker(self) -> AsyncIterator[StandInWorkers]:
         yield self
 
-    async def matching(self, pattern: str, paths: Any, seconds: float) -> Any:  # noqa: ANN401
+    async def matching(self, pattern: str, paths: Any, seconds: float) -> Any:
         del seconds
         chosen = zlib.crc32(pattern.encode(errors="replace"))
         if chosen % 7 == 0:
@@ -51,7 +51,7 @@ class StandInJudge:
 
     async def judge(
         self, schema: Any, alike: Sequence[Any], compared: Sequence[Any], strategy: str
-    ) -> int | None:  # noqa: ANN401
+    ) -> int | None:
         definitions = [one.data for one in alike], [one.data for one in compared]
         chosen = zlib.crc32(Job(schema.data, *definitions, strategy).packed()) % 8
         if chosen == 0:

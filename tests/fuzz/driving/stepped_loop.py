@@ -83,7 +83,7 @@ class SteppedLoop(VirtualLoop):
             self._cancelled = max(0, self._cancelled - 1)
         return timers[0][0] if timers else None
 
-    def run(self, work: Coroutine[Any, Any, Any], *, measured: bool = True) -> Any:  # noqa: ANN401
+    def run(self, work: Coroutine[Any, Any, Any], *, measured: bool = True) -> Any:
         """Run a coroutine to its end, as quickly as time can pass, and return what it does."""
         before = TURNS.of_this_input
         with self.running():

@@ -1,4 +1,4 @@
-"""Changes streams of frames so that most frames stay valid; now and then bytes, as libFuzzer does."""
+"""Changes streams of frames so that most stay valid; now and then bytes, as libFuzzer does."""
 
 from __future__ import annotations
 

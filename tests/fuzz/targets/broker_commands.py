@@ -1,4 +1,7 @@
-"""The broker's commands, in every state of a connection. An input is a script: see driving.script."""
+"""The broker's commands, in every state of a connection.
+
+An input is a script: see driving.script.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def renewed() -> None:
     _worlds.clear()
 
 
-def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+def seeds() -> list[bytes]:
     """Return each command in each state."""
     commands = [complete_command(kind).SerializeToString() for kind in TYPES]
     steps = [Step(COMMAND, 0, one) for one in commands]

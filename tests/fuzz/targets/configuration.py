@@ -65,7 +65,7 @@ def _made(model: type[BrokerConfig | ProxyConfig], values: Mapping[str, str]) ->
             raise BrokenRuleError("a notice says nothing")
 
 
-def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+def seeds() -> list[bytes]:
     """Return files with each key's default, and the shipped scenarios."""
     files = []
     for first, keys in ((_BROKER, broker_keys()), (bytes((PROXY_FROM,)), proxy_keys())):

@@ -5,6 +5,7 @@ An input: how it is cut (flags, a number of cuts, their places), then the stream
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -64,7 +65,7 @@ def one_input(data: bytes) -> None:
             _park(chunks, len(stream))
 
 
-def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+def seeds() -> list[bytes]:
     """Return frames of every type."""
     plain = b"\x00\x00"
     return [plain + one for one in frame_seeds()]
@@ -94,8 +95,7 @@ def _cut(data: bytes) -> tuple[int, list[bytes], bytes]:
         places = [place % 64 for place in places]
         places.sort()
     edges = [0, *(min(place, len(stream)) for place in places), len(stream)]
-    pairs = zip(edges, edges[1:], strict=False)
-    return flags, [stream[a:b] for a, b in pairs], stream
+    return flags, [stream[a:b] for a, b in pairwise(edges)], stream
 
 
 def _decoded(chunks: list[bytes], flags: int) -> tuple[list[Frame], object]:

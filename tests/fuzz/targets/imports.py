@@ -103,7 +103,7 @@ def _parquet(data: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def _column(values: list[Any], kind: Any) -> pa.Array:  # noqa: ANN401 - Arrow's
+def _column(values: list[Any], kind: Any) -> pa.Array:
     """Return values as a column of a type, or as texts if it cannot have them."""
     try:
         if kind in (pa.binary(), pa.null(), pa.int64()) or pa.types.is_list(kind):
@@ -113,13 +113,13 @@ def _column(values: list[Any], kind: Any) -> pa.Array:  # noqa: ANN401 - Arrow's
         return pa.array([None] * len(values), kind)
 
 
-def _text(value: Any) -> Any:  # noqa: ANN401 - a row's
+def _text(value: Any) -> Any:
     if isinstance(value, list):
         return [(key.decode("latin-1"), text.decode("latin-1")) for key, text in value]
     return value if value is None else value.decode("utf-8", "surrogateescape")
 
 
-def _rows(data: bytes) -> Any:  # noqa: ANN401 - an iterator of rows
+def _rows(data: bytes) -> Any:
     at = 0
     while at < len(data) and at >= 0:
         head, at = data[at], at + 1
@@ -159,7 +159,7 @@ def _sized(data: bytes) -> bytes:
     return struct.pack("B", min(len(data), 255)) + data[:255]
 
 
-def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+def seeds() -> list[bytes]:
     """Return tables, a file as it is written, and texts."""
     choices = random.Random(1)
     tables = [bytes((0, 0, 0, kind)) + _row(choices) * 3 for kind in range(6)]

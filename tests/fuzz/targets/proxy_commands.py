@@ -47,7 +47,7 @@ def renewed() -> None:
     _worlds.clear()
 
 
-def SEEDS() -> Sequence[bytes]:  # noqa: N802 - a target's part
+def seeds() -> Sequence[bytes]:
     """Return each command in each state, from the client and from the broker."""
     commands = [complete_command(kind).SerializeToString() for kind in TYPES]
     steps = [Step(COMMAND, flags, one) for one in commands for flags in (0, WRONG)]

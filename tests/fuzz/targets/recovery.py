@@ -161,7 +161,7 @@ def _cursors() -> list[bytes]:
     ]
 
 
-def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+def seeds() -> list[bytes]:
     """Return a log of a topic with a cursor, each kind of record, and SQLite files."""
     item = _step(ITEM, bytes((1, records.TOPIC, 0, 0)) + VALUES[0])
     entries = b"".join(_step(ENTRY, bytes((1, n, 2, 1)) + b"\0\0\0\0") for n in range(3))

@@ -137,7 +137,7 @@ def _made(choices: random.Random) -> bytes:
     )
 
 
-def SEEDS() -> list[bytes]:  # noqa: N802 - a target's part
+def seeds() -> list[bytes]:
     """Return a request for each endpoint, with a body where it may take one."""
     choices = random.Random(1)
     each = [

@@ -6,8 +6,8 @@ can be copied as they are. Of the states of an item the last one counts.
 
 from __future__ import annotations
 
+import struct
 from struct import Struct
-from struct import error as StructError
 from typing import TYPE_CHECKING, NamedTuple
 
 import google_crc32c
@@ -166,7 +166,7 @@ def _parse(body: bytes) -> Record | None:
     """Return what a body says; None for one that nobody wrote, whatever its checksum."""
     try:
         return _parsed(body)
-    except (StructError, UnicodeDecodeError):
+    except (struct.error, UnicodeDecodeError):
         return None
 
 
