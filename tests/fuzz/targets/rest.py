@@ -14,7 +14,7 @@ from tests.fuzz.driving.broker_world import BrokerWorld
 from tests.fuzz.driving.rest_values import BODIES, HEADERS, METHODS, PATHS, QUERIES, VALUES
 from tests.fuzz.rules import BrokenRuleError
 
-FIGURES = {"requests": 0, "valid": 0, "not found": 0}
+FIGURES = {"requests": 0, "valid": 0, "not found": 0, "errors told": 0}
 RAW = 0x80
 MOST_REQUESTS = 3
 LONGEST_SECONDS = 200.0
@@ -49,8 +49,9 @@ def _check(answer: bytes, *, may_be_none: bool) -> None:
             return
         raise BrokenRuleError("a request is not answered")
     status = int(answer[9:12]) if answer.startswith(b"HTTP/") else 0
-    if status in (0, 500):
-        raise BrokenRuleError(f"answered with {status}")
+    if not status or b"Internal Server Error" in answer.partition(b"\r\n\r\n")[2]:
+        raise BrokenRuleError(f"answered with {status}, without a word")
+    FIGURES["errors told"] += status >= 500
     FIGURES["valid"] += status < 400
     FIGURES["not found"] += status == 404
 

@@ -166,7 +166,7 @@ def _parse(body: bytes) -> Record | None:
     """Return what a body says; None for one that nobody wrote, whatever its checksum."""
     try:
         return _parsed(body)
-    except (struct.error, UnicodeDecodeError):
+    except (struct.error, ValueError):
         return None
 
 
@@ -179,6 +179,8 @@ def _parsed(body: bytes) -> Record:
         _, topic_id, item_kind, present, length = _ITEM.unpack_from(body)
         end = _ITEM.size + length
         key = ItemKey(topic_id, item_kind, body[_ITEM.size : end].decode())
+        if bool(topic_id) == (item_kind == IDS) or (item_kind == TOPIC and key.name):
+            raise ValueError("an item that is nobody's")
         return ItemRecord(key, body[end:] if present else None)
     if kind == _SYNCED_TYPE:
         return SyncedRecord(*_SYNCED.unpack(body)[1:])

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _WORD_RANGE = 1 << 64
 _MOST_DIGITS = 19
-_OF_TOPICS = (TOPIC, CURSOR, PROPERTY)
 _WORD_KINDS = ("q", "Q")
 
 
@@ -48,8 +47,6 @@ def state_of(key: ItemKey, value: bytes) -> State | None:
     Raises:
         UnreadableStateError: They are no such state.
     """
-    if bool(key.topic_id) != (key.kind in _OF_TOPICS) or (key.kind == TOPIC and key.name):
-        raise UnreadableStateError("it is nobody's")
     if key.kind == TOPIC:
         return topic_state(value)
     if key.kind == CURSOR:

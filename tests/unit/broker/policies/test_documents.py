@@ -96,3 +96,17 @@ def test_validation_that_a_namespace_enforces_is_not_lifted_for_a_topic() -> Non
 
 def test_what_is_only_shown_has_no_effect() -> None:
     assert in_force(DEFAULTS, {"persistence": {"bookkeeperEnsemble": 1}}) == DEFAULTS
+
+
+def test_inactive_topics_without_a_mode_are_those_without_subscriptions() -> None:
+    # Given
+    document = {
+        "inactive_topic_policies": {
+            "maxInactiveDurationSeconds": 5,
+            "deleteWhileInactive": True,
+        }
+    }
+    # When
+    found = in_force(DEFAULTS, document).inactive_topics
+    # Then
+    assert found == InactiveTopics(True, 5, DeleteMode.NO_SUBSCRIPTIONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.messages.managed_ledger import CursorState
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.subscriptions.cursor import ManagedCursor
 from tests.support.messages.consumers import kept_topic
@@ -171,3 +172,15 @@ async def test_nothing_is_saved_that_has_not_changed() -> None:
     cursor.save()
     # Then
     assert "s" not in ledger.cursors
+
+
+async def test_entries_that_are_lost_are_no_holes() -> None:
+    # Given: nine entries were acknowledged, of which six are not there any more
+    _, ledger = await cursor_of(3)
+    first = at(ledger, 0)
+    holes = {first.ledger_id: b"\xfe\x01", first.ledger_id + 50: b"\xff"}
+    state = CursorState(ledger.preceding(first), holes, {}, {})
+    # When
+    cursor = ManagedCursor.recovered(ledger, "s", state)
+    # Then
+    assert (cursor.backlog, cursor.state.acknowledged) == (1, {first.ledger_id: b"\x06"})

@@ -345,3 +345,57 @@ async def test_the_order_in_which_properties_are_asked_for_changes_nothing(
         assert [len(one) for one in found] == [4, 4]
         if counted[-1] > 2:
             assert asked == [pairs[::-1], pairs[::-1]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE namespaces SET name=''",
+        "UPDATE namespaces SET version='x'",
+        "UPDATE topics SET name='text'",
+        "UPDATE partitioned SET name=x'00'",
+        "UPDATE policies SET bundles='x'",
+        "UPDATE tenants SET roles='{'",
+        "UPDATE tenants SET clusters='5'",
+        "INSERT INTO configuration VALUES (x'00', 'x')",
+        "INSERT INTO message_policies VALUES ('', 'k', '1')",
+        "INSERT INTO message_policies VALUES ('a/b', 'k', '{')",
+    ],
+)
+async def test_what_no_broker_has_written_is_told_in_a_sentence(
+    change: str, tmp_path: Path
+) -> None:
+    # Given
+    async with sqlite(tmp_path) as store:
+        await store.create_namespace(A)
+        await store.apply(A, changes(topic("t"), p=2))
+        path = store._path
+    with sqlite3.connect(path) as connection:
+        connection.execute(change)
+    connection.close()
+    # When, Then
+    async with opened(SqliteStore(path, 1_000)) as store:
+        with pytest.raises(StoreError, match="what no broker has written"):
+            await read_all(store)
+
+
+async def read_all(store: SqliteStore) -> None:
+    """Read what a broker reads when it starts, and when it is asked."""
+    await store.tenants()
+    await store.configuration()
+    await store.policy_documents()
+    for namespace in await store.namespaces():
+        await store.policies(namespace)
+        await store.snapshot(namespace)
+
+
+async def test_a_file_whose_error_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    # Given
+    path = tmp_path / "broken.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE namespaces (name)")
+    connection.close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREATE \xff\xff\xff\xff\xff"))
+    # When, Then
+    with pytest.raises(StoreError, match="cannot be opened"):
+        await SqliteStore(path, 1_000).open()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from broker.messages.metadata import MessageDigest
+from broker.messages.stores.log import records
 from broker.messages.stores.log.records import (
     CURSOR,
     MAGIC,
@@ -69,3 +72,24 @@ def test_zeros_behind_a_magic_number_are_no_record() -> None:
     found = list(scan(MAGIC + bytes(100)))
     # Then
     assert [record for _, _, record in found] == [DamagedBytes(104)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x01",
+        b"\x02short",
+        b"\x07" + bytes(20),
+        records.item_record(ItemKey(1, records.CURSOR, "s"), b"x")[records.HEADER_BYTES :][:11],
+        records.item_record(ItemKey(0, records.TOPIC, ""), b"x")[records.HEADER_BYTES :],
+        records.item_record(ItemKey(1, records.TOPIC, "name"), None)[records.HEADER_BYTES :],
+        records.item_record(ItemKey(1, records.CURSOR, "s"), None)[records.HEADER_BYTES :][:-1]
+        + b"\xff",
+    ],
+    ids=["empty", "short", "unknown", "cut", "no topic's", "a topic with a name", "no text"],
+)
+def test_a_record_that_nobody_wrote_is_damage_although_its_checksum_is_right(body: bytes) -> None:
+    # Given
+    framed = records._framed(body)
+    # When, Then
+    assert list(records.scan(framed)) == [(0, len(framed), records.DamagedBytes(len(framed)))]

@@ -11,6 +11,7 @@ from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.log import cleaner, records
 from broker.messages.stores.log.segments import segment_name
+from broker.messages.stores.log.states import TopicState, topic_bytes
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
     TOPIC,
@@ -189,3 +190,77 @@ async def test_what_was_never_confirmed_stays_away_though_the_disk_brings_it_bac
         # Then
         assert [info.entries for info in ledger.ledgers] == [2, 1, 0]
         assert store.stored_bytes == 3 * 7
+
+
+def log_of(*items: tuple[records.ItemKey, bytes]) -> SimulatedFiles:
+    """A log with these states and nothing else."""
+    files = SimulatedFiles()
+    file = files.create(FIRST)
+    file.append(records.start_record(1))
+    for key, value in items:
+        file.append(records.item_record(key, value))
+    return files
+
+
+ONE = records.ItemKey(1, records.TOPIC, "")
+TWO = records.ItemKey(2, records.TOPIC, "")
+OPEN_LEDGER = topic_bytes(TopicState(TOPIC, [(3, 0, 0)]))
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [(ONE, b"[]")],
+        [(ONE, OPEN_LEDGER), (records.ItemKey(1, records.CURSOR, "s"), b"x")],
+        [(ONE, OPEN_LEDGER), (TWO, OPEN_LEDGER)],
+        [(ONE, OPEN_LEDGER), (TWO, topic_bytes(TopicState(OTHER_TOPIC, [(3, 0, 0)])))],
+    ],
+    ids=["a topic", "a cursor", "a topic twice", "a ledger of two topics"],
+)
+async def test_a_state_that_cannot_be_read_is_damage(items, caplog) -> None:
+    # Given
+    files = log_of(*items)
+    # When
+    with pytest.raises(MessageStoreError, match="damaged"):
+        await log_store(files).open()
+    with caplog.at_level(logging.ERROR):
+        async with opened(log_store(files, drop_damaged=True)) as store:
+            names = store.names()
+    # Then
+    assert list(names) == ([TOPIC] if len(items) > 1 else [])
+    assert "dropped" in caplog.text
+
+
+async def test_what_is_dropped_with_an_unreadable_state_is_written_again_readably() -> None:
+    # Given
+    files = log_of((ONE, OPEN_LEDGER), (records.ItemKey(1, records.CURSOR, "s"), b"x"))
+    async with opened(log_store(files, drop_damaged=True)) as store:
+        (await store.open_ledger(TOPIC)).save_cursor("s", CursorState(EARLIEST))
+    # When
+    async with opened(log_store(files)) as store:
+        cursors = (await store.open_ledger(TOPIC)).cursors
+    # Then
+    assert list(cursors) == ["s"]
+
+
+@pytest.mark.parametrize("name", ["segment-1.bak", "segment-", "segment--00000000001", "segment-1"])
+async def test_a_file_of_another_name_is_left_alone(name: str) -> None:
+    # Given
+    files, positions = await written()
+    files.create(name).append(b"something")
+    # When
+    async with opened(log_store(files)) as store:
+        ledger = await store.open_ledger(TOPIC)
+    # Then
+    assert ledger.last_confirmed == positions[-1]
+    assert files.open(name).content == b"something"
+
+
+async def test_no_id_that_left_anything_is_given_again() -> None:
+    # Given: the record of the ids that were given is lost, and the topic of ledger 70 is gone
+    files = log_of((ONE, OPEN_LEDGER))
+    files.open(FIRST).append(records.entry_record(70, 0, b"x", digest(0)) + b"x")
+    # When
+    async with opened(log_store(files)) as store:
+        # Then
+        assert store.next_id() > 70

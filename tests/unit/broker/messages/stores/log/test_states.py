@@ -8,10 +8,13 @@ import pytest
 
 from broker.messages.managed_ledger import CursorState
 from broker.messages.position import EARLIEST, Position
+from broker.messages.stores.log.records import IDS, PROPERTY, ItemKey
 from broker.messages.stores.log.states import (
     TopicState,
+    UnreadableStateError,
     cursor_bytes,
     cursor_state,
+    state_of,
     topic_bytes,
     topic_state,
 )
@@ -52,3 +55,37 @@ def test_a_cursor_with_many_holes_is_written_within_a_turn() -> None:
         seconds.append(process_time() - began)
     # Then
     assert min(seconds) < 0.02
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"", b"\xff", b"{}", b"[]", b"5", b'["x"]', b'["x", []]', b'["x", [1, 0]]',
+        b"[5, [1, 0, 0]]", b'["x", ["1", 0, 0]]', b'["x", [2, 5, 0, 1, 0, 0]]',
+        b'["x", [1, 5, 0]]', b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_topic_is_unreadable(value: bytes) -> None:
+    with pytest.raises(UnreadableStateError):
+        topic_state(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"", b"\xff", b"[]\n", b'[[1], {}, [], [], 0, "q"]\n', b'[["1", 0], {}, [], [], 0, "q"]\n',
+        b'[[1, 0], [], [], [], 0, "q"]\n', b'[[1, 0], {"k": 5}, [], [], 0, "q"]\n',
+        b'[[1, 0], {}, [1], [-5], 0, "q"]\n', b'[[1, 0], {}, [1], [], 0, "q"]\n',
+        b'[[1, 0], {}, [], [], 0, "u"]\n', b'[[1, 0], {}, [], [], 5, "q"]\n1234567',
+        b'[[1, 0], {}, [], [], 1, "q"]\n' + bytes(16) + b"\xff\xff\xff\x7f",
+    ],
+)  # fmt: skip
+def test_what_is_no_cursor_is_unreadable(value: bytes) -> None:
+    with pytest.raises(UnreadableStateError):
+        cursor_state(value)
+
+
+@pytest.mark.parametrize(("kind", "value"), [(IDS, b"x"), (IDS, b"9" * 30), (PROPERTY, b"\xff")])
+def test_what_is_no_number_and_no_text_is_unreadable(kind: int, value: bytes) -> None:
+    with pytest.raises(UnreadableStateError):
+        state_of(ItemKey(0 if kind == IDS else 1, kind, "x"), value)
