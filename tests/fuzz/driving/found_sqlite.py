@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -59,24 +60,28 @@ async def opened(data: bytes) -> None:
     _change(path, data)
     store = SqliteStore(path, _CACHE_BYTES)
     await store.open()
-    try:
+    async with AsyncExitStack() as ends:
+        ends.push_async_callback(store.close)
         config = BrokerConfig()
         dynamic = DynamicConfiguration(config, store, lambda _: None)
         await dynamic.start()
+        ends.push_async_callback(dynamic.close)
         policies = PolicyService(store, lambda: config.policies, _CLOCK)
         await policies.start()
-        await store.tenants()
-        for namespace in await store.namespaces():
-            await store.snapshot(namespace)
-            await store.policies(namespace)
-            await store.properties(namespace, "persistent://public/default/t")
-            await store.create_namespace(namespace)
-            changes = TopicChanges([f"persistent://{namespace}/new".encode()])
-            await store.apply(namespace, changes)
-        await policies.close()
-        await dynamic.close()
-    finally:
-        await store.close()
+        ends.push_async_callback(policies.close)
+        await _read(store)
+
+
+async def _read(store: SqliteStore) -> None:
+    """Read all namespaces, and add a topic to each."""
+    await store.tenants()
+    for namespace in await store.namespaces():
+        await store.snapshot(namespace)
+        await store.policies(namespace)
+        await store.properties(namespace, "persistent://public/default/t")
+        await store.create_namespace(namespace)
+        changes = TopicChanges([f"persistent://{namespace}/new".encode()])
+        await store.apply(namespace, changes)
 
 
 _CLOCK = VirtualClock(SteppedLoop())
