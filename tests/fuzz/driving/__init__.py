@@ -1,1 +1,1 @@
-"""What the targets drive: servers without sockets, and mutations that keep frames valid."""
+"""What the targets drive: servers without sockets, peers, and time that passes when it is told."""

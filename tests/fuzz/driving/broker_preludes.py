@@ -8,7 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from proto.frames import encode_payload_command
 from tests.fuzz.driving.broker_world import LARGE_NAMESPACE
-from tests.fuzz.driving.commands import TOPIC
+from tests.fuzz.inputs.commands import TOPIC
 from tests.support.peers.raw_peer import connect_command, frame
 
 if TYPE_CHECKING:

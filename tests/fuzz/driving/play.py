@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tests.fuzz.driving import script
+from tests.fuzz.inputs import script
 
 if TYPE_CHECKING:
     from tests.fuzz.driving.peer import Peer

@@ -24,6 +24,9 @@ class SteppedLoop(VirtualLoop):
         super().__init__()
         self.set_exception_handler(ERRORS.unhandled)
 
+    def __del__(self) -> None:
+        """Go without a warning: there is no selector that would have to be closed."""
+
     def run_in_executor(
         self, executor: object, func: Callable[..., Any], *args: object
     ) -> asyncio.Future[Any]:

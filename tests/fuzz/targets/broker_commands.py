@@ -1,6 +1,6 @@
 """The broker's commands, in every state of a connection.
 
-An input is a script: see driving.script.
+An input is a script: see tests.fuzz.inputs.script.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tests.fuzz.driving.broker_preludes import PRELUDES, prelude
 from tests.fuzz.driving.broker_world import BrokerWorld
 from tests.fuzz.driving.counted import count_frames
 from tests.fuzz.driving.play import play
-from tests.fuzz.driving.script import COMMAND, ScriptMutator, Step, written
+from tests.fuzz.inputs.script import COMMAND, ScriptMutator, Step, written
 from tests.support.processes.commands import TYPES, complete_command
 
 PULSAR = 8

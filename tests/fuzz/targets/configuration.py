@@ -17,7 +17,7 @@ from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
 from server.configuration.file import key_lines, parse_properties, parse_setting
 from server.errors import ConfigError
-from tests.fuzz.driving.config_texts import changed_lines, changed_yaml
+from tests.fuzz.inputs.config_texts import changed_lines, changed_yaml
 from tests.fuzz.rules import BrokenRuleError
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from proto.parsing.command_bounds import check_command_size
 from proto.parsing.parser import parse_as_pulsar, parse_from_client
 from proto.parsing.unparsed import request_id_in
 from proto.transport.frame_intake import MAX_PARKED_BYTES, FrameIntake
-from tests.fuzz.driving.frame_seeds import frame_seeds
-from tests.fuzz.driving.stream_mutation import mutated_stream
+from tests.fuzz.inputs.frame_seeds import frame_seeds
+from tests.fuzz.inputs.stream_mutation import mutated_stream
 from tests.fuzz.rules import TURNS, BrokenRuleError
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The proxy's commands and pipes, in every state of a connection, before a broker.
 
-An input is a script: see driving.script. Of its first byte the upper half says in what pieces bytes
+An input is a script: see tests.fuzz.inputs.script. Of its first byte the upper half says in what pieces bytes
 arrive between proxy and broker. Commands and bytes with the flag WRONG come from the broker.
 """
 
@@ -13,7 +13,7 @@ from tests.fuzz.driving.counted import count_frames
 from tests.fuzz.driving.play import play
 from tests.fuzz.driving.proxy_preludes import prelude
 from tests.fuzz.driving.proxy_world import ProxyWorld
-from tests.fuzz.driving.script import COMMAND, WRONG, ScriptMutator, Step, written
+from tests.fuzz.inputs.script import COMMAND, WRONG, ScriptMutator, Step, written
 from tests.support.processes.commands import TYPES, complete_command
 
 if TYPE_CHECKING:

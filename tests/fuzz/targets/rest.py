@@ -11,7 +11,7 @@ from functools import cache
 
 from broker.admin.routes import endpoints
 from tests.fuzz.driving.broker_world import BrokerWorld
-from tests.fuzz.driving.rest_values import BODIES, HEADERS, METHODS, PATHS, QUERIES, VALUES
+from tests.fuzz.inputs.rest_values import BODIES, HEADERS, METHODS, PATHS, QUERIES, VALUES
 from tests.fuzz.rules import BrokenRuleError
 
 FIGURES = {"requests": 0, "valid": 0, "not found": 0, "errors told": 0}

@@ -29,7 +29,7 @@ from server.configuration.authentication import TokenSettings
 from server.configuration.secret_sources import KeySourceError, is_literal, read_source
 from server.connection.request_errors import RequestError
 from server.errors import StartError
-from tests.fuzz.driving.commands import CommandMaker
+from tests.fuzz.inputs.commands import CommandMaker
 from tests.fuzz.rules import TURNS, BrokenRuleError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import random
 import struct
 from typing import TYPE_CHECKING
 
-from tests.fuzz.driving.commands import CommandMaker
+from tests.fuzz.inputs.commands import CommandMaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import google_crc32c
 
 import proto.PulsarApi_pb2 as pb
-from tests.fuzz.driving.commands import CommandMaker
+from tests.fuzz.inputs.commands import CommandMaker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Inputs: seeds and values that mean something, and changes that keep an input valid."""
