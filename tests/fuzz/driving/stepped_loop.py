@@ -24,6 +24,14 @@ class SteppedLoop(VirtualLoop):
         super().__init__()
         self.set_exception_handler(ERRORS.unhandled)
 
+    def abandon(self) -> None:
+        """End all tasks: nobody needs this loop, and what lived on it, any more."""
+        with self.running():
+            for task in asyncio.all_tasks(self):
+                task.cancel()
+            self.settle()
+        self._timers.clear()
+
     def __del__(self) -> None:
         """Go without a warning: there is no selector that would have to be closed."""
 

@@ -44,6 +44,8 @@ def one_input(data: bytes) -> None:
 
 def renewed() -> None:
     """Forget all servers: the next input has new ones."""
+    for world in _worlds.values():
+        world.loop.abandon()
     _worlds.clear()
 
 

@@ -89,6 +89,8 @@ def _http(method: int, headers: int, path: bytes, body: bytes) -> bytes:
 
 def renewed() -> None:
     """Forget the broker: the next input has a new one."""
+    for world in _worlds:
+        world.loop.abandon()
     _worlds.clear()
 
 
