@@ -9,7 +9,7 @@ from broker.cnx import ServerCnxState
 from proto.frames import encode_payload_command
 from tests.fuzz.driving.broker_world import LARGE_NAMESPACE
 from tests.fuzz.inputs.commands import TOPIC
-from tests.support.peers.raw_peer import connect_command, frame
+from tests.support.peers.raw_peer import frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def prelude(world: BrokerWorld, number: int) -> list[Peer]:
     chosen = PRELUDES[number % len(PRELUDES)]
     peer = world.peer()
     if chosen.state is ServerCnxState.CONNECTED:
-        peer.say(frame(connect_command()))
+        peer.say(frame(world.connect()))
     chosen.bring(world, peer)
     return [peer]
 
@@ -99,8 +99,8 @@ def _watching(_: BrokerWorld, peer: Peer) -> None:
     peer.say(frame(pb.BaseCommand(type=Type.WATCH_TOPIC_LIST, watchTopicList=watch)))
 
 
-def _through_a_proxy(_: BrokerWorld, peer: Peer) -> None:
-    command = connect_command()
+def _through_a_proxy(world: BrokerWorld, peer: Peer) -> None:
+    command = world.connect()
     command.connect.proxy_version = "proxy"
     command.connect.original_principal = "admin"
     peer.say(frame(command))

@@ -17,6 +17,7 @@ from server.imports import NO_IMPORTS
 from tests.fuzz.driving.peer import Peer
 from tests.fuzz.driving.stand_ins import stand_ins
 from tests.fuzz.driving.stepped_loop import SteppedLoop
+from tests.fuzz.inputs.credentials import ADMIN, KEYS
 from tests.fuzz.rules import BrokenRuleError
 from tests.support.peers.raw_peer import connect_command, frame
 
@@ -73,11 +74,17 @@ class BrokerWorld:
     """See the module.
 
     Args:
+        asks_for_tokens: It takes nobody without one.
         keys: Of its configuration, beside those that make everything small.
+
+    Attributes:
+        token: Of an administrator; empty if nobody asks for one.
     """
 
-    def __init__(self, loop: SteppedLoop | None = None, **keys: str) -> None:
-        self.loop = loop or SteppedLoop()
+    def __init__(self, *, asks_for_tokens: bool = False, **keys: str) -> None:
+        self.loop = SteppedLoop()
+        self.token = ADMIN if asks_for_tokens else b""
+        keys |= KEYS if asks_for_tokens else {}
         self.clock = VirtualClock(self.loop)
         self.doors = Doors()
         config = BrokerConfig.from_properties({**_PLACES, **_SMALL, **keys})
@@ -104,11 +111,19 @@ class BrokerWorld:
         """Look topics up: in profile pulsar nobody else makes this broker their owner."""
         with self.loop.running():
             peer = self.peer()
-            peer.say(frame(connect_command()))
+            peer.say(frame(self.connect()))
             for number in range(LOOKED_UP):
                 lookup = pb.CommandLookupTopic(topic=f"public/default/{number}", request_id=number)
                 peer.say(frame(pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup)))
             peer.breaks()
+
+    def connect(self) -> pb.BaseCommand:
+        """Return the CONNECT of a client that may do everything."""
+        command = connect_command()
+        if self.token:
+            command.connect.auth_method_name, command.connect.auth_data = "token", self.token
+            command.connect.feature_flags.supports_auth_refresh = True
+        return command
 
     def peer(self, port_key: str = "brokerServicePort") -> Peer:
         """Return a new connection."""

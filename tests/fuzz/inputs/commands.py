@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
+from tests.fuzz.inputs.credentials import TOKENS
 
 if TYPE_CHECKING:
     from random import Random
@@ -51,8 +52,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "topics_hash": ("", "0", "DEADBEEF"),
     "client_version": ("Pulsar-Java-v4.2.4", "Pulsar-CPP-v3.7.1", "", "x" * 300),
     "proxy_to_broker_url": ("127.0.0.1:6650", "pulsar://127.0.0.1:6650", "a:1", "x", ""),
-    "auth_method_name": ("token", "none", "tls", "basic", ""),
-    "original_principal": ("admin", ""),
+    "auth_method_name": ("token", "token", "token", "none", "tls", "basic", ""),
+    "original_principal": ("admin", "somebody", ""),
     "key": ("k", "", "PULSAR.KEY"),
     "value": ("v", ""),
     "name": ("s", ""),
@@ -144,7 +145,7 @@ class CommandMaker:
         if field.type == field.TYPE_STRING:
             return random.choice(NAMES.get(field.name, ("x", "", "ä/\U0001f600")))
         if field.type == field.TYPE_BYTES:
-            return random.choice(_SCHEMAS)
+            return random.choice(TOKENS if field.name == "auth_data" else _SCHEMAS)
         if field.type == field.TYPE_BOOL:
             return random.random() < 0.5
         if field.type in (field.TYPE_DOUBLE, field.TYPE_FLOAT):

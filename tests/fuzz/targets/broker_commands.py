@@ -13,17 +13,17 @@ from tests.fuzz.driving.play import play
 from tests.fuzz.inputs.script import COMMAND, ScriptMutator, Step, written
 from tests.support.processes.commands import TYPES, complete_command
 
-PULSAR = 8
-"""The bit of the first byte that asks for profile pulsar."""
+PULSAR, ASKS = 8, 16
+"""Bits of the first byte: profile pulsar; who connects needs a token."""
 FIGURES = {"frames": 0, "valid": 0}
 _LIKELY = tuple(COMMANDS.legal_in(PRELUDES[1].state))
-_worlds: dict[bool, BrokerWorld] = {}
+_worlds: dict[int, BrokerWorld] = {}
 
 
 def one_input(data: bytes) -> None:
     """Bring a connection into a state, then do what the script says."""
     chosen = data[0] if data else 0
-    world = _world(bool(chosen & PULSAR))
+    world = _world(chosen & (PULSAR | ASKS))
     with world.loop.running():
         play(world, prelude(world, chosen & 7), data)
 
@@ -39,7 +39,7 @@ def seeds() -> list[bytes]:
     """Return each command in each state."""
     commands = [complete_command(kind).SerializeToString() for kind in TYPES]
     steps = [Step(COMMAND, 0, one) for one in commands]
-    return [written(state, [step]) for state in range(16) for step in steps]
+    return [written(state, [step]) for state in range(32) for step in steps]
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
@@ -49,8 +49,10 @@ def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
     return ScriptMutator(_LIKELY).mutated(data, most_bytes, seed, atheris.Mutate)
 
 
-def _world(pulsar: bool) -> BrokerWorld:
-    if pulsar not in _worlds:
-        _worlds[pulsar] = BrokerWorld(floodgateProfile="pulsar" if pulsar else "floodgate")
-        count_frames(_worlds[pulsar].doors, "brokerServicePort", FIGURES)
-    return _worlds[pulsar]
+def _world(chosen: int) -> BrokerWorld:
+    if chosen not in _worlds:
+        profile = "pulsar" if chosen & PULSAR else "floodgate"
+        world = BrokerWorld(asks_for_tokens=bool(chosen & ASKS), floodgateProfile=profile)
+        count_frames(world.doors, "brokerServicePort", FIGURES)
+        _worlds[chosen] = world
+    return _worlds[chosen]

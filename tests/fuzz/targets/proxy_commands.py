@@ -1,7 +1,8 @@
 """The proxy's commands and pipes, in every state of a connection, before a broker.
 
 An input is a script: see tests.fuzz.inputs.script. The upper half of its first byte says in what
-pieces bytes arrive between proxy and broker. Commands and bytes with the flag WRONG come from the broker.
+pieces bytes arrive between proxy and broker. Commands and bytes with the flag WRONG come from the
+broker.
 """
 
 from __future__ import annotations
