@@ -17,7 +17,7 @@ TARGETS = {
             "proto/transport/frame_intake.py",
             "proto/command_log.py",
         ),
-        6_900_000,
+        7_400_000,
         256,
         compares=True,
     ),

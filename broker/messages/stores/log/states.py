@@ -84,8 +84,9 @@ def topic_state(value: bytes) -> TopicState:
         raise UnreadableStateError(str(error)) from None
     if not isinstance(name, str) or not all(_is_long(one) for one in figures):
         raise UnreadableStateError("no name, or no numbers")
-    if not ledgers or ledgers[-1][1]:
-        raise UnreadableStateError("no open ledger")
+    is_open = [not closed_at for _, closed_at, _ in ledgers]
+    if not ledgers or is_open != [False] * (len(ledgers) - 1) + [True]:
+        raise UnreadableStateError("not just the last ledger is open")
     if any(one[0] >= following[0] for one, following in pairwise(ledgers)):
         raise UnreadableStateError("ledgers that are not in order")
     return TopicState(name, ledgers)

@@ -62,7 +62,7 @@ def test_a_cursor_with_many_holes_is_written_within_a_turn() -> None:
     [
         b"", b"\xff", b"{}", b"[]", b"5", b'["x"]', b'["x", []]', b'["x", [1, 0]]',
         b"[5, [1, 0, 0]]", b'["x", ["1", 0, 0]]', b'["x", [2, 5, 0, 1, 0, 0]]',
-        b'["x", [1, 5, 0]]', b"[" * 100_000,
+        b'["x", [1, 5, 0]]', b'["x", [1, 0, 0, 2, 0, 0]]', b"[" * 100_000,
     ],
 )  # fmt: skip
 def test_what_is_no_topic_is_unreadable(value: bytes) -> None:
