@@ -30,9 +30,9 @@ def test_a_changed_script_is_read_as_it_was_written(data: bytes, seed: int) -> N
         data, MOST_BYTES, seed, lambda some, most: some[:most]
     )
     # Then
-    state, steps = read(changed)
     assert len(changed) <= MOST_BYTES
-    assert read(written(state, steps)) == (state, steps)
+    whole = written(*read(changed))  # The last step may have been cut off.
+    assert written(*read(whole)) == whole
 
 
 @given(st.randoms(use_true_random=False), st.booleans())
