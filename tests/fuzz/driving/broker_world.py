@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from proxy.service import ProxyService
 
-LIMIT_BYTES = 60_000
+LIMIT_BYTES = 24_000
 """Of heap and direct memory each: two large listings, so that a third one waits."""
-LARGE_NAMESPACE, LARGE_COUNT = "a/b", 60
+LARGE_NAMESPACE, LARGE_COUNT = "a/b", 24
 LOOKED_UP = 16
 """Topics whose bundles are all that there are."""
 _PLACES = {

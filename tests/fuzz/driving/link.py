@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 KERNEL_BYTES = 65_536
 """So much is taken of a sender whose peer does not read."""
-MOST_PIECES = 12
+MOST_PIECES = 6
 """However small the pieces are that arrive: one that is sent comes in no more."""
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-BROKER_PORT, SILENT_PORT = 6650, 6652
+BROKER_PORT, SILENT_PORT = 6650, 6651
 """Whoever calls the second one waits for ever."""
 _PLACES = {
     "bindAddress": "127.0.0.1",
     "advertisedAddress": "127.0.0.1",
     "webServicePort": "8081",
-    "servicePort": "6651",
+    "servicePort": "6660",
     "brokerServiceURL": f"pulsar://127.0.0.1:{BROKER_PORT}",
     "maxConcurrentLookupRequests": "8",
     "pulsarChannelWriteBufferHighWaterMark": "8192",
