@@ -22,10 +22,10 @@ class Turns:
     """The longest turn of the loop.
 
     The clock on the wall is quick to read, and tells too much on a busy machine, never too little.
-    So that of a turn that seems too long the input is run again, with processor time.
+    So an input with a turn that seems longer than all before is run again, with processor time.
 
     Attributes:
-        longest_millis: Of all inputs, as well as it is known.
+        longest_millis: Of all inputs: processor time, if it is more than a few milliseconds.
         of_this_input: Of the current one.
         clock: What turns are measured with.
     """
