@@ -330,7 +330,7 @@ def _texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     for row in rows:
         for value in row:
             if not isinstance(value, str):
-                raise TypeError(f"{value!r:.40} where a text belongs")
+                raise TypeError(f"{type(value).__name__} where a text belongs")
     return rows
 
 

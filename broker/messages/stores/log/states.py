@@ -139,7 +139,7 @@ def cursor_state(value: bytes) -> CursorState:
 def _cursor_state(value: bytes) -> CursorState:
     line, _, rest = value.partition(b"\n")
     mark_delete, properties, ledger_ids, bitmap_sizes, batches, kind = json.loads(line)
-    numbers = (*(one + 1 for one in mark_delete), *ledger_ids, *bitmap_sizes, batches)
+    numbers = (*(max(one, 0) for one in mark_delete), *ledger_ids, *bitmap_sizes, batches)
     texts = (*properties.keys(), *properties.values())
     if not (all(map(_is_long, numbers)) and all(isinstance(one, str) for one in texts)):
         raise ValueError("numbers or properties that no cursor has")

@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 
 from broker.messages.managed_ledger import CursorState
-from broker.messages.position import EARLIEST, Position
+from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.log.records import IDS, PROPERTY, ItemKey
 from broker.messages.stores.log.states import (
     TopicState,
@@ -24,6 +24,7 @@ from broker.messages.stores.log.states import (
     "state",
     [
         CursorState(EARLIEST),
+        CursorState(LATEST),
         CursorState(
             Position(3, 4),
             {3: b"\x01\n\x02", 5: b""},
