@@ -15,7 +15,7 @@ from client.messages.enums import check_choices
 if TYPE_CHECKING:
     from client.service_info import ServiceInfo
 
-_LOGGER = "client"
+_LOGGER = __name__.rpartition(".")[0]
 """The logger above all of this package's."""
 
 

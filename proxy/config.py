@@ -28,6 +28,7 @@ from server.configuration.known_keys import (
     refuse_true,
 )
 from server.configuration.model import build_model
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,7 +134,7 @@ class ProxyConfig(ServerConfig):
 @cache
 def known_keys() -> KnownKeys:
     """Return the keys of Pulsar's proxy, the six limiter keys, and those of our own."""
-    packaged = resources.files("proxy").joinpath("proxy_keys.json")
+    packaged = resources.files(module_name("proxy")).joinpath("proxy_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
 

@@ -43,6 +43,7 @@ from server.configuration.known_keys import (
     refuse_true,
 )
 from server.configuration.model import build_model
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -254,7 +255,7 @@ class BrokerConfig(ServerConfig):
 @cache
 def known_keys() -> KnownKeys:
     """Return the keys of Pulsar 4.2's broker and those of our own."""
-    packaged = resources.files("broker").joinpath("broker_keys.json")
+    packaged = resources.files(module_name("broker")).joinpath("broker_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
 

@@ -162,6 +162,9 @@ PROOFS = {
     "virtual_time": Proof(
         "Virtual time comes out as real runs do", "tests.proof.virtual.virtual_time"
     ),
+    "wheel": Proof(
+        "The wheel runs beside other people's packages of the same names", "tests.proof.wheel.wheel"
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),

@@ -115,7 +115,7 @@ def _not_implemented(what: str) -> RestError:
 
 def _listed_paths() -> Iterator[tuple[str, list[str]]]:
     """Yield paths below ``/admin/v2`` that are not implemented, with their methods."""
-    text = resources.files("broker.admin.resources").joinpath(_PATHS).read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath(_PATHS).read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):
             path, methods = line.split()
