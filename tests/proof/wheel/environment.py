@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.processes import ROOT
+from server.module_names import PACKAGES
 from tests.proof.result import ProofError
 
 PATIENCE_SECONDS = 400.0
@@ -129,10 +131,7 @@ class CleanEnvironment:
 
     def take_tests(self) -> None:
         """Bring the unit tests of limiter and client, their imports rewritten as in the wheel."""
-        from first_party import rewritten
-
-        from server.module_names import PACKAGES
-
+        rewritten = runpy.run_path(str(ROOT / "packaging" / "first_party.py"))["rewritten"]
         for name in TESTED:
             shutil.copytree(ROOT / name, self.project / name, ignore=_NOT_TAKEN, dirs_exist_ok=True)
         for name in ("tests/__init__.py", "tests/conftest.py", "tests/unit/__init__.py"):
