@@ -165,6 +165,10 @@ PROOFS = {
     "wheel": Proof(
         "The wheel runs beside other people's packages of the same names", "tests.proof.wheel.wheel"
     ),
+    "newcomers": Proof(
+        "Strangers' programs in Python, Java and Go use the broker by its page",
+        "tests.proof.newcomers.newcomers",
+    ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
     ),
