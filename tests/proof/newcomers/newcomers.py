@@ -27,7 +27,7 @@ TOOLS = {
 }
 # What each project says when its tests have passed.
 PASSED = {
-    "pytest": r"^3 passed",
+    "pytest": r"\b3 passed\b",
     "mvn": r"Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n",
     "go": r"^ok\s",
 }
@@ -82,6 +82,7 @@ def _newcomer(place: Path, options: ProofOptions, result: ProofResult) -> None:
 def _variables(constraints: Path) -> Mapping[str, str]:
     """Return a newcomer's variables: nothing of the repository, and the versions of the lock."""
     variables = clean_variables()
+    variables.pop("PWD", None)
     places = variables.get("PATH", os.defpath).split(os.pathsep)
     here = [place for place in places if not Path(place).is_relative_to(ROOT)]
     return {**variables, "PATH": os.pathsep.join(here), "PIP_CONSTRAINT": str(constraints)}
