@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from benchmarks.processes import ROOT
 from tests.proof.newcomers.page import follow
 from tests.proof.result import ProofOptions, ProofResult
-from tests.proof.wheel.building import build_wheel, clean_variables, write_constraints
+from tests.proof.wheel.building import clean_variables, write_constraints
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+INSTALL = ROOT / "docs" / "install.md"
 PAGE = ROOT / "docs" / "testing-your-application.md"
 PROJECTS = ROOT / "examples" / "client_tests"
 TOOLS = {
@@ -32,11 +33,13 @@ PASSED = {
     "go": r"^ok\s",
 }
 SHOWN = 60
-_MADE_HERE = shutil.ignore_patterns("target", "__pycache__", ".pytest_cache")
+_NOT_IN_A_CLONE = shutil.ignore_patterns(
+    *(".git", ".venv", "out", "dist", "build", "*.egg-info", "target", "__pycache__", ".*_cache")
+)
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Follow the page in a folder that has the wheel, the three projects and nothing else."""
+    """Make the wheel by its page, and use it by its page where there is nothing else of ours."""
     result = ProofResult()
     for who, tools in TOOLS.items():
         missing = [tool for tool in tools if shutil.which(tool) is None]
@@ -52,31 +55,42 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _newcomer(place: Path, options: ProofOptions, result: ProofResult) -> None:
-    folder = place / "work"
-    folder.mkdir()
-    records = options.out / "steps"
-    shutil.rmtree(records, ignore_errors=True)
-    records.mkdir(parents=True)
-    options.note("building the wheel")
-    build_wheel(folder)
-    for project in PROJECTS.iterdir():
-        shutil.copytree(project, folder / project.name, ignore=_MADE_HERE)
+    clone, folder = place / "clone", place / "work"
+    shutil.copytree(ROOT, clone, ignore=_NOT_IN_A_CLONE)
+    shutil.copytree(PROJECTS, folder, ignore=_NOT_IN_A_CLONE)
     variables = _variables(write_constraints(place))
     known = [name for name, value in variables.items() if str(ROOT) in value]
     result.check("elsewhere", not known, f"variables that name the repository: {known or 'none'}")
+    options.note("making the wheel")
+    _follow(INSTALL, clone, variables, options, result)
+    for wheel in (clone / "dist").glob("*.whl"):
+        shutil.copy(wheel, folder)
     options.note("following the page")
+    passed = _follow(PAGE, folder, variables, options, result)
+    said = f"projects whose tests passed: {', '.join(sorted(passed)) or 'none'}"
+    result.check("all three", passed == set(PASSED), said)
+
+
+def _follow(
+    page: Path,
+    folder: Path,
+    variables: Mapping[str, str],
+    options: ProofOptions,
+    result: ProofResult,
+) -> set[str]:
+    """Follow a page; return the programs that said that tests passed."""
+    records = options.out.resolve() / page.stem
+    shutil.rmtree(records, ignore_errors=True)
+    records.mkdir(parents=True)
     passed = set()
-    for step in follow(PAGE, folder, variables, records.resolve()):
+    for step in follow(page, folder, variables, records):
         program = step.command.partition(" ")[0]
-        wanted = PASSED.get(program)
-        right = step.as_written and (
-            wanted is None or re.search(wanted, step.said, re.MULTILINE) is not None
-        )
-        if right and wanted is not None:
+        wanted = PASSED.get(program, "")
+        right = step.as_written and re.search(wanted, step.said, re.MULTILINE) is not None
+        if right and wanted:
             passed.add(program)
         result.check(step.command, right, _sentence(step.command, right, step.said))
-    all_passed = passed == set(PASSED)
-    result.check("all three", all_passed, f"projects whose tests passed: {sorted(passed)}")
+    return passed
 
 
 def _variables(constraints: Path) -> Mapping[str, str]:
