@@ -36,7 +36,7 @@ _LONGEST_READY_LINE_BYTES = 4096
 _REFUSED = (1, 2)
 _SENTENCES_SHOWN = 30
 _LOG_RECORD = re.compile(r"\d{4}-\d\d-\d\dT\S+Z \[")
-_READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar://\S+) (https?://\S+)")
+_READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https?://\S+)")
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,14 @@ PROOFS = {
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",
         "tests.proof.soaks.two_brokers",
     ),
+    "rolling_restart": Proof(
+        "Brokers and proxies are restarted in turn, and no client of theirs sees an error",
+        "tests.proof.restarts.rolling",
+    ),
+    "kills": Proof(
+        "Brokers, proxies, their database and workers are killed at named points",
+        "tests.proof.restarts.kills",
+    ),
     "advice_holds": Proof(
         "Advised limits meet their goal on a real broker, one step less does not",
         "tests.proof.advice.advice_holds",
@@ -168,6 +176,10 @@ PROOFS = {
     "newcomers": Proof(
         "Strangers' programs in Python, Java and Go use the broker by its page",
         "tests.proof.newcomers.newcomers",
+    ),
+    "image_check": Proof(
+        "Both images are built, small, and run everything without rights",
+        "tests.proof.images.image_check",
     ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"
