@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-PATIENCE_SECONDS = 420.0
+PATIENCE_SECONDS = 600.0
 _STEP = """{{
 {command}
 }} > {said} 2>&1 || exit
