@@ -4,6 +4,7 @@ package clienttests
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -18,6 +19,15 @@ import (
 var serviceURL, webURL string
 
 func TestMain(m *testing.M) {
+	code, err := withBroker(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func withBroker(run func() int) (int, error) {
 	program := os.Getenv("FLOODGATE_BROKER")
 	if program == "" {
 		program = "floodgate-broker"
@@ -29,22 +39,23 @@ func TestMain(m *testing.M) {
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
 	if err != nil {
-		panic(err)
+		return 0, err
 	}
 	if err := command.Start(); err != nil {
-		panic(err)
+		return 0, err
 	}
+	defer func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	}()
 	// The broker's first line: READY broker pulsar://host:port http://host:port
 	line, _ := bufio.NewReader(output).ReadString('\n')
 	words := strings.Fields(line)
-	code := 1
-	if len(words) == 4 && words[0] == "READY" {
-		serviceURL, webURL = words[2], words[3]
-		code = m.Run()
+	if len(words) != 4 || words[0] != "READY" {
+		return 0, fmt.Errorf("%s did not start; it says why above", program)
 	}
-	_ = command.Process.Signal(syscall.SIGTERM)
-	_ = command.Wait()
-	os.Exit(code)
+	serviceURL, webURL = words[2], words[3]
+	return run(), nil
 }
 
 // ask asks the web port, and returns its answer.

@@ -1,5 +1,4 @@
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.URI;
@@ -68,14 +67,14 @@ public class Floodgate implements BeforeEachCallback, AfterEachCallback {
                         "--set", "brokerServicePort=0", "--set", "webServicePort=0", // any free ones
                         "--set", "bindAddress=127.0.0.1", "--set", "advertisedAddress=127.0.0.1",
                         "--set", "floodgateFaultsEnabled=true") // faults, and the reset
-                .redirectError(ProcessBuilder.Redirect.appendTo(new File("target/floodgate.log")))
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
         Runtime.getRuntime().addShutdownHook(new Thread(process::destroy));
         // The broker's first line: READY broker pulsar://host:port http://host:port
         String line = new BufferedReader(new InputStreamReader(process.getInputStream())).readLine();
         String[] words = line == null ? new String[0] : line.split(" ");
         if (words.length != 4 || !words[0].equals("READY")) {
-            throw new IOException(program + " did not start; target/floodgate.log says why");
+            throw new IOException(program + " did not start; it says why above");
         }
         broker = new Broker(words[2], words[3]);
     }
