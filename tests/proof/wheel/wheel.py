@@ -107,9 +107,11 @@ def _from_source(wheel: Path, folder: Path, result: ProofResult) -> None:
     again = build_wheel(folder, build_source(folder))
     with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
         files = [{name: each.read(name) for name in each.namelist()} for each in (first, second)]
-    same = files[0] == files[1]
-    words = "gives the same wheel" if same else "gives another wheel"
-    result.check("source distribution", same, f"the source distribution {words}")
+    other = sorted(
+        name for name in {**files[0], **files[1]} if files[0].get(name) != files[1].get(name)
+    )
+    words = f"gives the same wheel but for {other[:3]}" if other else "gives the same wheel"
+    result.check("source distribution", not other, f"the source distribution {words}")
 
 
 def _small(what: str, size: float, most: float, result: ProofResult) -> None:
@@ -212,7 +214,7 @@ def _said(
     result: ProofResult,
 ) -> None:
     """Check what a program did; where it was not right its last words are the sentence."""
-    words = sentence if right else (done.stdout + done.stderr).strip()[-500:]
+    words = sentence if right else (done.stderr + done.stdout).strip()[-500:]
     result.check(what, right, f"{what}: {words}")
 
 
