@@ -6,7 +6,8 @@ on ports of their own. Both do wrong what ``set_fault`` tells them. Nothing of F
 here: they are run as programs.
 
 ``floodgate_broker_settings`` and ``floodgate_proxy_settings`` in pytest's configuration are lines
-of ``key=value``, as of broker.conf and proxy.conf.
+of ``key=value``, as of broker.conf and proxy.conf; ``floodgate_python`` is the interpreter that has
+Floodgate, if it is another than this one.
 """
 
 from __future__ import annotations
@@ -102,8 +103,11 @@ class FloodgateError(Exception):
 class KeptServer:
     """A server that starts when it is first asked for, and is emptied when asked for again."""
 
-    def __init__(self, role: str, settings: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self, role: str, settings: Sequence[str], folder: Path, python: str = sys.executable
+    ) -> None:
         self._role = role
+        self._python = python
         self._settings = settings
         self._folder = folder
         self._process: subprocess.Popen[str] | None = None
@@ -152,7 +156,7 @@ class KeptServer:
         words = [f"--set={each}" for each in keys]
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [*_ends_with_this_process(), sys.executable, "-m", MODULES + self._role, *words],
+                [*_ends_with_this_process(), self._python, "-m", MODULES + self._role, *words],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -175,6 +179,7 @@ def _ends_with_this_process() -> list[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the settings of the servers to pytest's configuration."""
+    parser.addini("floodgate_python", "the interpreter that has Floodgate", default=sys.executable)
     for role in _PORTS:
         parser.addini(
             f"floodgate_{role}_settings",
@@ -187,7 +192,9 @@ def _kept(
     role: str, config: pytest.Config, factory: pytest.TempPathFactory
 ) -> Iterator[KeptServer]:
     folder = factory.mktemp(f"floodgate-{role}")
-    server = KeptServer(role, config.getini(f"floodgate_{role}_settings"), folder)
+    settings = config.getini(f"floodgate_{role}_settings")
+    python = str(config.rootpath / config.getini("floodgate_python"))
+    server = KeptServer(role, settings, folder, python)
     yield server
     server.stop()
 

@@ -96,6 +96,19 @@ def test_a_fault_that_is_refused_says_why(web: Web) -> None:
         SERVER.set_fault({"on": ["SING"]})
 
 
+def test_a_server_may_be_of_another_interpreter(tmp_path: Path) -> None:
+    # Given
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho READY $2 pulsar://h:3 http://h:4\n")
+    python.chmod(0o700)
+    # When
+    server = KeptServer("broker", [], tmp_path, str(python))
+    ready = server.empty()
+    server.stop()
+    # Then
+    assert (ready.service_url, ready.web_url) == ("pulsar://h:3", "http://h:4")
+
+
 def test_a_server_that_does_not_start_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
