@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import proto.PulsarApi_pb2 as pb
+    from broker.authorization.questions import CommandAuthorization
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
     from broker.messages.loaded_topics import LoadedTopics
@@ -70,6 +71,7 @@ class BrokerParts:
         namespace_named: Returns the namespace of a name as the client wrote it, or refuses it.
         joins: Attaches consumers, and takes long commands in steps.
         authentication: Tells who a peer is; None: whoever connects is served.
+        authorization: Tells what a peer may do; None: everything.
     """
 
     config: BrokerConfig
@@ -93,6 +95,7 @@ class BrokerParts:
     store: MetadataStore
     joins: ShortWork = field(default_factory=ShortWork)
     authentication: ConnectRules | None = None
+    authorization: CommandAuthorization | None = None
 
 
 class ServerCnx(ServedConnection):

@@ -42,6 +42,8 @@ MAX_REQUEST_BYTES = 1024 * 1024
 # Java's servers name no character set beside it, and a few clients compare the whole value.
 JSON_TYPE = "application/json"
 
+READY_PATH = "/admin/v2/brokers/ready"
+
 # What is shown of why a request is no HTTP: it quotes the client.
 MAX_SHOWN_CHARACTERS = 200
 
@@ -315,7 +317,7 @@ def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRout
     return [
         web.get("/metrics", without_slash),
         web.get("/metrics/", metrics),
-        web.get("/admin/v2/brokers/ready", ready),
+        web.get(READY_PATH, ready),
     ]
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked
 from broker.commands.schemas import take_schema
 from broker.commands.transactions import refused_ack
 from broker.messages.errors import not_stored
@@ -84,6 +85,10 @@ async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     A thousand consumers of Key_Shared are shared a ring of 65,535 places: too much for one turn.
     """
     name, (host, _, _) = topic_named(asked.topic), cnx.peer.rpartition(":")
+    if cnx.parts.authorization is not None:
+        await cnx.parts.authorization.check_topic(
+            cnx.session, name, Asked.SUBSCRIBE, asked.subscription
+        )
     for _ in range(TRIES):
         topic = await _topic(cnx, name, create=asked.force_topic_creation)
         await take_schema(cnx, topic, asked)

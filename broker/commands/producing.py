@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked
 from broker.messages.errors import (
     encryption_required,
     fenced,
@@ -85,6 +86,7 @@ async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -
         name = TopicName.parse(request.topic)
     except InvalidNameError as error:
         raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
+    await _check(cnx, name, request.initial_subscription_name)
     topic = await cnx.parts.loaded_topics.get(name)
     if isinstance(topic, PersistentTopic):
         topic.check_room()
@@ -97,6 +99,25 @@ async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -
         await _begin(topic, request.initial_subscription_name)
     await _displace_dead(cnx, topic, made)
     _join(cnx, topic, made)
+
+
+async def _check(cnx: ServerCnx, topic: TopicName, initial_subscription: str) -> None:
+    """Return if the client may produce, and create the subscription that it names.
+
+    Raises:
+        RequestError: It may not.
+    """
+    authorization = cnx.parts.authorization
+    if authorization is None:
+        return
+    await authorization.check_topic(cnx.session, topic, Asked.PRODUCE)
+    if initial_subscription:
+        try:
+            await authorization.check_topic(
+                cnx.session, topic, Asked.SUBSCRIBE, initial_subscription
+            )
+        except RequestError:
+            raise authorization.refused(Asked.PRODUCE) from None
 
 
 async def _begin(topic: PersistentTopic, subscription: str) -> None:

@@ -34,6 +34,7 @@ from tests.support.security.credentials import (
 )
 from tests.support.security.expiry import record_expiry
 from tests.support.security.rest_calls import record as record_rest
+from tests.support.security.revoked import record_revoked
 from tests.support.security.world import build
 
 if TYPE_CHECKING:
@@ -120,6 +121,14 @@ def _questions(address: str, via: str) -> Iterable[dict[str, Any]]:
         }
 
 
+def _record_broker(address: str, web: str) -> None:
+    _write("connect.jsonl", _connects(address))
+    _write("questions.jsonl", _questions(address, "broker"))
+    _write("expiry.jsonl", record_expiry(address))
+    if web:
+        _write("revoked.jsonl", record_revoked(address, web))
+
+
 def main() -> int:
     """Record everything that the addresses allow."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -141,9 +150,7 @@ def main() -> int:
         _write("forwarding-proxy-expiry.jsonl", record_expiry(asked.proxy))
         return 0
     if asked.broker:
-        _write("connect.jsonl", _connects(asked.broker))
-        _write("questions.jsonl", _questions(asked.broker, "broker"))
-        _write("expiry.jsonl", record_expiry(asked.broker))
+        _record_broker(asked.broker, asked.web)
     if asked.proxy:
         _write("proxy-connect.jsonl", _connects(asked.proxy))
         _write("proxy-questions.jsonl", _questions(asked.proxy, asked.broker))

@@ -8,7 +8,6 @@ import pytest
 
 from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.authorization.service import AuthorizationService
-from broker.authorization.settings import AuthorizationSettings
 from broker.authorization.tenant_admins import (
     TRUSTED_SECONDS,
     TenantAdmins,
@@ -19,6 +18,7 @@ from broker.policies.service import PolicyService
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TenantInfo
 from proto.names import NamespaceName, TopicName
+from server.configuration.authorization import AuthorizationSettings
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import session
 
@@ -46,8 +46,10 @@ class World:
         self.store = CountingStore()
         self.policies = PolicyService(self.store, lambda: DEFAULTS, self.clock)
         self.tenants = TenantAdmins(self.store, self.clock)
-        settings = AuthorizationSettings(superusers=frozenset({"super", "gate"}))
-        self.service = AuthorizationService(settings, self.tenants, self.policies)
+        self.settings = AuthorizationSettings(
+            superusers=frozenset({"super", "gate"}), proxy_roles=frozenset({"gate", "relay"})
+        )
+        self.service = AuthorizationService(lambda: self.settings, self.tenants, self.policies)
 
     async def grant(self, role: str, *actions: str) -> None:
         kept = {"namespace_auth": {role: list(actions)}}
@@ -97,23 +99,75 @@ async def test_grants_of_namespaces_that_are_gone_are_not_kept(world: World) -> 
 
 
 async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
-    await world.grant("reader", "consume")
+    both = {"namespace_auth": {"reader": ["consume"], "relay": ["consume"]}}
+    await world.policies.set(SHOP, "auth_policies", both)
 
     async def lists(role: str, original: str) -> bool:
         asked = session(role, original)
         return await world.service.allows_namespace(asked, SHOP, GET_TOPICS)
 
     assert await lists("gate", "reader")
-    assert await lists("reader", "admin")
-    assert not await lists("proxy", "super")
+    assert await lists("relay", "admin")
+    assert not await lists("relay", "nobody")
     assert not await lists("gate", "nobody")
     assert world.service.is_superuser(session("gate", "super"))
     assert not world.service.is_superuser(session("gate", "admin"))
 
 
-async def test_one_of_the_roles_of_a_token_is_enough(world: World) -> None:
+async def test_with_the_provider_for_it_one_of_the_roles_of_a_token_is_enough(world: World) -> None:
     several = session("nobody", more=("nobody", "admin"))
+    assert not await world.service.allows_namespace(several, SHOP, CREATE)
+    world.settings = world.settings._replace(multi_roles=True)
     assert await world.service.allows_namespace(several, SHOP, CREATE)
+
+
+@pytest.mark.parametrize("multi_roles", [False, True])
+async def test_who_has_no_role_is_nobody_whatever_is_granted(
+    world: World, *, multi_roles: bool
+) -> None:
+    world.settings = world.settings._replace(
+        multi_roles=multi_roles, wildcards=True, superusers=frozenset({""})
+    )
+    await world.store.change_tenant("acme", TenantInfo(("",), ("standalone",)))
+    await world.grant("*", "consume")
+    assert await world.service.allows_namespace(session("anybody"), SHOP, GET_TOPICS)
+    assert not await world.service.allows_namespace(session(""), SHOP, GET_TOPICS)
+    assert not await world.service.allows_tenant(session(""), "acme")
+
+
+@pytest.mark.parametrize(
+    ("role", "original", "believed"),
+    [
+        ("gate", "", False),
+        ("gate", "relay", False),
+        ("gate", "gate", False),
+        ("gate", "admin", True),
+        ("admin", "", True),
+        ("admin", "admin", True),
+        ("admin", "super", False),
+        ("super", "admin", False),
+    ],
+)
+async def test_only_a_proxy_speaks_for_others_and_never_for_itself(
+    world: World, role: str, original: str, *, believed: bool
+) -> None:
+    asked = session(role, original)
+    assert world.service.is_believed(asked) is believed
+    allowed = {
+        await world.service.allows_tenant(asked, "acme"),
+        await world.service.allows_namespace(asked, SHOP, CREATE),
+        await world.service.allows_topic(asked, ORDERS, TopicOperation.CONSUME),
+        bool(world.service.known_namespace(asked, SHOP, CREATE)),
+    }
+    assert allowed == {believed}
+    assert believed or not world.service.is_superuser(asked)
+    assert await world.service.administers(asked, "acme") is (believed and role == "admin")
+
+
+async def test_a_superuser_of_the_moment_counts_at_once(world: World) -> None:
+    world.settings = world.settings._replace(superusers=frozenset({"admin"}))
+    assert world.service.is_superuser(session("admin"))
+    assert not world.service.is_superuser(session("super"))
 
 
 async def test_who_is_refused_was_looked_for_in_the_store(world: World) -> None:
