@@ -204,13 +204,18 @@ class BrokerService(ServerService["ServerCnx"]):
             raise StartError(str(error)) from None
         self._exits.push_async_callback(self.dynamic.close)
         self._exits.push_async_callback(self.policies.close)
-        self.authorization = authorization_parts(
-            lambda: self.dynamic.config, self.store, self.policies, self._clock
-        )
+        self._choose_authorization()
         self.topics = TopicService(self.store, self._topic_rules)
         self.topics.on_deleted(self.policies.forget)
         self.schemas = self._schema_registry()
         self.topics.on_deleted(self.schemas.forget)
+
+    def _choose_authorization(self) -> None:
+        self.authorization = authorization_parts(
+            lambda: self.dynamic.config, self.store, self.policies, self.connections, self._clock
+        )
+        if self.authorization is not None:
+            self._exits.push_async_callback(self.authorization.revocation.close)
 
     def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
         """Return the rules by which topics of a namespace are created now."""

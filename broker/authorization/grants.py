@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 KEY = "auth_policies"
 OF_NAMESPACE, OF_TOPICS = "namespace_auth", "destination_auth"
 OF_SUBSCRIPTIONS = "subscription_auth_roles"
+MODE_KEY, NO_MODE, PREFIX = "subscription_auth_mode", "None", "Prefix"
+"""A policy: the names of subscriptions begin with their consumers' role."""
 _ACTIONS = {action.value: action for action in Action}
 
 
@@ -30,11 +32,22 @@ class Grants:
         of_namespace: Actions on all its topics, by role.
         of_topics: Actions on single topics, by full name and role.
         of_subscriptions: The only roles that may use subscriptions of a name, by that name.
+        prefixed: A subscription is for roles that its name begins with.
     """
 
     of_namespace: ByRole = field(default_factory=dict)
     of_topics: Mapping[str, ByRole] = field(default_factory=dict)
     of_subscriptions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    prefixed: bool = False
+
+    def keeps_from(self, role: str, subscription: str) -> bool:
+        """Tell whether a subscription is for other roles alone."""
+        only = self.of_subscriptions.get(subscription, ()) if subscription.strip() else ()
+        return bool(only) and role not in only
+
+    def lacks_prefix(self, role: str, subscription: str) -> bool:
+        """Tell whether the name of a subscription should begin with a role, and does not."""
+        return self.prefixed and bool(subscription.strip()) and not subscription.startswith(role)
 
 
 NO_GRANTS = Grants()
@@ -45,8 +58,8 @@ def read_grants(document: Mapping[str, Any]) -> Grants:
 
     An action that this version does not know allows nothing.
     """
-    kept = document.get(KEY)
-    if not kept:
+    kept, prefixed = document.get(KEY) or {}, document.get(MODE_KEY) == PREFIX
+    if not kept and not prefixed:
         return NO_GRANTS
     topics = kept.get(OF_TOPICS, {})
     subscriptions = kept.get(OF_SUBSCRIPTIONS, {})
@@ -54,6 +67,7 @@ def read_grants(document: Mapping[str, Any]) -> Grants:
         _by_role(kept.get(OF_NAMESPACE, {})),
         {topic: _by_role(roles) for topic, roles in topics.items()},
         {name: frozenset(roles) for name, roles in subscriptions.items()},
+        prefixed,
     )
 
 

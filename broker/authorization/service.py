@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.authorization.grants import NO_GRANTS, Grants, read_grants
 from broker.authorization.rules import namespace_allows, topic_allows
+from broker.authorization.tenant_admins import TenantMissingError
 from server.authentication.peers import (
     all_checked,
     is_believed,
@@ -153,6 +154,51 @@ class AuthorizationService:
         granted = self._of_topic(topic, operation, subscription)
         return await self._allows(session, topic.namespace.tenant, granted)
 
+    async def admins(self, tenant: str) -> frozenset[str]:
+        """Return the admins of a tenant; of a missing one there are none.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        try:
+            return await self._tenants.read(tenant)
+        except TenantMissingError:
+            return frozenset()
+
+    def allows_topic_now(
+        self,
+        session: Session,
+        topic: TopicName,
+        operation: TopicOperation,
+        admins: frozenset[str],
+        subscription: str = "",
+    ) -> bool:
+        """Tell whether a session may do something to a topic, whose tenant's admins are known."""
+        granted = self._of_topic(topic, operation, subscription)
+        return self._allows_with(session, admins, granted)
+
+    async def lacks_prefix(
+        self, session: Session, topic: TopicName, subscription: str
+    ) -> str | None:
+        """Return a role with which a subscription's name should begin, and does not.
+
+        None where that is not why somebody is refused.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        admins, settings = await self.admins(topic.namespace.tenant), self._settings()
+        grants = self._grants(topic.namespace)
+        for one in all_checked(session):
+            roles = roles_of(one, settings)
+            if is_superuser_alone(one, settings) or not admins.isdisjoint(roles):
+                continue
+            if grants.keeps_from(one.role, subscription):
+                return None
+            if roles and all(grants.lacks_prefix(role, subscription) for role in roles):
+                return one.role
+        return None
+
     # -- the rules ----------------------------------------------------------------------------
 
     def _known(self, session: Session, tenant: str, granted: Granted) -> bool | None:
@@ -170,8 +216,11 @@ class AuthorizationService:
             return True
         if not self.is_believed(session):
             return False
-        admins, settings = await self._tenants.read(tenant), self._settings()
-        return all(
+        return self._allows_with(session, await self._tenants.read(tenant), granted)
+
+    def _allows_with(self, session: Session, admins: frozenset[str], granted: Granted) -> bool:
+        settings = self._settings()
+        return is_believed(session, settings) and all(
             is_superuser_alone(one, settings)
             or not admins.isdisjoint(roles_of(one, settings))
             or any(map(granted, roles_of(one, settings)))

@@ -62,7 +62,7 @@ def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
     try:
-        await _opened(cnx, request, made)
+        await _allowed(cnx, request, made)
     except RequestError as error:
         _fail(made, error)
     except StoreError as error:
@@ -81,12 +81,29 @@ def _fail(made: Producer, error: RequestError) -> None:
         made.fail(error)
 
 
-async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
+async def _allowed(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
+    """Open a producer if its client may produce, and create the subscription that it names.
+
+    Raises:
+        RequestError: It may not, or it cannot be opened.
+    """
     try:
         name = TopicName.parse(request.topic)
     except InvalidNameError as error:
         raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
-    await _check(cnx, name, request.initial_subscription_name)
+    authorization, first = cnx.parts.authorization, request.initial_subscription_name
+    if authorization is None:
+        await _opened(cnx, request, made, name)
+        return
+    async with authorization.opening(cnx.session, name, Asked.PRODUCE):
+        if first:
+            await authorization.check_topic(cnx.session, name, Asked.BEGIN, first)
+        await _opened(cnx, request, made, name)
+
+
+async def _opened(
+    cnx: ServerCnx, request: pb.CommandProducer, made: Producer, name: TopicName
+) -> None:
     topic = await cnx.parts.loaded_topics.get(name)
     if isinstance(topic, PersistentTopic):
         topic.check_room()
@@ -99,25 +116,6 @@ async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -
         await _begin(topic, request.initial_subscription_name)
     await _displace_dead(cnx, topic, made)
     _join(cnx, topic, made)
-
-
-async def _check(cnx: ServerCnx, topic: TopicName, initial_subscription: str) -> None:
-    """Return if the client may produce, and create the subscription that it names.
-
-    Raises:
-        RequestError: It may not.
-    """
-    authorization = cnx.parts.authorization
-    if authorization is None:
-        return
-    await authorization.check_topic(cnx.session, topic, Asked.PRODUCE)
-    if initial_subscription:
-        try:
-            await authorization.check_topic(
-                cnx.session, topic, Asked.SUBSCRIBE, initial_subscription
-            )
-        except RequestError:
-            raise authorization.refused(Asked.PRODUCE) from None
 
 
 async def _begin(topic: PersistentTopic, subscription: str) -> None:

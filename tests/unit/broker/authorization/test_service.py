@@ -208,3 +208,25 @@ async def test_a_subscription_of_others_is_not_for_a_consumer(world: World) -> N
     subscribe = TopicOperation.SUBSCRIBE
     assert await world.service.allows_topic(session("reader"), ORDERS, subscribe, "free")
     assert not await world.service.allows_topic(session("reader"), ORDERS, subscribe, "owned")
+
+
+async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_for(
+    world: World,
+) -> None:
+    await world.grant("reader", "consume")
+    await world.policies.set(SHOP, "subscription_auth_mode", "Prefix")
+
+    async def subscribes(role: str, name: str) -> bool:
+        return await world.service.allows_topic(
+            session(role), ORDERS, TopicOperation.SUBSCRIBE, name
+        )
+
+    assert await subscribes("reader", "reader-1")
+    assert not await subscribes("reader", "1-reader")
+    assert await subscribes("admin", "any")
+    assert await world.service.lacks_prefix(session("reader"), ORDERS, "any") == "reader"
+    assert await world.service.lacks_prefix(session("gate", "reader"), ORDERS, "any") == "reader"
+    assert await world.service.lacks_prefix(session("admin"), ORDERS, "any") is None
+    assert await world.service.lacks_prefix(session(""), ORDERS, "any") is None
+    await world.policies.set(SHOP, "subscription_auth_mode", "None")
+    assert await subscribes("reader", "1-reader")
