@@ -119,7 +119,8 @@ class Revocation:
                 if use.topic.namespace == namespace:
                     looked += 1
                     if not self._is_allowed(user.session, use, admins):
-                        logger.info("%s is not allowed %s any more", user.session, use.topic)
+                        role = user.session.principal.role if user.session else ""
+                        logger.info("%.100s is not allowed %s any more", role, use.topic)
                         use.close()
             if looked >= AT_ONCE:
                 looked = 0

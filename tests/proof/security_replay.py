@@ -72,18 +72,14 @@ async def _all(replays: dict[str, Replay], options: ProofOptions, result: ProofR
 
 
 def _recorded(servers: Secured, chosen: Chosen, *, quick: bool) -> dict[str, Replay]:
-    questions = partial(replay_questions, servers.address, "questions", chosen)
+    """Return the replays in the order of the recording: the calls of REST change much."""
     found: dict[str, Replay] = {
         "connects": partial(replay_connects, servers.address, "connect"),
         "connects through the proxy": partial(
             replay_connects, servers.proxy_address, "proxy-connect"
         ),
-        "commands": questions,
-        "commands through the proxy": partial(_through, servers, "proxy-questions", chosen),
-        "REST through the proxy": partial(
-            replay_rest, servers.web, QUICK, behind=servers.proxy_web
-        ),
-        "REST": partial(replay_rest, servers.web, chosen),
+        "commands": partial(replay_questions, servers.address, "questions", chosen),
+        "commands through the proxy": partial(_with_schemas, servers, chosen),
     }
     if not quick:
         found |= {
@@ -93,7 +89,12 @@ def _recorded(servers: Secured, chosen: Chosen, *, quick: bool) -> dict[str, Rep
                 "revoked", record_revoked(servers.address, servers.web)
             ),
         }
-    return found
+    return found | {
+        "REST through the proxy": partial(
+            replay_rest, servers.web, QUICK, behind=servers.proxy_web
+        ),
+        "REST": partial(replay_rest, servers.web, chosen),
+    }
 
 
 def _forwarded(servers: Secured, chosen: Chosen, *, quick: bool) -> dict[str, Replay]:
@@ -105,7 +106,11 @@ def _forwarded(servers: Secured, chosen: Chosen, *, quick: bool) -> dict[str, Re
             replay_connects, servers.proxy_address, "forwarding-proxy-connect"
         ),
         "commands through a proxy that forwards": partial(
-            _through, servers, "forwarding-proxy-questions", chosen
+            replay_questions,
+            servers.proxy_address,
+            "forwarding-proxy-questions",
+            chosen,
+            via=servers.address,
         ),
     }
     if not quick:
@@ -118,10 +123,10 @@ def _rows(name: str, address: str) -> Replay:
     return lambda: replay_rows(name, record_expiry(address))
 
 
-def _through(servers: Secured, name: str, chosen: Chosen) -> Replayed:
-    with suppress(AssertionError):
+def _with_schemas(servers: Secured, chosen: Chosen) -> Replayed:
+    with suppress(AssertionError):  # There already, of another recording.
         make_schemas(servers.address)
-    return replay_questions(servers.proxy_address, name, chosen, via=servers.address)
+    return replay_questions(servers.proxy_address, "proxy-questions", chosen, via=servers.address)
 
 
 def _as_allowed(servers: Secured, chosen: Chosen) -> dict[str, Replay]:
