@@ -7,7 +7,6 @@ floodgate, whose sentences are its own, the same must be allowed.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -124,8 +123,7 @@ def _rows(name: str, address: str) -> Replay:
 
 
 def _with_schemas(servers: Secured, chosen: Chosen) -> Replayed:
-    with suppress(AssertionError):  # There already, of another recording.
-        make_schemas(servers.address)
+    make_schemas(servers.address)
     return replay_questions(servers.proxy_address, "proxy-questions", chosen, via=servers.address)
 
 
