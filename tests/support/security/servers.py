@@ -77,6 +77,7 @@ async def secured(
             **_keys("proxy", forwarding=forwarding),
             **common,
             "servicePort": "0",
+            "authorizationEnabled": "true",
             "brokerServiceURL": served.service_url,
             "brokerWebServiceURL": served.web_service_url,
         }
