@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from broker.admin.openapi.operations import admin_operations
 from broker.admin.resources.imports import import_routes
 from broker.admin.resources.reset import reset_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
+from broker.authorization.grants import forget_grants
 from broker.authorization.parts import AuthorizationParts, authorization_parts
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
@@ -207,6 +209,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self._choose_authorization()
         self.topics = TopicService(self.store, self._topic_rules)
         self.topics.on_deleted(self.policies.forget)
+        self.topics.on_deleted(partial(forget_grants, self.policies))
         self.schemas = self._schema_registry()
         self.topics.on_deleted(self.schemas.forget)
 

@@ -14,6 +14,9 @@ from broker.authorization.operations import Action
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.policies.service import PolicyService
+    from proto.names import TopicName
+
     ByRole = Mapping[str, frozenset[Action]]
 
 KEY = "auth_policies"
@@ -69,6 +72,28 @@ def read_grants(document: Mapping[str, Any]) -> Grants:
         {name: frozenset(roles) for name, roles in subscriptions.items()},
         prefixed,
     )
+
+
+async def forget_grants(policies: PolicyService, topic: TopicName) -> None:
+    """Remove the grants on a topic, which is deleted, and on its partitions.
+
+    Who makes one of that name next shall not find roles that it did not let in.
+
+    Raises:
+        StoreError: The store failed.
+    """
+    kept = policies.document(topic.namespace).get(KEY) or {}
+    topics: Mapping[str, object] = kept.get(OF_TOPICS) or {}
+    left = {name: roles for name, roles in topics.items() if not _is_part(name, topic)}
+    if len(left) < len(topics):
+        changed = {**kept, OF_TOPICS: left}
+        value = changed if any(changed.values()) else None
+        await policies.set(topic.namespace, KEY, value)
+
+
+def _is_part(name: str, topic: TopicName) -> bool:
+    start, end = f"{topic}-partition-", name.removeprefix(f"{topic}-partition-")
+    return name == str(topic) or (name.startswith(start) and end.isdecimal())
 
 
 def _by_role(kept: Mapping[str, Any]) -> ByRole:

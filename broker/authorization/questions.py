@@ -124,6 +124,8 @@ class CommandAuthorization:
             raise self._no_tenant(asked, namespace) from None
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
+        if str(namespace).endswith("/"):
+            raise self._no_tenant(asked, namespace)  # Its policies cannot be read (recorded).
         raise self._refused(asked)
 
     async def check_topic(

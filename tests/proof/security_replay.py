@@ -78,6 +78,7 @@ def _recorded(servers: Secured, chosen: Chosen, *, quick: bool) -> dict[str, Rep
             replay_connects, servers.proxy_address, "proxy-connect"
         ),
         "commands": partial(replay_questions, servers.address, "questions", chosen),
+        "odd names": partial(replay_questions, servers.address, "names", chosen),
         "commands through the proxy": partial(_with_schemas, servers, chosen),
     }
     if not quick:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.security.binary import (
     ANSWERED_BY_PROXY,
+    ASKERS_OF_NAMES,
     QUESTIONS,
+    QUESTIONS_OF_NAMES,
     answers,
     connect,
     connect_cases,
@@ -26,6 +28,7 @@ from tests.support.security.binary import (
 from tests.support.security.credentials import (
     PROXY_ROLES,
     SUPERUSERS,
+    Credential,
     few_wrong_credentials,
     key_url,
     right_credentials,
@@ -102,8 +105,13 @@ def _connects(address: str) -> Iterable[dict[str, Any]]:
 def _questions(address: str, via: str) -> Iterable[dict[str, Any]]:
     no_role = [one for one in wrong_credentials() if one.name == "(no subject)"]
     right = [one for one in right_credentials() if via == "broker" or not one.original]
-    who = right + no_role
-    for kind, subject in QUESTIONS:
+    yield from _asked_by(address, via, QUESTIONS, right + no_role)
+
+
+def _asked_by(
+    address: str, via: str, questions: Iterable[tuple[str, str]], who: Iterable[Credential]
+) -> Iterable[dict[str, Any]]:
+    for kind, subject in questions:
         outcomes: dict[str, list[str]] = {}
         for one in who:
             named = subject.replace("{who}", one.name.replace(" ", "-").strip("()"))
@@ -124,6 +132,8 @@ def _questions(address: str, via: str) -> Iterable[dict[str, Any]]:
 def _record_broker(address: str, web: str) -> None:
     _write("connect.jsonl", _connects(address))
     _write("questions.jsonl", _questions(address, "broker"))
+    few = [one for one in right_credentials() if one.name in ASKERS_OF_NAMES]
+    _write("names.jsonl", _asked_by(address, "broker", QUESTIONS_OF_NAMES, few))
     _write("expiry.jsonl", record_expiry(address))
     if web:
         _write("revoked.jsonl", record_revoked(address, web))

@@ -290,6 +290,18 @@ async def test_an_admin_who_is_none_any_more_is_refused_at_once(servers: Secured
     await apart(work)
 
 
+async def test_a_topic_that_is_made_again_has_no_grants(servers: Secured) -> None:
+    def work() -> None:
+        may = partial(asked, servers.address, "topic-produce", question("LOOKUP", ORDERS))
+        path = f"/admin/v2/persistent/{SHOP}/orders"
+        assert may() == "LOOKUP_RESPONSE Connect"
+        assert call(servers.web, "admin", path, "DELETE").status == 204
+        assert call(servers.web, "admin", path, "PUT", "{}").status == 204
+        assert "AuthorizationError" in may()
+
+    await apart(work)
+
+
 async def test_superusers_change_at_run_time(servers: Secured) -> None:
     def work() -> None:
         lists = partial(asked, servers.address, "nobody", question("GET_TOPICS_OF_NAMESPACE", SHOP))

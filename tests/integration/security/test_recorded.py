@@ -43,6 +43,12 @@ async def test_commands_are_answered_as_recorded(servers: Secured) -> None:
     assert not found.differences
 
 
+async def test_odd_names_are_answered_as_recorded(servers: Secured) -> None:
+    found = await asyncio.to_thread(replay_questions, servers.address, "names")
+    assert found.asked > 150
+    assert not found.differences
+
+
 async def test_commands_through_a_proxy_are_answered_as_recorded(servers: Secured) -> None:
     await asyncio.to_thread(make_schemas, servers.address)
     found = await asyncio.to_thread(
