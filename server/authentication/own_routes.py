@@ -1,7 +1,7 @@
 """HTTP authorization of a server's own routes: superusers alone, unless a path is listed here.
 
 Own routes are those that are no part of Pulsar's REST: the limiter's figures, faults, connections,
-imports, the page. One that is added later is closed too. Who asks for Pulsar's is judged where it
+imports. One that is added later is closed too. Who asks for Pulsar's is judged where it
 is dispatched: by the broker's endpoints, and through a proxy by its broker.
 """
 
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from server.configuration.authorization import AuthorizationSettings
 
 SUPERUSER_NEEDED = "This operation requires super-user access"
-FOR_ALL_WHO_ARE_KNOWN = frozenset({*OPEN_PATHS, *METRICS_PATHS, READY_PATH, "/openapi.json"})
-"""Paths that no role is needed for, as recorded of a real broker or since they tell no secret;
-whether credentials are needed is authentication's."""
+_PAGE = ("/floodgate", "/floodgate/")
+FOR_ALL_WHO_ARE_KNOWN = frozenset(
+    {*OPEN_PATHS, *METRICS_PATHS, *_PAGE, READY_PATH, "/openapi.json"}
+)
+"""Paths that no role is needed for, as recorded of a real broker or since they tell no secret: the
+page is empty without what it asks for. Whether credentials are needed is authentication's."""
 
 
 def superusers_only(
