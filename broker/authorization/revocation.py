@@ -119,9 +119,7 @@ class Revocation:
                 if use.topic.namespace == namespace:
                     looked += 1
                     if not self._is_allowed(user.session, use, admins):
-                        role = user.session.principal.role if user.session else ""
-                        logger.info("%.100s is not allowed %s any more", role, use.topic)
-                        use.close()
+                        _end(use, user.session)
             if looked >= AT_ONCE:
                 looked = 0
                 await asyncio.sleep(0)
@@ -131,3 +129,13 @@ class Revocation:
         return session is not None and self._service.allows_topic_now(
             session, use.topic, operation, admins, use.subscription or ""
         )
+
+
+def _end(use: Use, session: Session | None) -> None:
+    """Close a producer or consumer; one that cannot be closed holds up no other."""
+    role = session.principal.role if session is not None else ""
+    logger.info("%.100s is not allowed %s any more", role, use.topic)
+    try:
+        use.close()
+    except Exception:
+        logger.exception("what is not allowed any more does not end")

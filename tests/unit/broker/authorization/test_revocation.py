@@ -125,6 +125,18 @@ async def test_very_many_are_closed_in_turns(world: World) -> None:
     assert not any(user.open for user in users)
 
 
+async def test_one_that_cannot_be_closed_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, user = world.user("one", PRODUCER), world.user("one", PRODUCER)
+    monkeypatch.setattr(broken, "uses", lambda: iter([Use(*broken.open[0], lambda: 1 // 0)]))
+    await world.grant()
+    assert not user.open
+    user.open.append(broken.open[0])
+    await world.grant(two=["produce"])
+    assert not user.open
+
+
 async def test_a_store_that_fails_is_asked_again(world: World) -> None:
     user = world.user("one", PRODUCER)
     world.store.failures = 1

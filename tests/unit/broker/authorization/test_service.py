@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,13 +32,19 @@ GET_TOPICS, CREATE = NamespaceOperation.GET_TOPICS, NamespaceOperation.CREATE_TO
 
 
 class CountingStore(MemoryStore):
-    """A store that counts how often its tenants are read."""
+    """A store that counts how often its tenants are read, and holds answers back."""
 
-    reads = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads, self.holds, self.reading = 0, asyncio.Event(), asyncio.Event()
+        self.holds.set()
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         self.reads += 1
-        return await super().tenants()
+        found = dict(await super().tenants())
+        self.reading.set()
+        await self.holds.wait()
+        return found
 
 
 class World:
@@ -191,6 +198,18 @@ async def test_an_admin_who_was_removed_here_is_trusted_no_more(world: World) ->
     assert await world.service.allows_tenant(session("admin"), "acme")
     await world.store.change_tenant("acme", TenantInfo((), ("standalone",)))
     world.tenants.forget()
+    assert not await world.service.allows_tenant(session("admin"), "acme")
+
+
+async def test_what_was_being_read_when_an_admin_was_removed_is_not_trusted(world: World) -> None:
+    world.store.holds.clear()
+    asked = asyncio.create_task(world.service.allows_tenant(session("admin"), "acme"))
+    await world.store.reading.wait()  # and has what was there before
+    await world.store.change_tenant("acme", TenantInfo((), ("standalone",)))
+    world.tenants.forget()
+    world.store.holds.set()
+    assert await asked
+    assert world.service.known_tenant(session("admin"), "acme") is None
     assert not await world.service.allows_tenant(session("admin"), "acme")
 
 
