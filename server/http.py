@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import LineTooLong
 
 from limiter.clock import LoopClock
 from proto.excerpts import excerpt
-from server.connection.listener import Listen, Listener, ListenerTls, listen
+from server.connection.listener import Listen, Listener, listen
 from server.limits.http import HttpBounds, HttpLimits, HttpPlace
 from server.logs import with_request_fields
 from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Middleware
     from prometheus_client import CollectorRegistry
 
+    from server.connection.web_handshake import ListenerTls
     from server.metrics.scrape import Gather
 
 logger = logging.getLogger(__name__)

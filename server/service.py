@@ -30,8 +30,8 @@ from server.configuration.addresses import ServerUrls, host_port
 from server.configuration.common import Profile
 from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
-from server.connection.listener import ListenerTls
 from server.connection.served_connection import ServedConnection
+from server.connection.web_handshake import ListenerTls
 from server.cross_site import CrossSiteRule
 from server.faults.connection import ConnectionFaults
 from server.faults.holds import Incoming
@@ -78,7 +78,8 @@ if TYPE_CHECKING:
     from server.connection.listener import Listen, Listener
     from server.metrics.scrape import Gather
     from server.seeing.openapi import Operation
-    from server.tls.contexts import ClientTls, RefreshedContext
+    from server.tls.contexts import ClientTls
+    from server.tls.refreshed import RefreshedContext
 
 logger = logging.getLogger(__name__)
 
@@ -131,9 +132,9 @@ class ServerService(ABC, Generic[CnxT]):
         self.faults = FaultRegistry() if config.faults_enabled else None
         self._readiness = Readiness()
         self._listeners: list[Listener] = []
-        tls = config.tls
+        tls = config.tls or config.web_tls
         self.handshakes = TlsHandshakes(self._clock, tls.handshake_seconds if tls else 0.0)
-        self.tls = ServerTls(tls, self._clock) if tls else None
+        self.tls = ServerTls(config.tls, self._clock) if config.tls else None
         self.web_tls = ServerTls(config.web_tls, self._clock) if config.web_tls else None
         self._broker_tls: ClientTls | None = None
 
@@ -307,7 +308,7 @@ class ServerService(ABC, Generic[CnxT]):
         if config.web_service_port is not None:
             plain.append(HttpPort(config.web_service_port))
         if config.web_service_port_tls is not None and self.web_tls is not None:
-            spoken = ListenerTls(self.web_tls.http_context, self.web_tls.settings.handshake_seconds)
+            spoken = ListenerTls(self.web_tls.http_context, self.handshakes)
             tls.append(HttpPort(config.web_service_port_tls, "webServicePortTls", spoken))
         http = await serve_http(app, config.bind_address, [*plain, *tls], self._listen, limits)
         self._exits.push_async_callback(http.close)

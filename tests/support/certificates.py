@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import trustme
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
 SERVER = "127.0.0.1"
@@ -28,10 +29,10 @@ class PemFiles:
         self._authority.cert_pem.write_to_path(self.trust)
         self.server = self.pair("server", SERVER)
 
-    def pair(self, file: str, *names: str) -> tuple[str, str]:
-        """Write a certificate for some names, and its key."""
+    def pair(self, file: str, *names: str, until: datetime | None = None) -> tuple[str, str]:
+        """Write a certificate for some names, and its key; it expires ``until`` then."""
         certificate, key = str(self._folder / f"{file}.pem"), str(self._folder / f"{file}.key")
-        issued = self._authority.issue_cert(*names, common_name=names[0])
+        issued = self._authority.issue_cert(*names, common_name=names[0], not_after=until)
         issued.cert_chain_pems[0].write_to_path(certificate)
         issued.private_key_pem.write_to_path(key)
         return certificate, key
