@@ -275,6 +275,11 @@ def test_a_broken_file_changes_nothing_and_is_told_once(
     assert "the old ones stay: tlsCertificateFilePath=" in record.getMessage()
 
 
+def test_a_host_that_can_have_no_certificate_is_a_connection_that_fails(pem: PemFiles) -> None:
+    with pytest.raises(ConnectionError, match="cannot be spoken to by TLS"):
+        ClientTls(to_broker(pem.trust), ManualClock()).layer(".")
+
+
 def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
     # Given: a file with that of the server, and that of who signed it
     sooner, later = datetime(2040, 1, 2, tzinfo=UTC), datetime(2041, 1, 2, tzinfo=UTC)
