@@ -11,8 +11,9 @@ import logging
 import os
 import socket
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import ssl
@@ -56,13 +57,18 @@ class WebHandshake(asyncio.Protocol):
         self.peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket from the plain transport, and begin."""
-        name = transport.get_extra_info("peername")
+        """Take the socket from the plain transport before it reads, and begin."""
+        # uvloop's are no asyncio.Transport by name; paused here, it reads all the same.
+        plain = cast("asyncio.Transport", transport)
+        name = plain.get_extra_info("peername")
         self.peer = f"{name[0]}:{name[1]}" if name else "somebody who has left"
-        taken = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
-        if isinstance(transport, asyncio.WriteTransport):
-            transport.abort()
-        self._socket = taken
+        try:
+            self._socket = socket.socket(fileno=os.dup(plain.get_extra_info("socket").fileno()))
+        except OSError as error:
+            logger.warning("closing %s: %s", self.peer, error.strerror)
+            return
+        finally:
+            plain.abort()
         self._shaking = asyncio.get_running_loop().create_task(self._shake())
         self._shaking.add_done_callback(self._ended)
         self._tls.handshakes.began(self)
@@ -73,7 +79,9 @@ class WebHandshake(asyncio.Protocol):
 
     def reset(self) -> None:
         """End it, and let the kernel keep nothing of the connection."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        # It may have ended in this very turn.
+        with suppress(OSError):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.abort()
 
     async def _shake(self) -> None:
