@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +18,10 @@ from client.exceptions import ConnectError, PulsarException
 from tests.support.certificates import PemFiles
 from tests.support.processes.cluster import until
 from tests.support.processes.tls_servers import tls_broker, tls_proxy
+from tools import record_tls
 
 TOPIC = "persistent://public/default/secret"
+RECORDED = Path(__file__).parents[2] / "data" / "tls.jsonl"
 LOOKUP = "/lookup/v2/topic/persistent/public/default/secret"
 ALONE = {"brokerServicePort": "", "webServicePort": ""}
 
@@ -103,6 +106,23 @@ async def test_what_goes_past_the_queue_is_encrypted_too(pem: PemFiles) -> None:
         found = [(await own.topics_of_namespace("public/default")).topics for _ in range(2)]
         # Then
         assert found == [(TOPIC,), (TOPIC,)]
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
+async def test_answers_and_refusals_are_a_real_brokers(tmp_path: Path) -> None:
+    # Given
+    pem = record_tls.write(tmp_path)
+    async with tls_broker(pem, tlsTrustCertsFilePath=pem.trust) as broker:
+        urls = broker.urls
+        ports = [url.rpartition(":")[2] for url in (urls.service, urls.service_tls)]
+        ports += [url.rpartition(":")[2] for url in (urls.web, urls.web_tls)]
+        # When
+        asked = record_tls.answers(
+            record_tls.Ports(*map(int, ports)), record_tls.Certificates.in_folder(tmp_path)
+        )
+        found = await asyncio.to_thread(list, asked)
+    # Then
+    assert found == [json.loads(line) for line in RECORDED.read_text().splitlines()]
 
 
 def test_the_web_port_speaks_tls_in_the_loop_that_processes_have(pem: PemFiles) -> None:
