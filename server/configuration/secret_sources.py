@@ -8,13 +8,17 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 _FILE, _VARIABLE, _DATA = "file:", "env:", "data:"
 MAX_KEY_BYTES = 1024 * 1024
 """More than any key, and than a password file of ten thousand users."""
-_PLACES = (_FILE, _VARIABLE, "/")
+PLACES = (_FILE, _VARIABLE)
+"""The beginnings of a value that says where something stands, whatever it is."""
+_PLACES = (*PLACES, "/")
+_URL_WITH_PASSWORD = re.compile(r"\w://[^/?#]*:[^/?#@]*@|[?&]\w*password=[^&]", re.IGNORECASE)
 
 
 class KeySourceError(Exception):
@@ -25,6 +29,11 @@ def is_literal(source: str) -> bool:
     """Return True if a value is the secret itself, and not where it stands."""
     text = source.strip()
     return bool(text) and not text.startswith(_PLACES) and not Path(text).exists()
+
+
+def has_password(url: str) -> bool:
+    """Return True if a URL has a password in it."""
+    return _URL_WITH_PASSWORD.search(url) is not None
 
 
 def read_source(source: str) -> bytes:
