@@ -108,6 +108,6 @@ def _with_tls(
 
 def _judge(title: str, run: ClientRun, result: ProofResult) -> None:
     result.figures[title] = vars(run)
-    lines = [difference.splitlines()[-1] for difference in run.differences]
+    lines = [difference.splitlines()[0] for difference in run.differences]
     same = f"{len(run.same)} scenarios as a real broker"
     result.check(title, not run.differences, f"{title}: {'; '.join(lines) or same}")
