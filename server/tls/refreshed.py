@@ -11,8 +11,6 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cryptography.x509 import load_pem_x509_certificates
-
 from server.errors import StartError
 
 if TYPE_CHECKING:
@@ -110,6 +108,9 @@ def first_expiry(path: str) -> float | None:
     """
     if not path:
         return None
+    # Takes 14 MB and 50 ms, and is imported only where there are certificates.
+    from cryptography.x509 import load_pem_x509_certificates
+
     try:
         found = load_pem_x509_certificates(Path(path).read_bytes())
     except (OSError, ValueError):
