@@ -16,8 +16,10 @@ from broker.configuration.config import BrokerConfig
 from broker.configuration.config import known_keys as broker_keys
 from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
+from server.authentication.requests import OPEN_PATHS
 from server.command_line import properties_of
 from server.configuration.file import parse_properties
+from server.seeing.status import STATUS_PATH
 from tests.support.processes.server_process import REPOSITORY
 
 if TYPE_CHECKING:
@@ -169,6 +171,22 @@ def test_what_a_container_mounts_is_there_and_its_probes_ask_ports_that_it_has(r
         # Then
         assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
         assert asked <= ports
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_probes_need_no_credentials_and_the_one_for_life_passes_in_a_drain(role: str) -> None:
+    # Given
+    (container,) = pod(role)["containers"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    (configured,) = (m for m in of_kind("ConfigMap") if m["metadata"]["name"].endswith(role))
+    # When
+    asked = {name: each["httpGet"] for name, each in container.items() if name.endswith("Probe")}
+    _, _, file = configured["data"][f"{role}.conf"].partition("statusFilePath=")
+    # Then
+    assert {one["path"] for one in asked.values()} <= set(OPEN_PATHS)
+    assert asked["livenessProbe"]["path"] != STATUS_PATH
+    assert asked["readinessProbe"]["path"] == asked["startupProbe"]["path"] == STATUS_PATH
+    assert file.splitlines()[0] == f"{mounts['config']}/{role}.conf"
 
 
 @pytest.mark.parametrize("role", ROLES)
