@@ -46,7 +46,8 @@ def prove(options: ProofOptions) -> ProofResult:
             for way, (target, web) in ways.items():
                 options.note(f"{title}, {way}")
                 shown = _with_tls(client, pem, web, cipher)
-                _judge(f"{title}, {way}", run_client(shown, target, folder / way, names), result)
+                run = run_client(shown, target, folder / way.replace(" ", "-"), names)
+                _judge(f"{title}, {way}", run, result)
             if cipher is not None:
                 target, web = ways["direct"]
                 other = _with_tls(client, pem, web, OTHER_CIPHER)
