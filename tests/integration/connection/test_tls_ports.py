@@ -144,16 +144,20 @@ async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
         assert set(found) == {"brokerUrlTls", "httpUrlTls", "brokerUrlSsl"}
 
 
-async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(pem: PemFiles) -> None:
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(
+    pem: PemFiles, profile: str
+) -> None:
     # Given
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     certificate, key = pem.pair("proxy", "a-proxy")
     shown = {"brokerClientCertificateFilePath": certificate, "brokerClientKeyFilePath": key}
     async with (
-        tls_broker(pem, **ALONE, **strict) as broker,
+        tls_broker(pem, **ALONE, **strict, floodgateProfile=profile) as broker,
         tls_proxy(
             broker,
             pem,
+            floodgateProfile=profile,
             brokerProxyAllowedTargetPorts="*",
             **shown,
         ) as proxy,
