@@ -95,6 +95,8 @@ class WebHandshake(asyncio.Protocol):
         )
 
     def _ended(self, shaking: asyncio.Task[None]) -> None:
+        # With it goes all that OpenSSL holds: kept, the two would wait for the garbage collector.
+        del self._shaking
         error = None if shaking.cancelled() else shaking.exception()
         if error is None and not shaking.cancelled():
             self._tls.handshakes.finished(self)
