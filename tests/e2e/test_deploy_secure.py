@@ -18,7 +18,7 @@ from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from client.authentication.token import AuthenticationToken
 from client.client import Client
-from client.exceptions import AuthenticationError
+from client.exceptions import AuthenticationError, PulsarException
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
 from server.configuration.file import parse_properties
@@ -104,6 +104,11 @@ async def test_who_has_a_token_is_served_by_tls_and_nobody_else(secrets: Path) -
             async with client(server.urls.service_tls, secrets, None) as nobody:
                 with pytest.raises(AuthenticationError):
                     await nobody.get_topic_partitions("public/default/secret")
+            # Then: the proxy's own role may do nothing by itself
+            token = f"file://{secrets}/proxy.token"
+            async with client(server.urls.service_tls, secrets, token) as other:
+                with pytest.raises(PulsarException):
+                    await other.get_topic_partitions("public/default/secret")
             # Then: the images' health check needs no token
             for web in (server.urls.web, server.urls.web_tls):
                 url = f"{web}/admin/v2/brokers/ready"
