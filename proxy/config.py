@@ -51,7 +51,7 @@ class ReverseProxy(NamedTuple):
 
     Attributes:
         path: Forwarded with all below it; the server is not told it.
-        proxy_to: ``http://host:port``, maybe with a path, of the server.
+        proxy_to: ``http://host:port`` or ``https``, maybe with a path, of the server.
     """
 
     path: str
@@ -272,12 +272,14 @@ def _reverse_proxies(
         if (
             set(fields) == {"path", "proxyTo"}
             and _REVERSE_PATH.fullmatch(path)
-            and _is_http(proxy_to)
+            and (_is_http(proxy_to) or _is_http(proxy_to, "https"))
         ):
             found.append(ReverseProxy(path, proxy_to))
         else:
             key = f"{REVERSE_PROXY_PREFIX}{name}"
-            checked.refuse(f"{key}: expected {key}.path=/path and {key}.proxyTo=http://host:port")
+            checked.refuse(
+                f"{key}: expected {key}.path=/path and {key}.proxyTo=http://host:port (or https)"
+            )
     return tuple(found)
 
 

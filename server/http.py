@@ -15,7 +15,7 @@ from aiohttp import ClientPayloadError, hdrs, web
 
 from limiter.clock import LoopClock
 from proto.excerpts import excerpt
-from server.connection.listener import Listen, Listener, ListenerTls, listen
+from server.connection.listener import Listen, Listener, listen
 from server.http_connection import HttpConnection, no_http
 from server.json_answers import JSON_TYPE, RestError, json_bytes, json_response
 from server.limits.http import HttpBounds, HttpLimits
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Middleware
     from prometheus_client import CollectorRegistry
 
+    from server.connection.web_handshake import ListenerTls
     from server.metrics.scrape import Gather
 
 __all__ = [

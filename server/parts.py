@@ -35,7 +35,8 @@ from server.tls.handshakes import TlsHandshakes
 if TYPE_CHECKING:
     from server.configuration.common import ServerConfig
     from server.connection.listener import Listen, Listener
-    from server.tls.contexts import ClientTls, RefreshedContext
+    from server.tls.contexts import ClientTls
+    from server.tls.refreshed import RefreshedContext
 
 
 CnxT = TypeVar("CnxT", bound=ServedConnection)
@@ -82,9 +83,9 @@ class ServerParts(Generic[CnxT]):
         self.faults = FaultRegistry() if config.faults_enabled else None
         self._readiness = Readiness()
         self._listeners: list[Listener] = []
-        tls = config.tls
+        tls = config.tls or config.web_tls
         self.handshakes = TlsHandshakes(self._clock, tls.handshake_seconds if tls else 0.0)
-        self.tls = ServerTls(tls, self._clock) if tls else None
+        self.tls = ServerTls(config.tls, self._clock) if config.tls else None
         self.web_tls = ServerTls(config.web_tls, self._clock) if config.web_tls else None
         self._broker_tls: ClientTls | None = None
 

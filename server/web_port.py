@@ -9,7 +9,7 @@ from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import TopicListMetrics
 from server.authentication.own_routes import superusers_only
 from server.authentication.requests import authentication_middleware, open_paths
-from server.connection.listener import ListenerTls
+from server.connection.web_handshake import ListenerTls
 from server.cross_site import CrossSiteRule
 from server.faults.metrics import FaultMetrics
 from server.faults.routes import fault_routes
@@ -121,7 +121,7 @@ class WebPort(ServerParts[CnxT]):
         if config.web_service_port is not None:
             plain.append(HttpPort(config.web_service_port))
         if config.web_service_port_tls is not None and self.web_tls is not None:
-            spoken = ListenerTls(self.web_tls.http_context, self.web_tls.settings.handshake_seconds)
+            spoken = ListenerTls(self.web_tls.http_context, self.handshakes)
             tls.append(HttpPort(config.web_service_port_tls, "webServicePortTls", spoken))
         http = await serve_http(app, config.bind_address, [*plain, *tls], self._listen, limits)
         self._exits.push_async_callback(http.close)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -25,6 +26,7 @@ from broker.service import BrokerService  # noqa: E402
 from client.client import Client  # noqa: E402
 from proxy.config import ProxyConfig  # noqa: E402
 from proxy.service import ProxyService  # noqa: E402
+from tests.support.certificates import PemFiles  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,9 +67,14 @@ class Row(NamedTuple):
 
 async def made() -> str:
     """Return the page as it should be."""
-    broker = BrokerService(BrokerConfig.from_properties(_BROKER))
+    with TemporaryDirectory() as folder:
+        return await _made_with(PemFiles(Path(folder)).keys(webServicePortTls="0"))
+
+
+async def _made_with(tls: dict[str, str]) -> str:
+    broker = BrokerService(BrokerConfig.from_properties({**_BROKER, **tls}))
     async with broker:
-        keys = {**_PORTS, "servicePort": "0", "brokerServiceURL": broker.service_url}
+        keys = {**_PORTS, **tls, "servicePort": "0", "brokerServiceURL": broker.service_url}
         async with ProxyService(ProxyConfig.from_properties(keys)) as proxy:
             shown = {
                 "broker": await _of_broker(broker),

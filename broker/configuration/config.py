@@ -1,6 +1,7 @@
 """The broker's configuration: Pulsar's keys in, one frozen model out.
 
-``BrokerConfig.from_properties`` is pure: the file and the command line are read elsewhere.
+``BrokerConfig.from_properties`` is pure, but for the URL of a store that stands in a file; the file
+of keys and the command line are read elsewhere.
 Defaults are upstream's (they stand in ``broker_keys.json``), except where a field says so.
 """
 
@@ -25,14 +26,10 @@ from broker.configuration.plugin_keys import (
 )
 from broker.configuration.policy_keys import default_policies, persistence
 from broker.configuration.publishing_keys import BUFFER_KEY, PublishingConfig, publishing_config
+from broker.configuration.store_keys import DEFAULT_METADATA_STORE_URL, metadata_store_url
 from broker.patterns.pattern import RegexImplementation
 from broker.policies.effective import DEFAULTS, EffectivePolicies, Persistence
-from broker.stores.store_url import (
-    EXPECTED_STORES,
-    OUR_STORES,
-    usable_store_url,
-    without_password,
-)
+from broker.stores.store_url import without_password
 from server.configuration.authentication import authentication_settings, with_token_prefix
 from server.configuration.authorization import authorization_settings
 from server.configuration.common import MEGABYTE_BYTES, Profile, ServerConfig, shared_values
@@ -84,7 +81,6 @@ class GivenKeys:
 
 
 DEFAULT_WATCH_BYTES = 256 * MEGABYTE_BYTES
-DEFAULT_METADATA_STORE_URL = "memory:local"
 
 _PORT_KEY = "brokerServicePort"
 
@@ -278,7 +274,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "authentication": authentication_settings(checked, proxy=False),
         "authorization": authorization_settings(checked, proxy=False),
         "broker_service_port": checked.value(_PORT_KEY),
-        "metadata_store_url": _metadata_store_url(checked),
+        "metadata_store_url": metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),
         "metadata_store_session_timeout_seconds": checked.seconds(
             "metadataStoreSessionTimeoutMillis"
@@ -311,30 +307,3 @@ def _topic_watch_max_bytes(checked: CheckedKeys) -> int:
     if checked.is_set(key):
         return checked.integer(key)
     return 0 if checked.text("floodgateProfile") == Profile.PULSAR.value else DEFAULT_WATCH_BYTES
-
-
-def _metadata_store_url(checked: CheckedKeys) -> str:
-    """Choose the store: our own key decides, then an upstream key that names one of ours."""
-    own = checked.text("floodgateMetadataStoreUrl")
-    upstream_key = next(
-        (key for key in ("metadataStoreUrl", "zookeeperServers") if checked.text(key)),
-        "metadataStoreUrl",
-    )
-    upstream = checked.text(upstream_key)
-    if own:
-        return _usable_store_url(checked, "floodgateMetadataStoreUrl", own)
-    if upstream and upstream.lower().startswith(OUR_STORES):
-        return _usable_store_url(checked, upstream_key, upstream)
-    if upstream:
-        checked.warn(
-            f"{upstream_key}={without_password(upstream)}: this store is not supported, "
-            f"topics live in {DEFAULT_METADATA_STORE_URL} and end with the process; "
-            "floodgateMetadataStoreUrl=sqlite:///path keeps them"
-        )
-    return DEFAULT_METADATA_STORE_URL
-
-
-def _usable_store_url(checked: CheckedKeys, key: str, url: str) -> str:
-    if not usable_store_url(url):
-        checked.refuse(f"{key}={without_password(url)!r}: expected {EXPECTED_STORES}")
-    return url

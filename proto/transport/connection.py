@@ -364,6 +364,8 @@ class Connection(asyncio.Protocol):
         self.decoder.discard()
         self.gate.end()
         self._tell(exc)
+        if self._tls is not None:
+            self._tls.discard()
         if not self._gone.done():
             self._gone.set_result(None)
 

@@ -99,6 +99,15 @@ class TlsLayer:
         """Return what TLS itself wants to send: handshake, tickets, alerts."""
         return self._outgoing.read()
 
+    def discard(self) -> None:
+        """Give back what OpenSSL holds, 40 KiB and more, with the connection and not later.
+
+        A connection is a cycle, and waits for the garbage collector, which sees none of this.
+        """
+        self.established = False
+        del self._tls
+        self._incoming = self._outgoing = ssl.MemoryBIO()
+
     def close(self) -> bytes:
         """Return the closing alert."""
         # The peer's own alert is not waited for.

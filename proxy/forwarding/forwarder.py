@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from ssl import SSLContext, create_default_context
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -89,6 +90,8 @@ class _Asked:
     url: URL
     headers: CIMultiDict[str]
     body: RequestBody
+    tls: SSLContext | bool
+    """Spoken to who is named by ``https``; True where nobody is."""
 
 
 class Forwarder:
@@ -98,7 +101,7 @@ class Forwarder:
         targets: The brokers that a redirect may lead to.
         rules: The bounds.
         clock: Where time comes from.
-        tls: Spoken to who is named by ``https``; None where nobody is.
+        tls: Spoken to brokers; None where they are spoken to without.
     """
 
     def __init__(
@@ -113,6 +116,7 @@ class Forwarder:
         self._rules = rules
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
+        self._of_others: SSLContext | None = None
         self.counters = ForwardingCounters()
         self.replay = ReplayBudget(rules.max_replay_bytes)
 
@@ -127,7 +131,8 @@ class Forwarder:
         Args:
             request: The client's.
             base: ``http://host:port`` or ``https``; path and query are appended as they came.
-            prefix: What is left out at the beginning of the path.
+            prefix: What is left out at the beginning of the path; empty for brokers alone. Another
+                server is shown no certificate, and its own is the system's authorities' business.
 
         Raises:
             RestError: 400 for a path that could lead elsewhere, 502, 503 or 504.
@@ -147,7 +152,9 @@ class Forwarder:
                 session = session_of_request(request)
                 role = session.principal.role if session is not None else None
                 headers = request_headers(request.headers, request.remote, request.scheme, role)
-                return await self._answered(request, _Asked(request.method, url, headers, body))
+                tls = self._tls_of(base, is_broker=not prefix)
+                asked = _Asked(request.method, url, headers, body, tls)
+                return await self._answered(request, asked)
         except asyncio.CancelledError:
             self.counters.failed += 1
             raise
@@ -181,7 +188,7 @@ class Forwarder:
                 headers=asked.headers,
                 allow_redirects=False,
                 skip_auto_headers=_NOT_ADDED,
-                ssl=True if self._tls is None else self._tls.http_context,
+                ssl=asked.tls,
             ) as answer:
                 if not is_redirect(answer.status, answer.headers):
                     await _pass_on(request, answer, response)
@@ -201,12 +208,21 @@ class Forwarder:
         method = redirected_method(answer.status, asked.method)
         if method != asked.method:
             nothing = RequestBody(None, self.replay)
-            return _Asked(method, url, without_body(asked.headers), nothing)
+            return _Asked(method, url, without_body(asked.headers), nothing, asked.tls)
         if not asked.body.can_be_sent:
             raise RedirectError(
                 "a redirect of a request whose body is larger than httpInputMaxReplayBufferSize"
             )
-        return _Asked(method, url, asked.headers, asked.body)
+        return _Asked(method, url, asked.headers, asked.body, asked.tls)
+
+    def _tls_of(self, base: str, *, is_broker: bool) -> SSLContext | bool:
+        if is_broker and self._tls is not None:
+            return self._tls.http_context
+        if not base.startswith("https"):
+            return True
+        if self._of_others is None:
+            self._of_others = create_default_context()
+        return self._of_others
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

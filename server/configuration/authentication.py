@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.configuration.secret_sources import is_literal
+from server.configuration.secret_sources import has_password, is_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,8 @@ TOKEN_KEYS = (
 )
 SECRET_KEYS = ("tokenSecretKey", "brokerClientAuthenticationParameters", "basicAuthConf")
 """Keys whose value may be a secret itself: refused on a command line, masked everywhere."""
+STORE_KEYS = ("metadataStoreUrl", "floodgateMetadataStoreUrl", "zookeeperServers")
+"""Keys whose value may be a URL with a password."""
 DEFAULT_CLAIM, DEFAULT_ALGORITHM = "sub", "RS256"
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 
@@ -192,8 +194,8 @@ def _basic_source(checked: CheckedKeys) -> Source:
 
 def literal_refusal(key: str, value: str) -> str | None:
     """Return the refusal of a secret on a command line, where every user of the machine sees it."""
-    bare = next((one for one in SECRET_KEYS if key.endswith(one)), None)
-    if bare is None or not is_literal(value):
+    is_secret = key.endswith(SECRET_KEYS) and is_literal(value)
+    if not is_secret and not (key in STORE_KEYS and has_password(value)):
         return None
     return (
         f"--set {key}=***: a secret on a command line can be read by everybody on this machine; "

@@ -8,13 +8,17 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 _FILE, _VARIABLE, _DATA = "file:", "env:", "data:"
 MAX_KEY_BYTES = 1024 * 1024
 """More than any key, and than a password file of ten thousand users."""
-_PLACES = (_FILE, _VARIABLE, "/")
+PLACES = (_FILE, _VARIABLE)
+"""The beginnings of a value that says where something stands, whatever it is."""
+_PLACES = (*PLACES, "/")
+_URL_WITH_PASSWORD = re.compile(r"\w://[^/?#]*:[^/?#@]*@|[?&]\w*password=[^&]", re.IGNORECASE)
 
 
 class KeySourceError(Exception):
@@ -31,6 +35,11 @@ def _is_path(text: str) -> bool:
     """Return True if there is such a file; a text that can be none, or is too long, is none."""
     # Not pathlib's, which raises for a key of more than 255 characters, with the key in its words.
     return os.path.exists(text)
+
+
+def has_password(url: str) -> bool:
+    """Return True if a URL has a password in it."""
+    return _URL_WITH_PASSWORD.search(url) is not None
 
 
 def read_source(source: str) -> bytes:

@@ -15,10 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from server.configuration.addresses import host_port
+from server.connection.web_handshake import ListenerTls, WebHandshake
 from server.errors import ListenError
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
 
 DEFAULT_BACKLOG = 4096
@@ -62,19 +62,6 @@ class Listener:
         """Stop accepting; connections that are open live on. Harmless when repeated."""
         for server in self.servers:
             server.close()
-
-
-@dataclass(frozen=True, slots=True)
-class ListenerTls:
-    """TLS that the event loop speaks on all connections of a listener.
-
-    Attributes:
-        context: Its rules and certificates.
-        handshake_seconds: How long a handshake may take, and how long the peer's goodbye.
-    """
-
-    context: ssl.SSLContext
-    handshake_seconds: float
 
 
 class Listen(Protocol):
@@ -127,11 +114,8 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
         bound.bind(address)
         serve = partial(
             loop.create_server,
-            factory,
+            factory if tls is None else partial(WebHandshake, factory, tls),
             backlog=backlog,
-            ssl=None if tls is None else tls.context,
-            ssl_handshake_timeout=None if tls is None else tls.handshake_seconds,
-            ssl_shutdown_timeout=None if tls is None else tls.handshake_seconds,
         )
         servers = [await serve(sock=bound)]
         while len(servers) < ACCEPTED_A_TURN:

@@ -166,6 +166,10 @@ class ServedConnection(Connection):
             self._flow.end()
         self._flow_parts.slow_peers.ended(self)
 
+    def reset(self) -> None:
+        """Close it, so that the kernel keeps nothing of what was not sent."""
+        self.sender.reset()
+
     def begin_drain(self) -> None:
         """Take no more requests: the server drains."""
         self.take_no_more()

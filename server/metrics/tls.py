@@ -1,10 +1,10 @@
-"""The metrics of TLS: handshakes of the binary ports, and certificates that are read again."""
+"""The metrics of TLS: handshakes, and certificates that are read again."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from server.metrics.connections import gauge
@@ -12,8 +12,8 @@ from server.metrics.connections import gauge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from server.tls.contexts import RefreshedContext
     from server.tls.handshakes import TlsHandshakes
+    from server.tls.refreshed import RefreshedContext
 
 
 class TlsMetrics(Collector):
@@ -21,7 +21,7 @@ class TlsMetrics(Collector):
 
     Args:
         cluster: Label of every sample.
-        handshakes: Of the binary ports; the web ports' are the event loop's.
+        handshakes: Of all ports.
         contexts: Certificates, by what they are for.
     """
 
@@ -58,3 +58,12 @@ class TlsMetrics(Collector):
             refreshes.add_metric([self._cluster, name, "used"], contexts.refreshed_total)
             refreshes.add_metric([self._cluster, name, "unusable"], contexts.failed_total)
         yield refreshes
+        expires = GaugeMetricFamily(
+            "floodgate_tls_certificate_expires_timestamp_seconds",
+            "When the first of the certificates that are shown expires, in Unix seconds",
+            labels=["cluster", "of"],
+        )
+        for name, contexts in self._contexts.items():
+            if contexts.expires_at is not None:
+                expires.add_metric([self._cluster, name], contexts.expires_at)
+        yield expires

@@ -1,103 +1,20 @@
-"""TLS contexts that are made again when their files change: a new certificate needs no restart.
-
-A file that cannot be used changes nothing: the certificates in force stay, one line of the log says
-so, and a counter. The files are looked at when a connection comes, at most once in
-tlsCertRefreshCheckDurationSec.
-"""
+"""TLS contexts of ports, and of connections to brokers."""
 
 from __future__ import annotations
 
-import logging
 import ssl
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proto.transport.tls import TlsLayer
-from server.errors import StartError
+from server.tls.refreshed import RefreshedContext, TlsFilesError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from limiter.clock import Clock
     from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles
 
-logger = logging.getLogger(__name__)
-
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-
-
-class TlsFilesError(StartError):
-    """Certificates or keys cannot be used; the message names key, file and reason."""
-
-
-class RefreshedContext:
-    """The context of the files as they are.
-
-    Args:
-        make: Makes it of the files, or raises TlsFilesError.
-        files: The paths that are looked at.
-        refresh_seconds: The least time between two looks; below 0: never again.
-        clock: Where time comes from.
-
-    Attributes:
-        refreshed_total: Times that it was made again.
-        failed_total: Times that the files had changed and could not be used.
-
-    Raises:
-        TlsFilesError: They cannot be used now.
-    """
-
-    def __init__(
-        self,
-        make: Callable[[], ssl.SSLContext],
-        files: Iterable[str],
-        refresh_seconds: int,
-        clock: Clock,
-    ) -> None:
-        self._make = make
-        self._files = tuple(files)
-        self._refresh_seconds = refresh_seconds
-        self._clock = clock
-        self._seen = self._marks()
-        self._context = make()
-        self._looked_at = clock.now()
-        self.refreshed_total = 0
-        self.failed_total = 0
-
-    def current(self) -> ssl.SSLContext:
-        """Return the context for a connection that comes now."""
-        now = self._clock.now()
-        if 0 <= self._refresh_seconds <= now - self._looked_at:
-            self._looked_at = now
-            self._look()
-        return self._context
-
-    def _look(self) -> None:
-        marks = self._marks()
-        if marks == self._seen:
-            return
-        self._seen = marks
-        try:
-            self._context = self._make()
-        except TlsFilesError as error:
-            self.failed_total += 1
-            logger.error("changed certificates are not used, the old ones stay: %s", error)
-        else:
-            self.refreshed_total += 1
-            logger.info("certificates were read again: %s", ", ".join(self._files))
-
-    def _marks(self) -> tuple[object, ...]:
-        """Return what changes with the files: a new one has another inode, length or time."""
-        return tuple(_mark(Path(path)) for path in self._files)
-
-
-def _mark(path: Path) -> tuple[int, ...] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class ServerTls:
@@ -111,8 +28,7 @@ class ServerTls:
     def __init__(self, settings: ServerTlsSettings, clock: Clock) -> None:
         self.settings = settings
         make = partial(accepting_context, settings)
-        files = settings.files.named().values()
-        self.contexts = RefreshedContext(make, files, settings.refresh_seconds, clock)
+        self.contexts = RefreshedContext(make, settings.files, settings.refresh_seconds, clock)
         self._for_http: ssl.SSLContext | None = None
 
     def layer(self) -> TlsLayer:
@@ -144,8 +60,7 @@ class ClientTls:
 
     def __init__(self, settings: ClientTlsSettings, clock: Clock) -> None:
         make = partial(connecting_context, settings)
-        files = settings.files.named().values()
-        self.contexts = RefreshedContext(make, files, settings.refresh_seconds, clock)
+        self.contexts = RefreshedContext(make, settings.files, settings.refresh_seconds, clock)
 
     def layer(self, host: str) -> TlsLayer:
         """Return the TLS of a new connection to a host.

@@ -1,4 +1,4 @@
-"""The TLS handshakes under way on a server's binary ports: each has a time, and an end.
+"""The TLS handshakes under way on a server's ports: each has a time, and an end.
 
 A connection counts as a client only once its handshake is finished. Until then it stands here, so
 that a drain finds it, and a peer that stops half way is cut off.
@@ -7,14 +7,27 @@ that a drain finds it, and a peer that stops half way is cut off.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
-    from proto.transport.connection import Connection
     from proto.transport.tls import TlsLayer
 
 logger = logging.getLogger(__name__)
+
+
+class Handshaking(Protocol):
+    """A connection in its handshake."""
+
+    @property
+    def peer(self) -> str:
+        """Its address."""
+
+    def abort(self) -> None:
+        """Close it."""
+
+    def reset(self) -> None:
+        """Close it, so that the kernel keeps nothing of it."""
 
 
 class AcceptedTls(NamedTuple):
@@ -37,6 +50,7 @@ class TlsHandshakes:
         seconds: floodgateTlsHandshakeTimeoutMs: how long each may take.
 
     Attributes:
+        seconds: As given.
         finished_total: Those that ended well.
         failed_total: Those whose peer spoke no TLS that both accept, or left.
         timed_out_total: Those that took too long.
@@ -44,8 +58,8 @@ class TlsHandshakes:
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
-        self._seconds = seconds
-        self._under_way: dict[Connection, TimerHandle] = {}
+        self.seconds = seconds
+        self._under_way: dict[Handshaking, TimerHandle] = {}
         self.finished_total = 0
         self.failed_total = 0
         self.timed_out_total = 0
@@ -55,17 +69,17 @@ class TlsHandshakes:
         """Handshakes that are not finished."""
         return len(self._under_way)
 
-    def began(self, cnx: Connection) -> None:
+    def began(self, cnx: Handshaking) -> None:
         """Give a connection that was accepted its time."""
-        end = self._clock.now() + self._seconds
+        end = self._clock.now() + self.seconds
         self._under_way[cnx] = self._clock.call_at(end, self._too_slow, cnx)
 
-    def finished(self, cnx: Connection) -> None:
+    def finished(self, cnx: Handshaking) -> None:
         """Take the end of a handshake that went well."""
         if self._forget(cnx):
             self.finished_total += 1
 
-    def lost(self, cnx: Connection) -> None:
+    def lost(self, cnx: Handshaking) -> None:
         """Take the end of a connection, which may have been in its handshake."""
         if self._forget(cnx):
             self.failed_total += 1
@@ -75,13 +89,13 @@ class TlsHandshakes:
         for cnx in list(self._under_way):
             cnx.abort()
 
-    def _too_slow(self, cnx: Connection) -> None:
+    def _too_slow(self, cnx: Handshaking) -> None:
         self._forget(cnx)
         self.timed_out_total += 1
-        logger.info("closing %s: no TLS handshake in %g s", cnx.peer, self._seconds)
-        cnx.sender.reset()
+        logger.info("closing %s: no TLS handshake in %g s", cnx.peer, self.seconds)
+        cnx.reset()
 
-    def _forget(self, cnx: Connection) -> bool:
+    def _forget(self, cnx: Handshaking) -> bool:
         timer = self._under_way.pop(cnx, None)
         if timer is not None:
             timer.cancel()

@@ -24,6 +24,7 @@ import pulsar
 import pytest
 import yaml
 
+from broker.configuration.config import BrokerConfig
 from proxy.config import ProxyConfig
 from tests.support.processes.compose import Network, load_compose
 from tests.support.processes.prometheus import asked_until, running_prometheus
@@ -43,6 +44,10 @@ SMALL = {
 }
 COMPOSE = load_compose(REPOSITORY / "docker-compose.yml", SMALL)
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
+DRAINS = {
+    "broker": BrokerConfig.model_fields["broker_shutdown_timeout_seconds"].default,
+    "proxy": ProxyConfig.model_fields["drain_seconds"].default,
+}
 METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process)_[a-z_]+\b")
 TOPIC_LIST_SAMPLES = 26
 LOADGEN_SECONDS = 90.0
@@ -200,7 +205,7 @@ def test_a_container_is_not_killed_before_its_drain_may_have_ended(role: str) ->
     grace = COMPOSE.services[role].stop_grace_period
     # Then
     assert grace
-    assert int(grace.removesuffix("s")) > ProxyConfig.model_fields["drain_seconds"].default
+    assert int(grace.removesuffix("s")) > DRAINS[role]
 
 
 @pytest.mark.parametrize("wrong", [("mem_limit: 512m", "memlimit: 512m"), ("127.0.0.1:9090:", "")])

@@ -16,7 +16,10 @@ from broker.configuration.config import BrokerConfig
 from broker.configuration.config import known_keys as broker_keys
 from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
+from server.authentication.requests import OPEN_PATHS
 from server.command_line import properties_of
+from server.configuration.file import parse_properties
+from server.seeing.status import STATUS_PATH
 from tests.support.processes.server_process import REPOSITORY
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ def pod(role: str) -> dict[str, Any]:
 def drain_seconds(role: str, text: str, folder: Path) -> float:
     """How long a drain may take by a configuration, of which no key may be without effect."""
     file = folder / f"{role}.conf"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(with_store(text, folder), encoding="utf-8")
     config: BrokerConfig | ProxyConfig
     if role == "broker":
         config = BrokerConfig.from_properties(properties_of(file, (), broker_keys()))
@@ -62,9 +65,46 @@ def drain_seconds(role: str, text: str, folder: Path) -> float:
     else:
         config = ProxyConfig.from_properties(properties_of(file, (), proxy_keys()))
         seconds = config.drain_seconds
+    check_notices(config)
+    return seconds
+
+
+def with_store(text: str, folder: Path) -> str:
+    """The configuration with a file that has the URL of a store."""
+    (folder / "url").write_text("postgresql://u:p@h/d", encoding="utf-8")
+    return text.replace("/secrets/metadata-store-url", str(folder / "url"))
+
+
+def check_notices(config: BrokerConfig | ProxyConfig) -> None:
     warnings = [notice.sentence for notice in config.notices if notice.level == "warning"]
     assert [sentence for sentence in warnings if "authentication is off" not in sentence] == []
-    return seconds
+
+
+def configurations(role: str) -> list[str]:
+    """The configurations of a role, for both ways to run it."""
+    maps = {m["metadata"]["name"]: m["data"] for m in of_kind("ConfigMap")}
+    text = (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8")
+    return [text, maps[f"floodgate-{role}"][f"{role}.conf"]]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_is_offered_as_comments_is_tls_and_tokens_complete(role: str, tmp_path: Path) -> None:
+    for text in configurations(role):
+        # When
+        offered = re.sub(r"^#(?=[a-z]\w+=)", "", text, flags=re.MULTILINE)
+        keys = parse_properties(with_store(offered, tmp_path), role)
+        config: BrokerConfig | ProxyConfig
+        if role == "broker":
+            config = BrokerConfig.from_properties(keys)
+        else:
+            config = ProxyConfig.from_properties(keys)
+            assert config.broker_tls is not None
+            assert config.broker_credentials is not None
+        # Then
+        check_notices(config)
+        assert config.tls is not None
+        assert config.web_tls is not None
+        assert config.authentication is not None
 
 
 # --- Kubernetes ------------------------------------------------------------------------------
@@ -131,6 +171,22 @@ def test_what_a_container_mounts_is_there_and_its_probes_ask_ports_that_it_has(r
         # Then
         assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
         assert asked <= ports
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_probes_need_no_credentials_and_the_one_for_life_passes_in_a_drain(role: str) -> None:
+    # Given
+    (container,) = pod(role)["containers"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    (configured,) = (m for m in of_kind("ConfigMap") if m["metadata"]["name"].endswith(role))
+    # When
+    asked = {name: each["httpGet"] for name, each in container.items() if name.endswith("Probe")}
+    _, _, file = configured["data"][f"{role}.conf"].partition("statusFilePath=")
+    # Then
+    assert {one["path"] for one in asked.values()} <= set(OPEN_PATHS)
+    assert asked["livenessProbe"]["path"] != STATUS_PATH
+    assert asked["readinessProbe"]["path"] == asked["startupProbe"]["path"] == STATUS_PATH
+    assert file.splitlines()[0] == f"{mounts['config']}/{role}.conf"
 
 
 @pytest.mark.parametrize("role", ROLES)

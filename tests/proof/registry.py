@@ -135,6 +135,10 @@ PROOFS = {
     "differential": Proof(
         "On random odd input, profile pulsar answers as a real Pulsar", "tests.proof.differential"
     ),
+    "official_tls": Proof(
+        "The official Java client works by TLS with certificates, directly and through the proxy",
+        "tests.proof.official_tls",
+    ),
     "official": Proof(
         "Official clients work unmodified, directly and through the proxy", "tests.proof.official"
     ),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trustme
+from cryptography.hazmat.primitives import serialization
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from datetime import datetime
 
 SERVER = "127.0.0.1"
 
@@ -17,7 +19,7 @@ class PemFiles:
 
     Attributes:
         trust: Its own certificate.
-        server: Certificate and key of 127.0.0.1.
+        server: Certificate and key of 127.0.0.1, which a Java client calls localhost.
     """
 
     def __init__(self, folder: Path, name: str = "ca") -> None:
@@ -26,17 +28,26 @@ class PemFiles:
         self._authority = trustme.CA()
         self.trust = str(folder / f"{name}.pem")
         self._authority.cert_pem.write_to_path(self.trust)
-        self.server = self.pair("server", SERVER)
+        self.server = self.pair("server", SERVER, "localhost")
 
-    def pair(self, file: str, *names: str) -> tuple[str, str]:
-        """Write a certificate for some names, and its key."""
+    def pair(self, file: str, *names: str, until: datetime | None = None) -> tuple[str, str]:
+        """Write a certificate for some names, and its key; it expires ``until`` then."""
         certificate, key = str(self._folder / f"{file}.pem"), str(self._folder / f"{file}.key")
-        issued = self._authority.issue_cert(*names, common_name=names[0])
+        issued = self._authority.issue_cert(*names, common_name=names[0], not_after=until)
         issued.cert_chain_pems[0].write_to_path(certificate)
-        issued.private_key_pem.write_to_path(key)
+        Path(key).write_bytes(_as_java_reads_it(issued.private_key_pem.bytes()))
         return certificate, key
 
     def keys(self, **more: str) -> dict[str, str]:
         """Return configuration keys that name the server's files."""
         certificate, key = self.server
         return {"tlsCertificateFilePath": certificate, "tlsKeyFilePath": key, **more}
+
+
+def _as_java_reads_it(key: bytes) -> bytes:
+    """Return a private key as PKCS #8, which OpenSSL reads as well."""
+    return serialization.load_pem_private_key(key, None).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )

@@ -10,7 +10,7 @@ from loadgen.virtual.links.client_end import ClientEnd
 from loadgen.virtual.links.kernel import kernel_buffers
 from loadgen.virtual.links.pipe import Pipe
 from loadgen.virtual.links.transport import ServerTransport
-from server.connection.listener import Listener, ListenerTls
+from server.connection.listener import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.processor import Processor
+    from server.connection.web_handshake import ListenerTls
 
 HOST = "127.0.0.1"
 _FIRST_CLIENT_PORT = 10_000

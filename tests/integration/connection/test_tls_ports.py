@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import pytest
+import uvloop
 
 from client.authentication.tls import AuthenticationTLS
 from client.client import Client
@@ -16,11 +18,10 @@ from client.exceptions import ConnectError, PulsarException
 from tests.support.certificates import PemFiles
 from tests.support.processes.cluster import until
 from tests.support.processes.tls_servers import tls_broker, tls_proxy
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tools import record_tls
 
 TOPIC = "persistent://public/default/secret"
+RECORDED = Path(__file__).parents[2] / "data" / "tls.jsonl"
 LOOKUP = "/lookup/v2/topic/persistent/public/default/secret"
 ALONE = {"brokerServicePort": "", "webServicePort": ""}
 
@@ -107,6 +108,33 @@ async def test_what_goes_past_the_queue_is_encrypted_too(pem: PemFiles) -> None:
         assert found == [(TOPIC,), (TOPIC,)]
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
+async def test_answers_and_refusals_are_a_real_brokers(tmp_path: Path) -> None:
+    # Given
+    pem = record_tls.write(tmp_path)
+    async with tls_broker(pem, tlsTrustCertsFilePath=pem.trust) as broker:
+        urls = broker.urls
+        ports = [url.rpartition(":")[2] for url in (urls.service, urls.service_tls)]
+        ports += [url.rpartition(":")[2] for url in (urls.web, urls.web_tls)]
+        # When
+        asked = record_tls.answers(
+            record_tls.Ports(*map(int, ports)), record_tls.Certificates.in_folder(tmp_path)
+        )
+        found = await asyncio.to_thread(list, asked)
+    # Then
+    assert found == [json.loads(line) for line in RECORDED.read_text().splitlines()]
+
+
+def test_the_web_port_speaks_tls_in_the_loop_that_processes_have(pem: PemFiles) -> None:
+    async def ask() -> None:
+        async with tls_broker(pem) as broker:
+            await asked(broker.urls.web_tls + LOOKUP, trusting(pem))
+            assert broker.handshakes.finished_total == 1
+
+    # Then: its transports differ from those of the tests' own loop
+    uvloop.run(ask())
+
+
 async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
     async with tls_broker(pem, **ALONE) as broker:
         # Then
@@ -116,16 +144,20 @@ async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
         assert set(found) == {"brokerUrlTls", "httpUrlTls", "brokerUrlSsl"}
 
 
-async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(pem: PemFiles) -> None:
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(
+    pem: PemFiles, profile: str
+) -> None:
     # Given
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     certificate, key = pem.pair("proxy", "a-proxy")
     shown = {"brokerClientCertificateFilePath": certificate, "brokerClientKeyFilePath": key}
     async with (
-        tls_broker(pem, **ALONE, **strict) as broker,
+        tls_broker(pem, **ALONE, **strict, floodgateProfile=profile) as broker,
         tls_proxy(
             broker,
             pem,
+            floodgateProfile=profile,
             brokerProxyAllowedTargetPorts="*",
             **shown,
         ) as proxy,
@@ -182,6 +214,107 @@ async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -
         await asked(broker.urls.web_tls + LOOKUP, trusting(renewed))
 
 
+@pytest.mark.parametrize("spoken", ["TLSv1.2", "TLSv1.3"])
+async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(
+    pem: PemFiles, spoken: str
+) -> None:
+    # Given: one port speaks one cipher of TLS 1.2, as Java calls it, and the other TLS 1.3 alone
+    old = {"{}Protocols": "TLSv1.2", "{}Ciphers": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}
+    of_old, of_new = ("tls", "webServiceTls") if spoken == "TLSv1.2" else ("webServiceTls", "tls")
+    keys = {key.format(of_old): value for key, value in old.items()}
+    keys[f"{of_new}Protocols"] = "TLSv1.3"
+    async with tls_broker(pem, **keys) as broker:
+        found = {
+            port: [await negotiated(url, context) for context in offers(pem)]
+            for port, url in (("tls", broker.urls.service_tls), ("web", broker.urls.web_tls))
+        }
+    # Then
+    refused_here = {
+        "TLSv1.2": [("TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"), None, None],
+        "TLSv1.3": [None, None, ("TLSv1.3", "TLS_AES_256_GCM_SHA384")],
+    }
+    other = "TLSv1.3" if spoken == "TLSv1.2" else "TLSv1.2"
+    assert found == {"tls": refused_here[spoken], "web": refused_here[other]}
+
+
+def offers(pem: PemFiles) -> list[ssl.SSLContext]:
+    """Return clients that speak the one cipher of TLS 1.2, another one, and TLS 1.3."""
+    one, another, new = (trusting(pem) for _ in range(3))
+    one.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
+    another.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    one.maximum_version = another.maximum_version = ssl.TLSVersion.TLSv1_2
+    new.minimum_version = ssl.TLSVersion.TLSv1_3
+    return [one, another, new]
+
+
+async def negotiated(url: str, context: ssl.SSLContext) -> tuple[str, str] | None:
+    """Return protocol and cipher that a client and a port agree on; None if on nothing."""
+    host, _, port = url.partition("://")[2].rpartition(":")
+    try:
+        _, writer = await asyncio.open_connection(host, int(port), ssl=context)
+    except (ssl.SSLError, ConnectionError):
+        return None
+    name, protocol, _ = writer.get_extra_info("cipher")
+    spoken: str = writer.get_extra_info("ssl_object").version()
+    assert protocol == spoken
+    writer.close()
+    return spoken, name
+
+
+class Replaced:
+    """The files of a server while they are replaced, and what trusts all that will stand there."""
+
+    def __init__(self, pem: PemFiles, folder: Path) -> None:
+        self._pem = pem
+        self._next = [PemFiles(folder / name) for name in ("second", "third")]
+        self.trust = folder / "all.pem"
+        self.trust.write_text("".join(Path(one.trust).read_text() for one in (pem, *self._next)))
+
+    def broken(self) -> None:
+        Path(self._pem.server[1]).write_text("half a fi")
+
+    def renewed(self) -> None:
+        for old, new in zip(self._pem.server, self._next.pop().server, strict=True):
+            Path(new).replace(old)
+
+
+async def test_clients_that_come_while_certificates_change_are_all_served(
+    pem: PemFiles, tmp_path: Path
+) -> None:
+    # Given: clients that come and go all the time
+    files = Replaced(pem, tmp_path)
+    context = ssl.create_default_context(cafile=str(files.trust))
+    served, enough = 0, asyncio.Event()
+
+    async def come_and_go() -> None:
+        nonlocal served
+        while not enough.is_set():
+            trusts = {"tls_trust_certs_file_path": str(files.trust)}
+            async with Client(broker.urls.service_tls, **trusts) as own:  # type: ignore[arg-type]
+                await own.get_topic_partitions(TOPIC)
+            await asked(broker.urls.web_tls + LOOKUP, context)
+            served += 1
+
+    async def some_are_served() -> None:
+        wanted = served + 4
+        await until(lambda: served >= wanted or any(client.done() for client in clients))
+
+    async with tls_broker(pem, tlsCertRefreshCheckDurationSec="0") as broker:
+        clients = [asyncio.create_task(come_and_go()) for _ in range(4)]
+        # When
+        for change in (files.broken, files.renewed, files.renewed):
+            await some_are_served()
+            change()
+        await some_are_served()
+        # Then: nobody was refused, and what is broken was not used
+        enough.set()
+        await asyncio.gather(*clients)
+        assert broker.handshakes.failed_total == 0
+        for tls in (broker.tls, broker.web_tls):
+            assert tls is not None
+            assert (tls.contexts.failed_total, tls.contexts.refreshed_total) == (1, 2)
+
+
 async def test_a_scrape_tells_of_handshakes_and_certificates(pem: PemFiles) -> None:
     async with tls_broker(pem) as broker:
         await there_and_back(client(broker.urls.service_tls, pem))
@@ -199,6 +332,8 @@ async def test_a_scrape_tells_of_handshakes_and_certificates(pem: PemFiles) -> N
         for of in ("binary_port", "web_port"):
             sample = f'refreshes_total{{cluster="standalone",of="{of}",outcome="used"}} 0.0'
             assert f"floodgate_tls_{sample}" in text
+            sample = f'expires_timestamp_seconds{{cluster="standalone",of="{of}"}}'
+            assert f"floodgate_tls_certificate_{sample}" in text
 
 
 async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -222,7 +357,7 @@ async def test_a_handshake_that_stops_half_way_is_ended(pem: PemFiles, port: str
         # Then
         await ended(reader)
         writer.close()
-        assert broker.handshakes.timed_out_total == (port == "service_tls")
+        assert broker.handshakes.timed_out_total == 1
         # Then: a client that was faster stays
     assert broker.connection_counters.closed_total == 0
 
@@ -240,10 +375,11 @@ async def test_what_is_no_tls_is_closed_and_disturbs_nobody(pem: PemFiles) -> No
         await there_and_back(client(broker.urls.service_tls, pem))
 
 
-async def test_a_drain_does_not_wait_for_a_handshake(pem: PemFiles) -> None:
+@pytest.mark.parametrize("port", ["service_tls", "web_tls"])
+async def test_a_drain_does_not_wait_for_a_handshake(pem: PemFiles, port: str) -> None:
     # Given
     async with tls_broker(pem, floodgateTlsHandshakeTimeoutMs="600000") as broker:
-        reader, writer = await connect(broker.urls.service_tls)
+        reader, writer = await connect(getattr(broker.urls, port))
         await until(lambda: broker.handshakes.under_way == 1)
     # Then
     await ended(reader)

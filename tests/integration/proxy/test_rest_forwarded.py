@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from ssl import Purpose, create_default_context
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -12,12 +13,15 @@ from aiohttp import web
 from yarl import URL
 
 from proxy.service import ProxyService
+from tests.support.certificates import PemFiles
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import cluster, no_errors_logged, proxy_config, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+    from ssl import SSLContext
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -31,16 +35,16 @@ async def nothing(_: web.Request) -> web.Response:
 
 
 @asynccontextmanager
-async def server(handler: Handler) -> AsyncIterator[str]:
+async def server(handler: Handler, tls: SSLContext | None = None) -> AsyncIterator[str]:
     """Answer every request by ``handler``; return the URL."""
     app = web.Application(client_max_size=2**30)
     app.add_routes([web.route("*", "/{rest:.*}", handler)])
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
@@ -357,6 +361,30 @@ async def test_other_servers_have_paths_of_their_own() -> None:
             answer = await rest.ask("GET", "/mine/a%20b?c=1")
             # Then
             assert answer.text == "/to/a%20b?c=1"
+
+
+async def test_another_servers_certificate_is_the_business_of_the_systems_authorities(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given: an authority that the proxy trusts as far as brokers are concerned
+    pem = PemFiles(tmp_path)
+    shown = {"brokerClientTrustCertsFilePath": pem.trust, "tlsEnabledWithBroker": "true"}
+    shown |= {"brokerServiceURLTLS": "pulsar+ssl://127.0.0.1:1"}
+    context = create_default_context(Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*pem.server)
+    async with server(nothing, context) as url:
+        keys = {"httpReverseProxy.mine.path": "/mine", "httpReverseProxy.mine.proxyTo": url}
+        for trusts, status in ((False, 502), (True, 200)):
+            if trusts:
+                monkeypatch.setenv("SSL_CERT_FILE", pem.trust)
+            async with (
+                ProxyService(proxy_config({**shown, **keys})) as proxy,
+                rest_client(proxy) as rest,
+            ):
+                # When
+                answer = await rest.ask("GET", "/mine/x")
+                # Then
+                assert answer.status == status
 
 
 async def test_a_web_page_of_another_site_may_not_change_anything_through_the_proxy() -> None:

@@ -16,8 +16,7 @@ class Administering {
 
     /** A client whose service URL is that of the web port. */
     static Map<String, Object> httpLookup(Place place) throws Exception {
-        try (PulsarClient client = PulsarClient.builder()
-                .serviceUrl(place.adminUrl)
+        try (PulsarClient client = Place.builder(System.getProperty("tls.web", place.adminUrl))
                 .operationTimeout(20, TimeUnit.SECONDS)
                 .build()) {
             Place.fill(Place.alone(client, place.topic("-a")), Place.payloads("http_lookup", 10, 0));

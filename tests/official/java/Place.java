@@ -11,7 +11,9 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.apache.pulsar.client.api.ClientBuilder;
 import org.apache.pulsar.client.api.Consumer;
 import org.apache.pulsar.client.api.ConsumerBuilder;
 import org.apache.pulsar.client.api.Message;
@@ -20,6 +22,7 @@ import org.apache.pulsar.client.api.ProducerBuilder;
 import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.SubscriptionType;
+import org.apache.pulsar.client.impl.auth.AuthenticationTls;
 
 /** Where a scenario runs: servers, a namespace, and its clients. */
 class Place implements AutoCloseable {
@@ -51,10 +54,27 @@ class Place implements AutoCloseable {
     }
 
     PulsarClient client() throws Exception {
-        PulsarClient client =
-                PulsarClient.builder().serviceUrl(serviceUrl).operationTimeout(20, TimeUnit.SECONDS).build();
+        PulsarClient client = builder(serviceUrl).operationTimeout(20, TimeUnit.SECONDS).build();
         clients.add(client);
         return client;
+    }
+
+    /** A client that speaks TLS as the system properties tls.* say, where there are any. */
+    static ClientBuilder builder(String url) throws Exception {
+        ClientBuilder builder = PulsarClient.builder().serviceUrl(url);
+        String trust = System.getProperty("tls.trust");
+        if (trust != null) {
+            builder.tlsTrustCertsFilePath(trust).enableTlsHostnameVerification(true);
+        }
+        String certificate = System.getProperty("tls.certificate");
+        if (certificate != null) {
+            builder.authentication(new AuthenticationTls(certificate, System.getProperty("tls.key")));
+        }
+        String cipher = System.getProperty("tls.cipher");
+        if (cipher != null) {
+            builder.tlsCiphers(Set.of(cipher)).tlsProtocols(Set.of("TLSv1.2"));
+        }
+        return builder;
     }
 
     @Override

@@ -186,8 +186,7 @@ class Producing {
 
     static Map<String, Object> transactions(Place place) throws Exception {
         String refused = Place.refusal(() -> {
-            try (PulsarClient client = PulsarClient.builder()
-                    .serviceUrl(place.serviceUrl)
+            try (PulsarClient client = Place.builder(place.serviceUrl)
                     .operationTimeout(5, TimeUnit.SECONDS)
                     .enableTransaction(true)
                     .build()) {

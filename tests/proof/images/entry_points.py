@@ -14,6 +14,8 @@ from tests.proof.images.containers import USER, Container, serving
 from tests.support.processes.postgresql import running_postgresql
 
 if TYPE_CHECKING:
+    from subprocess import CompletedProcess
+
     from tests.proof.images.buildah import Image
     from tests.proof.images.containers import Served
     from tests.proof.result import ProofResult
@@ -34,18 +36,19 @@ def run_all(servers: Image, loadgen: Image, shared: Path, logs: Path, result: Pr
         shutil.chown(folder, USER, USER)
     for image in (servers, loadgen):
         _commands(image, result)
+    client = Container(loadgen, mounts)
     with running_postgresql() as database:
         socket = Path(database.url().partition("?host=")[2])
         socket.chmod(0o755)
-        mounts["/postgresql"] = socket
-        client, server = Container(loadgen, mounts), Container(servers, mounts)
+        server = Container(servers, {**mounts, "/postgresql": socket})
         topics = ("--topics", str(TOPICS), "--namespaces", "2", "--executor", "spark")
         _ends(client, ("loadgen", "topics", *topics, "--out", "/data/topics"), result)
         _storm(server, client, logs, result)
     # A demo of so few topics need not show what it is for: the verdict is the report alone.
-    client.run("loadgen", "demo", *topics[:4], *STORM, "--out", "/out/compose")
-    report = shared / "out" / "compose" / "report.html"
-    result.check("report", report.exists(), "the comparison's report lies in the host's folder")
+    done = client.run("loadgen", "demo", *topics[:4], *STORM, "--out", "/out/compose")
+    made = (shared / "out" / "compose" / "report.html").exists()
+    said = "the comparison's report lies in the host's folder" if made else _last_line(done)
+    result.check("report", made, said)
 
 
 def _commands(image: Image, result: ProofResult) -> None:
@@ -97,7 +100,11 @@ def _answered(client: Container, broker: Served, proxy: Served, result: ProofRes
 def _ends(container: Container, words: tuple[str, ...], result: ProofResult) -> None:
     """Run a command, which must end with 0."""
     done = container.run(*words)
-    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
     text = " ".join(words[:2])
-    said = "" if done.returncode == 0 else f" ended with {done.returncode}: {last}"
+    said = "" if done.returncode == 0 else f" {_last_line(done)}"
     result.check(text, not said, f"{container.image.name}: {text}{said}")
+
+
+def _last_line(done: CompletedProcess[str]) -> str:
+    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    return f"ended with {done.returncode}: {last}"

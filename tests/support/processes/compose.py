@@ -7,7 +7,7 @@ is at hand.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -84,6 +84,7 @@ class Service(_Strict):
     depends_on: dict[str, Dependency] = Field(default_factory=dict)
     healthcheck: HealthCheck | None = None
     profiles: list[str] = Field(default_factory=list)
+    secrets: list[str] = Field(default_factory=list)
     ulimits: Ulimits | None = None
     mem_limit: Annotated[str, Field(pattern=r"^\d+[mg]$")]
     stop_grace_period: Duration | None = None
@@ -101,6 +102,12 @@ class Service(_Strict):
         return [text.split(":")[0] for text in self.volumes if not text.startswith("./")]
 
 
+class SecretFile(_Strict):
+    """A secret, which a service finds below /run/secrets."""
+
+    file: Annotated[str, Field(pattern=r"^\./out/")]
+
+
 class ComposeFile(_Strict):
     """The whole file."""
 
@@ -108,19 +115,35 @@ class ComposeFile(_Strict):
     services: dict[str, Service]
     networks: dict[str, Network | None]
     volumes: dict[str, None]
+    secrets: dict[str, SecretFile] = Field(default_factory=dict)
 
 
-def load_compose(path: Path, variables: Mapping[str, str]) -> ComposeFile:
+def load_compose(path: Path, variables: Mapping[str, str], over: Path | None = None) -> ComposeFile:
     """Read the file as Compose does, with ``${NAME:-default}`` filled in from ``variables``.
+
+    Args:
+        path: The file.
+        variables: Environment variables.
+        over: Another file that is laid over it: lists are appended, but for commands.
 
     Raises:
         ValueError: The file holds something that is not named here.
     """
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if over is not None:
+        content = _laid_over(content, yaml.safe_load(over.read_text(encoding="utf-8")))
     templates = [key for key in content if key.startswith("x-")]
     for key in templates:
         del content[key]
     return ComposeFile.model_validate(_filled_in(content, variables))
+
+
+def _laid_over(below: object, above: object, key: str = "") -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{k: _laid_over(below.get(k), v, k) for k, v in above.items()}}
+    if isinstance(below, list) and isinstance(above, list) and key != "command":
+        return below + above
+    return above
 
 
 def _filled_in(value: object, variables: Mapping[str, str]) -> object:

@@ -192,13 +192,13 @@ def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
             "httpReverseProxy.one.path": "/one",
             "httpReverseProxy.one.proxyTo": "http://127.0.0.1:9000/base/",
             "httpReverseProxy.2.path": "/two/x",
-            "httpReverseProxy.2.proxyTo": "http://two",
+            "httpReverseProxy.2.proxyTo": "https://two",
         }
     )
     # Then
     assert found.http_reverse_proxies == (
         ("/one", "http://127.0.0.1:9000/base"),
-        ("/two/x", "http://two"),
+        ("/two/x", "https://two"),
     )
     assert known_keys().refusal("httpReverseProxy.one.path") is None
 
@@ -208,7 +208,7 @@ def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
     [
         {"httpReverseProxy.x.path": "/x"},
         {"httpReverseProxy.x.path": "x", "httpReverseProxy.x.proxyTo": "http://h"},
-        {"httpReverseProxy.x.path": "/x", "httpReverseProxy.x.proxyTo": "https://h"},
+        {"httpReverseProxy.x.path": "/x", "httpReverseProxy.x.proxyTo": "ftp://h"},
         {"httpReverseProxy.x": "/x"},
     ],
 )

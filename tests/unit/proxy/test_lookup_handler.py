@@ -32,7 +32,8 @@ Partitions = pb.CommandPartitionedTopicMetadataResponse
 class Broker:
     """A broker that the test plays; it is found at every address."""
 
-    def __init__(self, *, pulsar: bool = False) -> None:
+    def __init__(self, *, pulsar: bool = False, tls: bool = False) -> None:
+        self.tls = tls
         self.asked_at: list[tuple[str, int]] = []
         self.cnx = ClientCnx(ConnectOptions(), ManualClock())
         self.wire = Wire(self.cnx)
@@ -44,8 +45,6 @@ class Broker:
             if pulsar
             else LookupProxyHandler(ADDRESS, ErrorTranslation())
         )
-
-    tls = False
 
     async def get(self, address: tuple[str, int]) -> ClientCnx:
         self.asked_at.append(address)
@@ -113,6 +112,37 @@ async def test_a_redirect_is_followed_by_the_proxy_itself() -> None:
 
 async def _turn() -> None:
     """Let the proxy take its next step."""
+
+
+async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
+    # Given
+    broker = Broker(tls=True)
+    asked = await broker.lookup()
+    plain = {"brokerServiceUrl": "pulsar://10.0.0.9:6650"}
+    # When
+    there = "pulsar+ssl://10.0.0.3:6651"
+    broker.say_lookup(request_id=0, response=Lookup.Redirect, brokerServiceUrlTls=there, **plain)
+    await started(_turn())
+    broker.say_lookup(
+        request_id=1, response=Lookup.Connect, brokerServiceUrlTls="pulsar+ssl://x:1", **plain
+    )
+    # Then: the client is told what it is to ask for, whatever it speaks itself
+    answer = await asked
+    assert (answer.brokerServiceUrl, answer.brokerServiceUrlTls) == ("pulsar+ssl://x:1",) * 2
+    assert broker.asked_at == [ADDRESS, ("10.0.0.3", 6651)]
+
+
+@pytest.mark.parametrize("response", [Lookup.Connect, Lookup.Redirect])
+async def test_a_broker_without_tls_is_not_spoken_to_plainly_instead(response: int) -> None:
+    # Given
+    broker = Broker(tls=True)
+    asked = await broker.lookup()
+    # When
+    broker.say_lookup(request_id=0, response=response, brokerServiceUrl="pulsar://10.0.0.9:6650")
+    # Then
+    with pytest.raises(RequestError, match="set its brokerServicePortTls"):
+        await asked
+    assert broker.asked_at == [ADDRESS]
 
 
 async def test_redirects_without_end_are_given_up() -> None:

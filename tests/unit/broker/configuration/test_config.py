@@ -17,6 +17,8 @@ from server.errors import ConfigError
 from tests.support.key_files import file_of_defaults, recorded_keys
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from server.configuration.known_keys import Notice
 
 
@@ -166,6 +168,44 @@ def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
     (refused,) = problems(**{key: "postgresql://u:s3cret@host:port/d?password=s3cret"})
     # Then
     assert "postgresql://u:***@host:port/d?password=***" in refused
+    assert "s3cret" not in refused
+
+
+@pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
+def test_a_stores_url_may_stand_in_a_file_or_a_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    # Given
+    url = "postgresql://u:s3cret@h/d"
+    (tmp_path / "url").write_text(f"{url}\n")
+    monkeypatch.setenv("STORE", url)
+    for place in (f"file://{tmp_path}/url", "env:STORE"):
+        # When
+        made = config(**{key: place})
+        # Then
+        assert made.metadata_store_url == url
+        assert "s3cret" not in repr(made)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"s3cret", "what it names is none of memory:local, "),
+        (b"\xff", "it is no text"),
+    ],
+)
+def test_what_stands_in_place_of_a_stores_url_is_not_shown(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    # Given
+    if content is not None:
+        (tmp_path / "url").write_bytes(content)
+    # When
+    (refused,) = problems(metadataStoreUrl=f"file://{tmp_path}/url")
+    # Then
+    assert refused.startswith(f"metadataStoreUrl='file://{tmp_path}/url': ")
+    assert said in refused
     assert "s3cret" not in refused
 
 

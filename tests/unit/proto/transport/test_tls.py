@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import gc
+import ssl
+import weakref
+from typing import cast
 
 import pytest
 
 from proto.transport.connection import Connection
 from proto.transport.sender import MAX_RECORDS_WAITING
+from proto.transport.tls import TlsLayer
 from tests.support.peers.memory_transport import MemoryTransport
-
-if TYPE_CHECKING:
-    from proto.transport.tls import TlsLayer
 
 ASKED = b"a record that asks for another of the same size".ljust(1_024)
 
@@ -35,6 +36,9 @@ class Answering:
     def close(self) -> bytes:
         return b""
 
+    def discard(self) -> None:
+        self._outgoing = b""
+
 
 def peer(*, reads_at_once: bool) -> tuple[Connection, MemoryTransport]:
     connection = Connection(tls=cast("TlsLayer", Answering()))
@@ -54,3 +58,29 @@ async def test_who_asks_for_records_without_end_and_reads_none_is_closed(reads: 
     memory.peer_sends(ASKED)
     # Then
     assert connection.sender.closing is not reads
+
+
+async def test_what_openssl_holds_goes_with_the_connection() -> None:
+    # Given: a client that has begun its handshake
+    made: list[weakref.ref[ssl.SSLObject]] = []
+
+    class Context(ssl.SSLContext):
+        def wrap_bio(self, *args: object, **named: object) -> ssl.SSLObject:
+            wrapped = super().wrap_bio(*args, **named)  # type: ignore[arg-type]
+            made.append(weakref.ref(wrapped))
+            return wrapped
+
+    context = Context(ssl.PROTOCOL_TLS_CLIENT)
+    layer = TlsLayer(context, server_side=False, server_hostname="x")
+    connection = Connection(tls=layer)
+    memory = MemoryTransport(connection).connect()
+    gc.disable()
+    try:
+        # When
+        memory.abort()
+        await connection.wait_closed()
+        # Then
+        assert made[0]() is None
+        assert layer.peer_certificate() is None
+    finally:
+        gc.enable()

@@ -49,6 +49,16 @@ def test_a_location_may_be_relative(location: str, expected: str) -> None:
     assert str(redirected_url(ASKED, location)) == expected
 
 
+def test_tls_leads_to_tls_alone() -> None:
+    # Given
+    asked = URL("https://one:8443/admin/v2/x", encoded=True)
+    # Then
+    assert str(redirected_url(asked, "https://two:8443/y")) == "https://two:8443/y"
+    assert str(redirected_url(asked, "/y")) == "https://one:8443/y"
+    with pytest.raises(RedirectError, match="not https://host:port"):
+        redirected_url(asked, "http://one:8443/y")
+
+
 @pytest.mark.parametrize(
     "location", ["https://two/x", "ftp://two/x", "http://user@two/x", "http://[::1/x"]
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from proto.errors import RemoteProtocolError
 from proto.transport.process_flow import ProcessFlow
 from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import (
@@ -76,6 +78,24 @@ async def test_connection_and_handshake_have_one_timeout_together(
     with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
         task.result()
     assert opening.legs[0].closed
+
+
+async def test_a_broker_that_is_not_trusted_is_not_available(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    opening = Opening(monkeypatch)
+    opening.accepts.set()
+    task = await started(opening.open(None))  # type: ignore[arg-type]
+    # When
+    with caplog.at_level(logging.INFO):
+        opening.legs[0].tls_failed(RemoteProtocolError("TLS handshake failed: so and so"))
+        await settle()
+    # Then
+    with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
+        task.result()
+    assert opening.legs[0].closed
+    assert "cannot be reached for a pipe: TLS handshake failed: so and so" in caplog.text
 
 
 async def test_a_client_that_leaves_during_the_handshake_takes_the_connection_with_it(

@@ -99,6 +99,11 @@ def test_what_is_wrong_is_named(keys: dict[str, str], named: str) -> None:
         ("tokenSecretKey", "env:KEY", False),
         ("tokenPublicKey", "data:;base64,c2VjcmV0", False),
         ("tokenSecretKey", "", False),
+        ("metadataStoreUrl", "postgresql://u:s3cret@h/d", True),
+        ("floodgateMetadataStoreUrl", "postgresql://u@h/d?password=s3cret", True),
+        ("metadataStoreUrl", "postgresql://u@h:5432/d?host=/run/postgresql", False),
+        ("metadataStoreUrl", "file:///etc/url", False),
+        ("brokerServiceURL", "pulsar://h:6650", False),
     ],
 )
 def test_a_secret_itself_is_refused_on_a_command_line(key: str, value: str, refused: bool) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import ssl
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,17 +16,16 @@ from server.tls.ciphers import chosen
 from server.tls.contexts import (
     ClientTls,
     ServerTls,
-    TlsFilesError,
     accepting_context,
     connecting_context,
 )
+from server.tls.refreshed import TlsFilesError
 from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles
 from tests.support.certificates import SERVER, PemFiles
 from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -272,6 +273,29 @@ def test_a_broken_file_changes_nothing_and_is_told_once(
     assert port.tls.contexts.failed_total == 1
     (record,) = caplog.records
     assert "the old ones stay: tlsCertificateFilePath=" in record.getMessage()
+
+
+def test_a_host_that_can_have_no_certificate_is_a_connection_that_fails(pem: PemFiles) -> None:
+    with pytest.raises(ConnectionError, match="cannot be spoken to by TLS"):
+        ClientTls(to_broker(pem.trust), ManualClock()).layer(".")
+
+
+def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
+    # Given: a file with that of the server, and that of who signed it
+    sooner, later = datetime(2040, 1, 2, tzinfo=UTC), datetime(2041, 1, 2, tzinfo=UTC)
+    pem = PemFiles(tmp_path)
+    certificate, key = pem.pair("server", SERVER, until=later)
+    with Path(certificate).open("a") as file:
+        file.write(Path(pem.pair("other", "x", until=sooner)[0]).read_text())
+    tls = ServerTls(port((certificate, key), refresh_seconds=0), ManualClock())
+    assert tls.contexts.expires_at == sooner.timestamp()
+    # When
+    pem.pair("server", SERVER, until=later)
+    tls.layer()
+    # Then
+    assert tls.contexts.expires_at == later.timestamp()
+    # Then: who shows none has none that expires
+    assert ClientTls(to_broker(pem.trust), ManualClock()).contexts.expires_at is None
 
 
 @pytest.mark.parametrize("host", [SERVER, "a-name"])

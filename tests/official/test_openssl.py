@@ -1,0 +1,66 @@
+"""OpenSSL's own client against the TLS port of a broker: what Python's TLS cannot begin itself."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from limiter.clock import LoopClock, deadline
+from proto.frames import encode_command
+from tests.official.test_official_client import QUICK_SECONDS
+from tests.support.certificates import PemFiles
+from tests.support.processes.tls_servers import tls_broker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.official,
+    pytest.mark.skipif(
+        shutil.which("openssl") is None,
+        reason="openssl is not installed (Debian: apt-get install openssl).",
+    ),
+]
+
+UPDATE = b"K\n"
+"""What its command line takes for: change our keys, and ask the other side to change its own."""
+
+
+async def until_said(reader: asyncio.StreamReader, words: bytes) -> None:
+    said = b""
+    while words not in said:
+        more = await reader.read(4096)
+        assert more, said[-500:]
+        said = said[-1000:] + more
+
+
+async def test_keys_that_change_on_the_way_change_nothing_else(tmp_path: Path) -> None:
+    # Given
+    pem = PemFiles(tmp_path)
+    connect = pb.CommandConnect(client_version="openssl", protocol_version=21)
+    frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+    async with tls_broker(pem) as broker, deadline(LoopClock(), QUICK_SECONDS):
+        port = broker.urls.service_tls.rpartition(":")[2]
+        command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_3"]
+        client = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        assert client.stdin is not None
+        assert client.stdout is not None
+        await until_said(client.stdout, b"---\n")
+        # When: both sides have new keys, twice
+        for _ in range(2):
+            client.stdin.write(UPDATE)
+            await until_said(client.stdout, b"KEYUPDATE")
+        client.stdin.write(frame)
+        # Then
+        await until_said(client.stdout, b"Pulsar Server")
+        client.stdin.close()
+        await client.wait()

@@ -1,0 +1,49 @@
+"""What a connection of a web port does before its TLS handshake has begun."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from server.connection.web_handshake import ListenerTls, WebHandshake
+from server.tls.handshakes import TlsHandshakes
+from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Plain(asyncio.Transport):
+    """A transport whose socket cannot be taken: there are no more descriptors."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("1.2.3.4", 5), "socket": self})
+        self.ended = False
+
+    def fileno(self) -> int:
+        return 1
+
+    def abort(self) -> None:
+        self.ended = True
+
+
+def no_more(_descriptor: int) -> Any:
+    raise OSError(24, os.strerror(24))
+
+
+def test_without_descriptors_a_connection_ends_with_a_word_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    handshakes = TlsHandshakes(ManualClock(), 10.0)
+    tls = ListenerTls(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), handshakes)
+    monkeypatch.setattr(os, "dup", no_more)
+    plain = Plain()
+    # When
+    WebHandshake(asyncio.Protocol, tls).connection_made(plain)
+    # Then
+    assert plain.ended
+    assert handshakes.under_way == 0
+    assert caplog.messages == ["closing 1.2.3.4:5: Too many open files"]
