@@ -115,6 +115,29 @@ app = typer.Typer(
 
 @app.callback()
 def loadgen(
+    auth_plugin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Credentials for every server asked: token, basic or tls; FLOODGATE_AUTH_PLUGIN. "
+            "A token without it.",
+        ),
+    ] = None,
+    auth_params: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="file:PATH or env:NAME of the token, or of name:password; of tls: "
+            "tlsCertFile:PATH,tlsKeyFile:PATH. FLOODGATE_AUTH_PARAMS.",
+        ),
+    ] = None,
+    tls_trust_certs_file_path: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Who may sign servers' certificates; FLOODGATE_TLS_TRUST_CERTS_FILE_PATH.",
+        ),
+    ] = None,
     _version: Annotated[
         bool,
         typer.Option(
@@ -123,6 +146,10 @@ def loadgen(
     ] = False,
 ) -> None:
     """Make topics by the million, drive clients by the thousand, and report what happened."""
+    if auth_plugin or auth_params or tls_trust_certs_file_path:
+        from loadgen.access import name_access
+
+        name_access(auth_plugin, auth_params, tls_trust_certs_file_path)
 
 
 # Puts a sub-command into the overview; the function given here is never called.
