@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from client.authentication.authentication import Authentication
 from client.authentication.basic import AuthenticationBasic
 from client.authentication.token import AuthenticationToken
 from client.exceptions import InvalidConfiguration
 from server.errors import StartError
 
 if TYPE_CHECKING:
-    from client.authentication.authentication import Authentication
-    from proxy.config import BrokerCredentials
+    from proxy.credential_keys import BrokerCredentials
 
 _KEY = "brokerClientAuthenticationParameters"
 
@@ -33,6 +33,22 @@ class OriginalClient:
     data: str | None = field(default=None, repr=False)
 
 
+class CertificateShown(Authentication):
+    """The certificate of the proxy's TLS with brokers, which is shown without a word here."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+
+    @property
+    def method_name(self) -> str:
+        """See Authentication."""
+        return "tls"
+
+    def auth_data(self) -> bytes:
+        """See Authentication."""
+        return b""
+
+
 def broker_credentials(settings: BrokerCredentials | None) -> Authentication | None:
     """Return the proxy's own credentials; None if it has none.
 
@@ -41,6 +57,8 @@ def broker_credentials(settings: BrokerCredentials | None) -> Authentication | N
     """
     if settings is None:
         return None
+    if settings.kind == "tls":
+        return CertificateShown()
     if settings.kind == "token":
         return AuthenticationToken(_token(settings.parameters))
     try:

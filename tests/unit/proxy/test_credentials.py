@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from proxy.config import BrokerCredentials, ProxyConfig
+from proxy.config import ProxyConfig
+from proxy.credential_keys import BrokerCredentials
 from proxy.credentials import OriginalClient, broker_credentials
 from server.configuration.authentication import Source
 from server.errors import ConfigError, StartError
