@@ -13,9 +13,60 @@ from client.exceptions import InvalidConfiguration
 from server.errors import StartError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from proxy.credential_keys import BrokerCredentials
 
 _KEY = "brokerClientAuthenticationParameters"
+
+
+class ForwardedCredentials:
+    """The credentials that a client has shown last, passed on to brokers.
+
+    Satisfies client.connection.authentication.PassedOnCredentials. Bound of those that wait: the
+    client's connections to brokers.
+
+    Args:
+        method_name: The method.
+        data: What it has shown in CONNECT.
+
+    Attributes:
+        asks_client: Asks the client for fresh ones if these have expired; False if they have not.
+
+    Source: upstream ProxyConnection.getValidClientAuthData.
+    """
+
+    def __init__(self, method_name: str, data: bytes) -> None:
+        self._method_name = method_name
+        self._data = data
+        self._waiting: set[Callable[[bytes], object]] = set()
+        self.asks_client: Callable[[], bool] = lambda: False
+
+    def __repr__(self) -> str:
+        return f"<credentials of {self._method_name:.20}>"
+
+    @property
+    def method_name(self) -> str:
+        """See PassedOnCredentials."""
+        return self._method_name
+
+    def auth_data(self) -> bytes:
+        """See PassedOnCredentials."""
+        return self._data
+
+    def give_valid(self, take: Callable[[bytes], object]) -> None:
+        """See PassedOnCredentials."""
+        if self.asks_client():
+            self._waiting.add(take)
+        else:
+            take(self._data)
+
+    def renewed(self, data: bytes) -> None:
+        """Take what the client has shown, and hand it to those that wait."""
+        self._data = data
+        waiting, self._waiting = self._waiting, set()
+        for take in waiting:
+            take(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +75,11 @@ class OriginalClient:
 
     Attributes:
         role: Its role.
-        method: The method of its credentials, where they are passed on.
-        data: Its credentials, where they are passed on; never shown.
+        credentials: Its own, where they are passed on.
     """
 
     role: str
-    method: str | None = None
-    data: str | None = field(default=None, repr=False)
+    credentials: ForwardedCredentials | None = field(default=None, repr=False)
 
 
 class CertificateShown(Authentication):
