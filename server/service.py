@@ -54,6 +54,7 @@ from server.limits.clients import ClientLimits
 from server.limits.connections import ConnectionLimits
 from server.limits.http import HttpBounds, HttpLimits
 from server.limits.refusals import LimitMetrics, Refusals
+from server.metrics.authentication import AuthenticationMetrics
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
@@ -273,6 +274,9 @@ class ServerService(ABC, Generic[CnxT]):
         contexts = self._tls_contexts()
         if contexts:
             registry.register(TlsMetrics(config.cluster_name, self.handshakes, contexts))
+        if self.authentication is not None:
+            counted = self.authentication.counters
+            registry.register(AuthenticationMetrics(config.cluster_name, counted))
         if self.faults is not None:
             registry.register(FaultMetrics(config.cluster_name, self.faults))
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)

@@ -18,7 +18,7 @@ class Stand:
     """A provider whose credentials are the role."""
 
     def __init__(self, method: str, scheme: str) -> None:
-        self.method = method
+        self.method, self.name = method, f"Stand{method}"
         self._scheme = scheme
 
     def authenticate(self, data, certificate):
