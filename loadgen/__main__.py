@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,12 +17,15 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from loadgen.errors import ExitCode, LoadgenError
+from loadgen.errors import ExitCode, LoadgenError, UsageError
 from proto.version import VERSION
 from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+_PASSWORD_IN_URL = re.compile(r"[a-z+]+://[^@/]*:[^@]*@")
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,7 @@ for _name, _entry in SUBCOMMANDS.items():
 def main() -> None:
     """Run the command line; a :class:`LoadgenError` becomes its sentence and its exit code."""
     try:
+        _refuse_passwords()
         code = _exit_code(as_json="--json" in sys.argv)
     except LoadgenError as error:
         _say(str(error))
@@ -176,6 +181,20 @@ def main() -> None:
         if code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
             _say("interrupted before it was done")
     sys.exit(code)
+
+
+def _refuse_passwords() -> None:
+    """Refuse addresses with a password in them, which runs would keep and show.
+
+    Raises:
+        UsageError: There is one; it is not said again.
+    """
+    for word in sys.argv[1:]:
+        if _PASSWORD_IN_URL.match(word.rpartition("=")[2] if word.startswith("--") else word):
+            raise UsageError(
+                "an address with a name and password in it can be read by everybody on this "
+                "machine; write --auth-plugin basic --auth-params file:///path"
+            )
 
 
 def _exit_code(*, as_json: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from limiter.clock import LoopClock
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from server.authentication.providers import AuthenticationProvider, Certificate
     from server.configuration.authentication import AuthenticationSettings
 
+_METHOD = re.compile(r"[\w.-]{1,20}", re.ASCII)
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 
 
@@ -95,7 +97,8 @@ class AuthenticationService:
         if method is not None:
             provider = self._providers.get(method)
             if provider is None:
-                raise AuthenticationError(f"Unsupported authentication method: [{method:.60}].")
+                shown = method if _METHOD.fullmatch(method) else "(no method)"
+                raise AuthenticationError(f"Unsupported authentication method: [{shown}].")
             return self._judged(provider, headers, certificate)
         if self._strict:
             raise AuthenticationError("Authentication method missing")

@@ -25,6 +25,7 @@ from client.admin.errors import (
     AdminUnreachableError,
     AdminUrlError,
 )
+from client.admin.url import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -203,6 +204,12 @@ class Call:
     async def _run(self, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
         from client.admin.pulsar_admin import PulsarAdmin  # 0.2 s that --help need not wait for
 
+        if shown_url(self.admin_url) != self.admin_url:
+            raise AdminCredentialsError(
+                f"{shown_url(self.admin_url)} was given with a name and password in it, which "
+                "everybody on this machine can read; write --auth-plugin basic --auth-params "
+                "file:///path"
+            )
         authentication, trusted = self.shown.credentials()
         admin_of_a_user = PulsarAdmin(
             self.admin_url, self.request_timeout_seconds, authentication, trusted

@@ -550,3 +550,10 @@ def test_who_is_not_known_is_told_how_to_show_credentials(stand_in: StandInAdmin
     status, _, err = run("tenants", "list")
     assert status == 1
     assert "--auth-params" in err
+
+
+def test_a_password_in_the_address_is_refused_and_not_said_again(run: Run) -> None:
+    status, out, err = run("--admin-url", "http://ann:planted@127.0.0.1:1", "tenants", "list")
+    assert status == 2
+    assert "--auth-plugin basic" in err
+    assert "planted" not in out + err
