@@ -32,7 +32,9 @@ def test_a_key_that_is_longer_than_a_files_name_may_be_is_taken_for_what_it_is()
     assert read_source(text) == read_source(f"data:;base64,{text}") == KEY
 
 
-@pytest.mark.parametrize("text", ["not base64!", "data:;base64,!", "data:secret", "a\0b", "env:NO_SUCH"])
+@pytest.mark.parametrize(
+    "text", ["not base64!", "data:;base64,!", "data:secret", "a\0b", "env:NO_SUCH"]
+)
 def test_what_cannot_be_read_is_one_sentence_that_shows_nothing_of_it(text: str) -> None:
     with pytest.raises(KeySourceError) as caught:
         read_source(text)
