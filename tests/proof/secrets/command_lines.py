@@ -37,7 +37,7 @@ def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
     load += ["--service-url", stage.proxy.service_url, "--out", str(out / "runs")]
     load += ["--broker-admin-url", stage.broker.web_url]
     right = {
-        "topics create": [*good, "topics", "create", "public/default/one"],
+        "topics create": [*good, "topics", "create", f"public/default/{out.name}"],
         "topics list": [*good, "topics", "list", "public/default", "--json"],
         "configuration": [*good, "brokers", "get-runtime-config", "--json"],
         "a fault": [
