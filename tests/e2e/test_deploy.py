@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import socket
 import subprocess
@@ -468,3 +469,23 @@ def test_a_real_prometheus_sees_messages_go_through_the_broker(
         answers = [asked_until(url, one, {"floodgate-broker": 1.0}) for one in (grows, backlog)]
     # Then
     assert answers == [{"floodgate-broker": 1.0}] * 2
+
+
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [
+        ("file:{folder}/token", {"Authorization": "Bearer a.b.c"}),
+        ("file://{folder}/token", {"Authorization": "Bearer a.b.c"}),
+        ("env:A_TOKEN", {"Authorization": "Bearer d.e.f"}),
+        ("", {}),
+    ],
+)
+def test_the_health_check_shows_the_token_that_is_named(
+    named: str, shown: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    (tmp_path / "token").write_text("a.b.c\n")
+    monkeypatch.setenv("A_TOKEN", "d.e.f")
+    monkeypatch.setenv("FLOODGATE_AUTH_PARAMS", named.format(folder=tmp_path))
+    # Then
+    assert runpy.run_path(str(DEPLOY / "healthcheck.py"))["credentials"]() == shown
