@@ -18,12 +18,8 @@ from pydantic import Field, InstanceOf
 from client.connection.service_url import parse_service_url
 from proxy.credential_keys import BrokerCredentials, read_credentials, with_own_certificate
 from server.configuration.addresses import host_port
-<<<<<<< HEAD
 from server.configuration.authentication import authentication_settings, with_token_prefix
-=======
-from server.configuration.authentication import Source, authentication_settings, with_token_prefix
 from server.configuration.authorization import authorization_settings
->>>>>>> main
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_TRUE,
@@ -171,12 +167,8 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
     return {
         **shared_values(checked, _PORT_KEY),
         "authentication": authentication_settings(checked, proxy=True),
-<<<<<<< HEAD
-        "broker_credentials": credentials,
-=======
         "authorization": authorization_settings(checked, proxy=True),
-        "broker_credentials": _broker_credentials(checked),
->>>>>>> main
+        "broker_credentials": credentials,
         "service_port": checked.value(_PORT_KEY),
         "broker_tls": tls,
         "broker_service_url": _broker_service_url(checked, tls=tls is not None),

@@ -18,7 +18,6 @@ from typer.exceptions import TyperException
 from client.admin.commands import brokers, faults, namespaces, schemas, tenants, tokens, topics
 from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call, Shown
 from client.admin.commands.messages.verbs import add_message_verbs
-<<<<<<< HEAD
 from client.admin.commands.options import (
     EVERYWHERE,
     AsJson,
@@ -27,10 +26,7 @@ from client.admin.commands.options import (
     RequestTimeout,
     TrustCerts,
 )
-=======
-from client.admin.commands.options import EVERYWHERE, AsJson, RequestTimeout
 from client.admin.commands.policies.permissions import add_permissions
->>>>>>> main
 from client.admin.commands.policies.verbs import add_policies, topic_policies
 from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS

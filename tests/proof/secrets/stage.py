@@ -85,7 +85,8 @@ def running_stage(
         ),
         "authenticateOriginalAuthData": "true",
         "proxyRoles": "gate",
-        "superUserRoles": "admin",
+        "authorizationEnabled": "true",
+        "superUserRoles": "admin,gate,soon,renewed",
         "pulsarResourcesExtendedClassName": "tests.proof.secrets.raising:Raising",
         # Known and without effect: shown with all others.
         "brokerClientAuthenticationParameters": f"token:{planted.tokens['gate']}",
