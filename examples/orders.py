@@ -1,6 +1,6 @@
 """Orders and their bills: a program of the client library, as its user writes one.
 
-    python -m examples.orders pulsar://127.0.0.1:6650
+    python -m examples.orders pulsar://127.0.0.1:6650 [file:///path/of/a/token]
 
 It publishes orders, a second part of it bills them, and both share one limit of memory. Its types
 are checked with everything else (``mypy --strict``).
@@ -13,7 +13,13 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from client import Client, ConsumerDeadLetterPolicy, ConsumerType, InitialPosition
+from client import (
+    AuthenticationToken,
+    Client,
+    ConsumerDeadLetterPolicy,
+    ConsumerType,
+    InitialPosition,
+)
 from client.schema import JsonSchema
 
 if TYPE_CHECKING:
@@ -63,10 +69,11 @@ async def bill(consumer: Consumer, count: int) -> dict[str, int]:
     return bills
 
 
-async def main(service_url: str) -> dict[str, int]:
-    """Publish three orders, and bill them."""
+async def main(service_url: str, token: str | None = None) -> dict[str, int]:
+    """Publish three orders, and bill them; a token is ``file:PATH`` or ``env:NAME``."""
     orders = [Order("anna", 250), Order("bert", 100), Order("anna", 50)]
-    async with Client(service_url, memory_limit_bytes=16 * 1024 * 1024) as client:
+    shown = None if token is None else AuthenticationToken(token)
+    async with Client(service_url, shown, memory_limit_bytes=16 * 1024 * 1024) as client:
         consumer = await client.subscribe(
             TOPIC,
             "billing",
@@ -81,5 +88,5 @@ async def main(service_url: str) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    for customer, cents in asyncio.run(main(sys.argv[1])).items():
+    for customer, cents in asyncio.run(main(*sys.argv[1:3])).items():
         print(f"{customer} pays {cents / 100:.2f}")  # noqa: T201 - what it is for

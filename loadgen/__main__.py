@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,12 +17,15 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from loadgen.errors import ExitCode, LoadgenError
+from loadgen.errors import ExitCode, LoadgenError, UsageError
 from proto.version import VERSION
 from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+_PASSWORD_IN_URL = re.compile(r"[a-z+]+://[^@/]*:[^@]*@")
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,29 @@ app = typer.Typer(
 
 @app.callback()
 def loadgen(
+    auth_plugin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Credentials for every server asked: token, basic or tls; FLOODGATE_AUTH_PLUGIN. "
+            "A token without it.",
+        ),
+    ] = None,
+    auth_params: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="file:PATH or env:NAME of the token, or of name:password; of tls: "
+            "tlsCertFile:PATH,tlsKeyFile:PATH. FLOODGATE_AUTH_PARAMS.",
+        ),
+    ] = None,
+    tls_trust_certs_file_path: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Who may sign servers' certificates; FLOODGATE_TLS_TRUST_CERTS_FILE_PATH.",
+        ),
+    ] = None,
     _version: Annotated[
         bool,
         typer.Option(
@@ -123,6 +150,10 @@ def loadgen(
     ] = False,
 ) -> None:
     """Make topics by the million, drive clients by the thousand, and report what happened."""
+    if auth_plugin or auth_params or tls_trust_certs_file_path:
+        from loadgen.access import name_access
+
+        name_access(auth_plugin, auth_params, tls_trust_certs_file_path)
 
 
 # Puts a sub-command into the overview; the function given here is never called.
@@ -133,6 +164,7 @@ for _name, _entry in SUBCOMMANDS.items():
 def main() -> None:
     """Run the command line; a :class:`LoadgenError` becomes its sentence and its exit code."""
     try:
+        _refuse_passwords()
         code = _exit_code(as_json="--json" in sys.argv)
     except LoadgenError as error:
         _say(str(error))
@@ -149,6 +181,20 @@ def main() -> None:
         if code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
             _say("interrupted before it was done")
     sys.exit(code)
+
+
+def _refuse_passwords() -> None:
+    """Refuse addresses with a password in them, which runs would keep and show.
+
+    Raises:
+        UsageError: There is one; it is not said again.
+    """
+    for word in sys.argv[1:]:
+        if _PASSWORD_IN_URL.match(word.rpartition("=")[2] if word.startswith("--") else word):
+            raise UsageError(
+                "an address with a name and password in it can be read by everybody on this "
+                "machine; write --auth-plugin basic --auth-params file:///path"
+            )
 
 
 def _exit_code(*, as_json: bool) -> int:

@@ -15,7 +15,8 @@ import re2
 import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-DEFAULT_BINARY_PORT = 6650
+TLS_SCHEME = "pulsar+ssl"
+_DEFAULT_PORTS = {"pulsar": 6650, TLS_SCHEME: 6651}
 # About 28,000 ports are free for one pair of source and destination address (Linux's default
 # range), some of them taken by others: every further 20,000 clients get a source of their own.
 CLIENTS_PER_SOURCE_ADDRESS = 20_000
@@ -91,7 +92,7 @@ class Scenario(BaseModel):
 
     kind: str
     service_url: str = Field(
-        description="Binary address of the broker or proxy: pulsar://host:port. "
+        description="Binary address of the broker or proxy: pulsar://host:port, or pulsar+ssl://. "
         "A scenario that does without starts a broker of its own."
     )
     # Client i asks for number i modulo their count.
@@ -123,6 +124,11 @@ class Scenario(BaseModel):
     def address(self) -> tuple[str, int]:
         """Host and port of the service URL."""
         return parse_service_url(self.service_url)
+
+    @property
+    def speaks_tls(self) -> bool:
+        """True if the service URL is one of TLS."""
+        return self.service_url.startswith(f"{TLS_SCHEME}:")
 
     @property
     def planned_requests(self) -> int | None:
@@ -162,7 +168,7 @@ class ClientPlan:
 
 
 def parse_service_url(service_url: str) -> tuple[str, int]:
-    """Return host and port of ``pulsar://host[:port]``.
+    """Return host and port of ``pulsar://host[:port]`` or ``pulsar+ssl://host[:port]``.
 
     Raises:
         ValueError: Another scheme, several hosts, no host, or a port that is none.
@@ -173,9 +179,10 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
         port = parts.port
     except ValueError:
         raise ValueError(form) from None
-    if parts.scheme != "pulsar" or not parts.hostname or "," in parts.netloc:
+    default = _DEFAULT_PORTS.get(parts.scheme)
+    if default is None or not parts.hostname or "," in parts.netloc:
         raise ValueError(form)
-    return parts.hostname, DEFAULT_BINARY_PORT if port is None else port
+    return parts.hostname, default if port is None else port
 
 
 def source_address(client: int) -> str | None:

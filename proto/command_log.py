@@ -36,9 +36,11 @@ DECODED_BYTES = 16_384
 that are sent together, those that begin within so many bytes are described."""
 MAX_TEXT_CHARACTERS = 80
 MAX_LINE_CHARACTERS = 600
+MAX_METHOD_CHARACTERS = 20
 _MAX_DEPTH = 2
 _HIDDEN = frozenset({"original_auth_data"})
 """Texts that are credentials; those that are bytes are never shown anyway."""
+_METHODS = frozenset({"auth_method_name", "original_auth_method"})
 _ASKS_BY_PROPERTIES = frozenset({"CommandGetTopicsOfNamespace", "CommandWatchScalableTopics"})
 """Their properties say what is asked for. All others are an application's own, which may have put
 a token there, so that of them the keys alone are shown."""
@@ -168,11 +170,17 @@ def _single(field: FieldDescriptor, value: Any, depth: int) -> str:  # noqa: ANN
     if isinstance(value, bytes):
         return f"({len(value)} bytes)"
     if isinstance(value, str):
-        shown = without_credentials(value) if "url" in field.name.lower() else value
-        return repr(_cut(shown, MAX_TEXT_CHARACTERS))
+        return _text(field, value)
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     return str(value).lower()
+
+
+def _text(field: FieldDescriptor, value: str) -> str:
+    if field.name in _METHODS and len(value) > MAX_METHOD_CHARACTERS:
+        return f"({len(value)} characters)"  # it may be credentials in the wrong field
+    shown = without_credentials(value) if "url" in field.name.lower() else value
+    return repr(_cut(shown, MAX_TEXT_CHARACTERS))
 
 
 def _asks_by_properties(field: FieldDescriptor) -> bool:

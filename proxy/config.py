@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, InstanceOf
 
 from client.connection.service_url import parse_service_url
+from proxy.credential_keys import BrokerCredentials, read_credentials, with_own_certificate
 from server.configuration.addresses import host_port
-from server.configuration.authentication import Source, authentication_settings, with_token_prefix
+from server.configuration.authentication import authentication_settings, with_token_prefix
 from server.configuration.authorization import authorization_settings
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PORT_KEY = "servicePort"
-_CLIENTS = "org.apache.pulsar.client.impl.auth.Authentication"
-_CREDENTIALS = {f"{_CLIENTS}Token": "token", f"{_CLIENTS}Basic": "basic"}
 _SCHEME, _DEFAULT_PORT = "pulsar://", 6650
 _TLS_SCHEME, _DEFAULT_TLS_PORT = "pulsar+ssl://", 6651
 
@@ -63,18 +62,6 @@ class PortRange(NamedTuple):
 
     first: int
     last: int
-
-
-class BrokerCredentials(NamedTuple):
-    """The credentials that the proxy shows to brokers.
-
-    Attributes:
-        kind: ``token`` or ``basic``.
-        parameters: brokerClientAuthenticationParameters.
-    """
-
-    kind: str
-    parameters: Source
 
 
 class ProxyConfig(ServerConfig):
@@ -174,11 +161,14 @@ def known_keys() -> KnownKeys:
 
 def _converted(checked: CheckedKeys) -> dict[str, object]:
     tls = broker_tls(checked)
+    credentials = read_credentials(checked, speaks_tls=tls is not None)
+    if tls is not None and credentials is not None:
+        tls = with_own_certificate(checked, tls, credentials)
     return {
         **shared_values(checked, _PORT_KEY),
         "authentication": authentication_settings(checked, proxy=True),
         "authorization": authorization_settings(checked, proxy=True),
-        "broker_credentials": _broker_credentials(checked),
+        "broker_credentials": credentials,
         "service_port": checked.value(_PORT_KEY),
         "broker_tls": tls,
         "broker_service_url": _broker_service_url(checked, tls=tls is not None),
@@ -310,23 +300,3 @@ def _port_range(text: str) -> PortRange | None:
     if len(first) > 5 or len(last) > 5 or not 0 < int(first) <= int(last) <= 65535:
         return None
     return PortRange(int(first), int(last))
-
-
-def _broker_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
-    plugin = checked.text("brokerClientAuthenticationPlugin")
-    parameters = Source(checked.text("brokerClientAuthenticationParameters") or "")
-    if plugin in (None, f"{_CLIENTS}Disabled"):
-        return None
-    kind = _CREDENTIALS.get(plugin)
-    if kind is None:
-        checked.refuse(
-            f"brokerClientAuthenticationPlugin={plugin!r:.120}: no such credentials here; "
-            f"there are {', '.join(_CREDENTIALS)}"
-        )
-        return None
-    if not parameters:
-        checked.refuse(
-            "brokerClientAuthenticationParameters is missing: say where the proxy's credentials "
-            "are, for example brokerClientAuthenticationParameters=file:///path"
-        )
-    return BrokerCredentials(kind, parameters)

@@ -6,16 +6,67 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from client.authentication.authentication import Authentication
 from client.authentication.basic import AuthenticationBasic
 from client.authentication.token import AuthenticationToken
 from client.exceptions import InvalidConfiguration
 from server.errors import StartError
 
 if TYPE_CHECKING:
-    from client.authentication.authentication import Authentication
-    from proxy.config import BrokerCredentials
+    from collections.abc import Callable
+
+    from proxy.credential_keys import BrokerCredentials
 
 _KEY = "brokerClientAuthenticationParameters"
+
+
+class ForwardedCredentials:
+    """The credentials that a client has shown last, passed on to brokers.
+
+    Satisfies client.connection.authentication.PassedOnCredentials. Bound of those that wait: the
+    client's connections to brokers.
+
+    Args:
+        method_name: The method.
+        data: What it has shown in CONNECT.
+
+    Attributes:
+        asks_client: Asks the client for fresh ones if these have expired; False if they have not.
+
+    Source: upstream ProxyConnection.getValidClientAuthData.
+    """
+
+    def __init__(self, method_name: str, data: bytes) -> None:
+        self._method_name = method_name
+        self._data = data
+        self._waiting: set[Callable[[bytes], object]] = set()
+        self.asks_client: Callable[[], bool] = lambda: False
+
+    def __repr__(self) -> str:
+        return f"<credentials of {self._method_name:.20}>"
+
+    @property
+    def method_name(self) -> str:
+        """See PassedOnCredentials."""
+        return self._method_name
+
+    def auth_data(self) -> bytes:
+        """See PassedOnCredentials."""
+        return self._data
+
+    def give_valid(self, take: Callable[[bytes], object]) -> None:
+        """See PassedOnCredentials."""
+        if self.asks_client():
+            self._waiting.add(take)
+        else:
+            take(self._data)
+
+    def renewed(self, data: bytes) -> None:
+        """Take what the client has shown, and hand it to those that wait."""
+        self._data = data
+        waiting, self._waiting = self._waiting, set()
+        for take in waiting:
+            take(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +75,27 @@ class OriginalClient:
 
     Attributes:
         role: Its role.
-        method: The method of its credentials, where they are passed on.
-        data: Its credentials, where they are passed on; never shown.
+        credentials: Its own, where they are passed on.
     """
 
     role: str
-    method: str | None = None
-    data: str | None = field(default=None, repr=False)
+    credentials: ForwardedCredentials | None = field(default=None, repr=False)
+
+
+class CertificateShown(Authentication):
+    """The certificate of the proxy's TLS with brokers, which is shown without a word here."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+
+    @property
+    def method_name(self) -> str:
+        """See Authentication."""
+        return "tls"
+
+    def auth_data(self) -> bytes:
+        """See Authentication."""
+        return b""
 
 
 def broker_credentials(settings: BrokerCredentials | None) -> Authentication | None:
@@ -41,6 +106,8 @@ def broker_credentials(settings: BrokerCredentials | None) -> Authentication | N
     """
     if settings is None:
         return None
+    if settings.kind == "tls":
+        return CertificateShown()
     if settings.kind == "token":
         return AuthenticationToken(_token(settings.parameters))
     try:

@@ -13,7 +13,7 @@ from server.metrics.connections import counter, gauge, unanswered_metric
 from server.metrics.flow import flow_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sized
 
     from prometheus_client.core import Metric
 
@@ -48,6 +48,7 @@ class ProxyMetrics(Collector):
         unanswered: UnansweredRequests,
         live: LiveAnswers,
         flow: FlowTotals,
+        role_pools: Sized = (),
     ) -> None:
         self._cluster = cluster
         self._connections = connections
@@ -56,6 +57,7 @@ class ProxyMetrics(Collector):
         self._unanswered = unanswered
         self._live = live
         self._flow = flow
+        self._role_pools = role_pools
 
     def collect(self) -> Iterator[Metric]:
         """Return all families."""
@@ -81,6 +83,12 @@ class ProxyMetrics(Collector):
             "Topic lists that were sent from bytes on their way to other clients already",
             labels,
             self._live.reused_total,
+        )
+        yield gauge(
+            "floodgate_proxy_role_pools",
+            "Roles whose clients share connections to brokers",
+            labels,
+            len(self._role_pools),
         )
         yield unanswered_metric(self._cluster, self._unanswered.total)
         yield from flow_metrics(self._cluster, self._flow)

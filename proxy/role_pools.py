@@ -54,7 +54,7 @@ class RolePools:
 
     def connections_for(self, client: OriginalClient) -> BrokerConnections:
         """Return the connections of one more client; released when it leaves."""
-        if not self._shared or client.data is not None:
+        if not self._shared or client.credentials is not None:
             # Nothing is shared with anybody: the answer could be another's.
             pool = self._pool(client)
             return BrokerConnections(
@@ -86,8 +86,7 @@ class RolePools:
         options = replace(
             self._options,
             original_principal=client.role,
-            original_auth_method=client.method,
-            original_auth_data=client.data,
+            original_credentials=client.credentials,
         )
         return ConnectionPool(options, self._clock)
 

@@ -107,6 +107,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.unanswered,
             self.flights.live,
             self.flow.totals,
+            self.role_pools,
         )
 
     def _parts(self) -> ProxyParts:

@@ -19,6 +19,7 @@ from server.limiter_report.report import LimiterReporter, StoredMessages
 from server.limiter_report.routes import limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
 from server.limits.refusals import LimitMetrics
+from server.metrics.authentication import AuthenticationMetrics
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
@@ -81,6 +82,9 @@ class WebPort(ServerParts[CnxT]):
         contexts = self._tls_contexts()
         if contexts:
             registry.register(TlsMetrics(config.cluster_name, self.handshakes, contexts))
+        if self.authentication is not None:
+            counted = self.authentication.counters
+            registry.register(AuthenticationMetrics(config.cluster_name, counted))
         if self.faults is not None:
             registry.register(FaultMetrics(config.cluster_name, self.faults))
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)

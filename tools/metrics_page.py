@@ -26,6 +26,8 @@ from broker.service import BrokerService  # noqa: E402
 from client.client import Client  # noqa: E402
 from proxy.config import ProxyConfig  # noqa: E402
 from proxy.service import ProxyService  # noqa: E402
+from server.authentication.counters import AuthenticationCounters  # noqa: E402
+from server.metrics.authentication import AuthenticationMetrics  # noqa: E402
 from tests.support.certificates import PemFiles  # noqa: E402
 
 if TYPE_CHECKING:
@@ -85,7 +87,18 @@ async def _made_with(tls: dict[str, str]) -> str:
     )
     # Brokers that share a database have these; one alone has not.
     shown["broker"] |= _of_families(ownership_metrics("standalone", no_ownership).collect())
+    # Without authentication there are none of these.
+    families = _of_families(AuthenticationMetrics("standalone", _some_outcomes()).collect())
+    shown["broker"] |= families
+    shown["proxy"] |= families
     return _HEAD + "".join(_lines(shown))
+
+
+def _some_outcomes() -> AuthenticationCounters:
+    counters = AuthenticationCounters()
+    counters.successes["AuthenticationProviderToken", "token"] += 1
+    counters.failures["AuthenticationProviderToken", "token", "INVALID_TOKEN"] += 1
+    return counters
 
 
 async def _of_broker(broker: BrokerService) -> dict[str, Row]:

@@ -9,6 +9,7 @@ from broker.configuration.config import known_keys
 from broker.configuration.message_store_keys import FSYNC_KEY, MAX_KEY
 from broker.configuration.publishing_keys import BUFFER_KEY
 from broker.stores.store_url import OUR_STORES, without_password
+from server.configuration.authentication import SECRET_KEY
 from server.configuration.common import MEGABYTE_BYTES
 from server.configuration.flow import (
     GRACE_KEY,
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
 
 MASK = "******"
-_SECRET_KEY = re.compile(
-    r"password|secret|credential|authenticationparam|sensitive|basicauthconf", re.IGNORECASE
-)
 _SECRET_IN_URL = re.compile(r"(://[^/?#]*?:)[^/?#]*@")
 
 
@@ -50,7 +48,7 @@ def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str
 
 def masked(key: str, text: str) -> str:
     """Return a value with its secrets masked."""
-    if text and _SECRET_KEY.search(key):
+    if text and SECRET_KEY.search(key):
         return MASK
     if text.lower().startswith(OUR_STORES):
         return without_password(text, MASK)

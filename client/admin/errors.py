@@ -2,6 +2,7 @@
 
 AdminError
     AdminUrlError           the address is no web address
+    AdminCredentialsError   our own credentials cannot be read, or must not be shown
     AdminUnreachableError   nobody answers there
     AdminTlsError           it is no TLS there, or nobody whom we trust
     AdminDisconnectedError  the connection broke while an answer was read
@@ -19,6 +20,10 @@ class AdminError(Exception):
 
 class AdminUrlError(AdminError):
     """The address is no web address."""
+
+
+class AdminCredentialsError(AdminError):
+    """Our own credentials cannot be read or used, or must not be shown."""
 
 
 class AdminUnreachableError(AdminError):

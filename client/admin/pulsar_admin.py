@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from client.admin.brokers import Brokers, Floodgate
 from client.admin.calls import Calls
@@ -11,6 +11,9 @@ from client.admin.rest import AdminRest
 from client.admin.schemas import Schemas
 from client.admin.topics import Topics
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
+
+if TYPE_CHECKING:
+    from client.authentication.authentication import Authentication
 
 
 class PulsarAdmin:
@@ -23,17 +26,25 @@ class PulsarAdmin:
     Args:
         admin_url: ``http://host:port`` of a broker's web port.
         request_timeout_seconds: How long a request waits for the next byte.
+        authentication: Credentials, shown in every request; as a Client's.
+        tls_trust_certs_file_path: Certificates of those who may sign a server's (PEM); None for
+            those of the system.
 
     Raises:
         AdminUrlError: The address is no web address.
+        AdminCredentialsError: A file of certificates cannot be used.
     """
 
     def __init__(
         self,
         admin_url: str = DEFAULT_ADMIN_URL,
         request_timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+        authentication: Authentication | None = None,
+        tls_trust_certs_file_path: str | None = None,
     ) -> None:
-        self._rest = AdminRest(admin_url, request_timeout_seconds)
+        self._rest = AdminRest(
+            admin_url, request_timeout_seconds, authentication, tls_trust_certs_file_path
+        )
         self.topics = Topics(self._rest)
         self.namespaces = Namespaces(self._rest)
         self.tenants = Tenants(self._rest)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 from yarl import URL
 
+from client.admin.credentials import ShowCredentials, web_tls
 from client.admin.errors import (
     AdminAnswerError,
     AdminDisconnectedError,
@@ -26,6 +27,8 @@ from client.admin.url import REQUEST_TIMEOUT_SECONDS, checked_url, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+
+    from client.authentication.authentication import Authentication
 
     NameBatches = AsyncGenerator[list[str], None]
 
@@ -60,13 +63,28 @@ class AdminRest:
     Args:
         url: ``http://host:port`` of a broker's web port, with or without a path before ``/admin``.
         request_timeout_seconds: How long a request waits for the next byte.
+        authentication: Credentials, shown in every request.
+        tls_trust_certs_file_path: Certificates of those who may sign a server's; None for the
+            usual ones.
 
     Raises:
         AdminUrlError: The address is no web address.
+        AdminCredentialsError: A file of certificates cannot be used.
     """
 
-    def __init__(self, url: str, request_timeout_seconds: float = REQUEST_TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        url: str,
+        request_timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+        authentication: Authentication | None = None,
+        tls_trust_certs_file_path: str | None = None,
+    ) -> None:
         self._url = checked_url(url)
+        encrypted = self._url.startswith("https")
+        self._steps = (
+            [ShowCredentials(authentication, encrypted=encrypted)] if authentication else []
+        )
+        self._tls = web_tls(authentication, tls_trust_certs_file_path)
         self._shown = shown_url(self._url)
         self._timeout_seconds = request_timeout_seconds
         self._session: aiohttp.ClientSession | None = None
@@ -79,8 +97,10 @@ class AdminRest:
             sock_read=self._timeout_seconds,
         )
         # No limit of connections: callers bound the calls that they have under way.
-        connector = aiohttp.TCPConnector(limit=0)
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
+        connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
+        self._session = aiohttp.ClientSession(
+            timeout=timeout, connector=connector, middlewares=self._steps
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -234,8 +254,8 @@ def _tls_cause(error: aiohttp.ClientConnectorError) -> str:
         return "the server there does not speak TLS; write http:// for its plain web port"
     if isinstance(cause, ssl.SSLCertVerificationError):
         return (
-            f"the server's certificate is not trusted ({cause.verify_message}); SSL_CERT_FILE "
-            "names a file of authorities to trust"
+            f"the server's certificate is not trusted ({cause.verify_message}); "
+            "--tls-trust-certs-file-path or SSL_CERT_FILE names a file of authorities to trust"
         )
     return f"TLS was not agreed upon ({cause.strerror or cause})"
 

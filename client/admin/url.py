@@ -35,8 +35,8 @@ def checked_url(url: str) -> str:
         raise AdminUrlError(_expected(url)) from None
     if parts.scheme in _BINARY:
         raise AdminUrlError(
-            f"{url} is a broker's binary port; the admin REST is on its web port, such as "
-            f"http://{host or 'localhost'}:8080"
+            f"{shown_url(url)} is a broker's binary port; the admin REST is on its web port, such "
+            f"as http://{host or 'localhost'}:8080"
         )
     if parts.scheme not in _WEB or not host or parts.query or parts.fragment:
         raise AdminUrlError(_expected(url))
@@ -50,7 +50,7 @@ def shown_url(url: str) -> str:
 
 
 def _expected(url: str) -> str:
-    return f"{url!r} is no web address: give one such as http://localhost:8080"
+    return f"{shown_url(url)!r} is no web address: give one such as http://localhost:8080"
 
 
 def path(*segments: object) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from client.exceptions import OperationNotSupported
 
+METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
+"""Says the method of the credentials over HTTP (upstream: PULSAR_AUTH_METHOD_NAME)."""
+
 
 class Authentication:
     """Credentials of one method, asked for at every CONNECT and at every challenge.
@@ -36,6 +39,14 @@ class Authentication:
             ErrorGettingAuthenticationData: They cannot be read.
         """
         raise NotImplementedError(f"{type(self).__name__} does not have auth_data()")
+
+    def http_headers(self) -> dict[str, str]:
+        """Return the headers that show the credentials of this moment over HTTP.
+
+        Raises:
+            ErrorGettingAuthenticationData: They cannot be read.
+        """
+        return {METHOD_HEADER: self.method_name}
 
 
 class AuthenticationAthenz(Authentication):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 from client.authentication.authentication import Authentication
@@ -49,6 +50,11 @@ class AuthenticationBasic(Authentication):
     def auth_data(self) -> bytes:
         """See Authentication."""
         return self._data
+
+    def http_headers(self) -> dict[str, str]:
+        """See Authentication."""
+        shown = base64.b64encode(self._data).decode()
+        return {**super().http_headers(), "Authorization": f"Basic {shown}"}
 
 
 def _object(text: str) -> dict[str, object]:

@@ -46,7 +46,11 @@ class AuthenticationToken(Authentication):
             raise ErrorGettingAuthenticationData(
                 f"the token's function returned {type(token).__name__}, not a str"
             )
-        return (_read(token) if token is self._token else token).encode()
+        return (read_named(token) if token is self._token else token).encode()
+
+    def http_headers(self) -> dict[str, str]:
+        """See Authentication."""
+        return {**super().http_headers(), "Authorization": f"Bearer {self.auth_data().decode()}"}
 
     def _supplied(self) -> object:
         if isinstance(self._token, str):
@@ -57,7 +61,12 @@ class AuthenticationToken(Authentication):
             raise ErrorGettingAuthenticationData(f"the token's function failed: {error}") from error
 
 
-def _read(token: str) -> str:
+def read_named(token: str) -> str:
+    """Return a secret: what a ``file:`` or an ``env:`` names, else the text itself.
+
+    Raises:
+        ErrorGettingAuthenticationData: There is none.
+    """
     if token.startswith(_FILE):
         path = unquote(urlsplit(token).path)
         try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Credentials(Protocol):
@@ -18,3 +21,17 @@ class Credentials(Protocol):
         Raises:
             ErrorGettingAuthenticationData: They cannot be read.
         """
+
+
+class PassedOnCredentials(Protocol):
+    """The credentials of a client behind a proxy, which the proxy passes on."""
+
+    @property
+    def method_name(self) -> str:
+        """Pulsar's name of the method."""
+
+    def auth_data(self) -> bytes:
+        """Return those that the client has shown last."""
+
+    def give_valid(self, take: Callable[[bytes], object]) -> None:
+        """Have them taken: at once, or when the client has shown fresh ones; maybe never."""

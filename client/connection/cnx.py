@@ -140,9 +140,10 @@ class ClientCnx(Connection):
             connect.proxy_version = self._options.proxy_version
         if self._options.original_principal is not None:
             connect.original_principal = self._options.original_principal
-        if self._options.original_auth_data is not None:
-            connect.original_auth_method = self._options.original_auth_method or ""
-            connect.original_auth_data = self._options.original_auth_data
+        original = self._options.original_credentials
+        if original is not None:
+            connect.original_auth_method = original.method_name
+            connect.original_auth_data = original.auth_data().decode("utf-8", "replace")
         flags = connect.feature_flags
         flags.supports_auth_refresh = flags.supports_topic_watchers = True
         flags.supports_partial_producer = True
@@ -365,20 +366,30 @@ class ClientCnx(Connection):
 
         Source: upstream ClientCnx.handleAuthChallenge; as the C++ client, the text is not read.
         """
+        if self._options.original_credentials is not None:
+            self._options.original_credentials.give_valid(self._answer_challenge)
+            return
         credentials = self._options.credentials
         if credentials is None:
             raise RemoteProtocolError(f"{self.peer} asks for credentials, and there are none")
-        answer = pb.CommandAuthResponse(
-            client_version=self._options.client_version,
-            protocol_version=self._options.protocol_version,
-        )
-        answer.response.auth_method_name = credentials.method_name
         try:
-            answer.response.auth_data = credentials.auth_data()
+            data = credentials.auth_data()
         except PulsarException as error:
             logger.warning("closing %s, which asks for new credentials: %s", self.peer, error)
             self.abort()
             return
+        self._answer_challenge(data)
+
+    def _answer_challenge(self, data: bytes) -> None:
+        shown = self._options.original_credentials or self._options.credentials
+        if self.closed or shown is None:
+            return
+        answer = pb.CommandAuthResponse(
+            client_version=self._options.client_version,
+            protocol_version=self._options.protocol_version,
+        )
+        answer.response.auth_method_name = shown.method_name
+        answer.response.auth_data = data
         self.send(pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE, authResponse=answer))
 
     def _error_received(self, error: pb.CommandError) -> None:

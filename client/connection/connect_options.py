@@ -10,7 +10,7 @@ from proto.version import FLOODGATE_VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from client.connection.authentication import Credentials
+    from client.connection.authentication import Credentials, PassedOnCredentials
     from proto.transport.tls import TlsLayer
 
 PROTOCOL_VERSION = 21
@@ -36,8 +36,8 @@ class ConnectOptions:
         protocol_version: Newest version offered.
         proxy_version: Set by a proxy only.
         original_principal: Role of the client behind a proxy; None without.
-        original_auth_method: Method of that client's credentials, where they are passed on.
-        original_auth_data: That client's credentials; never shown.
+        original_credentials: That client's own, where they are passed on: a server that challenges
+            such a connection asks for them.
         operation_timeout_seconds: How long a request may take.
         max_pending_requests: Unanswered requests the connection may have.
         keep_alive_seconds: How often the server is asked whether it lives; 0 or less: never. One
@@ -57,8 +57,7 @@ class ConnectOptions:
     protocol_version: int = PROTOCOL_VERSION
     proxy_version: str | None = None
     original_principal: str | None = None
-    original_auth_method: str | None = None
-    original_auth_data: str | None = field(default=None, repr=False)
+    original_credentials: PassedOnCredentials | None = field(default=None, repr=False)
     operation_timeout_seconds: float = OPERATION_TIMEOUT_SECONDS
     max_pending_requests: int = MAX_PENDING_REQUESTS
     drain_oversized: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from client.admin.pulsar_admin import PulsarAdmin
+from loadgen.access import admin_of
 from loadgen.advice.workload import NamespaceShape
 from loadgen.corpus.corpus import open_corpus
 from loadgen.corpus.lists.own_topics import read_own_topics
@@ -64,7 +64,7 @@ def shapes_of_cluster(admin_url: str, names: Sequence[str]) -> tuple[NamespaceSh
 async def _counted(admin_url: str, names: Sequence[str]) -> list[NamespaceShape]:
     at_once = asyncio.Semaphore(_CALLS_AT_ONCE)
     with admin_errors("Counting topics", admin_url):
-        async with PulsarAdmin(admin_url, _CALL_SECONDS) as admin:
+        async with admin_of(admin_url, _CALL_SECONDS) as admin:
 
             async def count(name: str) -> NamespaceShape:
                 topics = name_bytes = 0

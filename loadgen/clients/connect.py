@@ -6,11 +6,14 @@ import asyncio
 import os
 import resource
 import socket
-from typing import TYPE_CHECKING, Protocol
+import ssl
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import uvloop
 
+import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
+from loadgen.access import own_tls
 from loadgen.clients.connection import ClientConnection, ConnectFailedError
 from loadgen.clients.context import ClientContext
 from loadgen.clients.records import RequestCounters
@@ -25,6 +28,15 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 # second later.
 CONNECTING_AT_ONCE = 64
 _OTHER_OPEN_FILES = 64
+_NOT_KNOWN = pb.ServerError.Name(pb.AuthenticationError)
+
+
+class TlsOfServer(NamedTuple):
+    """Whom a connection trusts, and the name that the server's certificate has to have."""
+
+    context: ssl.SSLContext
+    host: str
+
 
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
 
@@ -86,6 +98,8 @@ class Connector:
         self._address: ServerAddress | None = None
         self._others: dict[tuple[str, int], ServerAddress] = {}  # brokers' own
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
+        self._host = ""
+        self._tls: ssl.SSLContext | None = None
 
     def allow(self, connections: int) -> None:
         """See raise_open_file_limit."""
@@ -95,8 +109,11 @@ class Connector:
         """Find the server's address.
 
         Raises:
-            LoadgenError: Its name is unknown.
+            LoadgenError: Its name is unknown, or a file of certificates cannot be used.
         """
+        self._host = scenario.address[0]
+        if scenario.speaks_tls:
+            self._tls = own_tls()
         try:
             self._address = await _resolved(*scenario.address)
         except OSError as error:
@@ -118,7 +135,9 @@ class Connector:
                     address = self._others.get(other) or await _resolved(*other)
                     self._others[other] = address
                 assert address is not None
-                await connect(client, address, receive_buffer_bytes)
+                named = self._host if other is None else other[0]
+                tls = None if self._tls is None else TlsOfServer(self._tls, named)
+                await connect(client, address, receive_buffer_bytes, tls)
         except (OSError, ConnectFailedError) as error:
             return connect_failure(error)
         return None
@@ -132,7 +151,10 @@ async def _resolved(host: str, port: int) -> ServerAddress:
 
 
 async def connect(
-    client: ClientConnection, address: ServerAddress, receive_buffer_bytes: int
+    client: ClientConnection,
+    address: ServerAddress,
+    receive_buffer_bytes: int,
+    tls: TlsOfServer | None = None,
 ) -> None:
     """Connect one client and shake hands.
 
@@ -146,7 +168,12 @@ async def connect(
     try:
         async with deadline(LoopClock(), CONNECT_TIMEOUT_SECONDS):
             await loop.sock_connect(connection, address[1])
-            await loop.create_connection(lambda: client, sock=connection)
+            await loop.create_connection(
+                lambda: client,
+                sock=connection,
+                ssl=None if tls is None else tls.context,
+                server_hostname=None if tls is None else tls.host,
+            )
             handed_over = True
             await client.handshake
     except BaseException:
@@ -188,9 +215,17 @@ def connect_failure(error: Exception) -> str:
     """Return why a client could not connect."""
     if isinstance(error, TimeoutError) and not error.errno:
         return f"no CONNECTED within {CONNECT_TIMEOUT_SECONDS:g} s"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS was not agreed upon ({error.reason or type(error).__name__})"
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
     return str(error)
+
+
+def _remedy(failure: str) -> str:
+    if failure.startswith(_NOT_KNOWN):
+        return "show credentials that it knows: loadgen --auth-params file:PATH"
+    return "is it running and is this its binary port?"
 
 
 async def _connect_once(scenario: Scenario) -> str:
@@ -202,7 +237,7 @@ async def _connect_once(scenario: Scenario) -> str:
     if failure is not None:
         raise LoadgenError(
             f"{scenario.service_url} cannot be reached as a Pulsar broker or proxy: "
-            f"{failure}; is it running and is this its binary port?"
+            f"{failure}; {_remedy(failure)}"
         )
     client.close()
     return client.handshake.result()

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.clients.answer_stream import AnswerStream, Listing
+from loadgen.clients.credentials import auth_response, show_credentials
 from loadgen.clients.refusals import refusal_reason
+from loadgen.errors import UsageError
 from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 
 if TYPE_CHECKING:
+    from client.authentication.authentication import Authentication
     from limiter.clock import TimerHandle
     from loadgen.clients.answers import AnswerBody
     from loadgen.clients.context import ClientContext
@@ -30,14 +33,36 @@ CLIENT_VERSION = "floodgate-loadgen"
 PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 
 
-@lru_cache(maxsize=16)
-def connect_frame(tunnel_to: str | None = None, *, watches: bool = False) -> bytes:
-    """Return CONNECT without authentication.
+def connect_frame(
+    tunnel_to: str | None = None,
+    *,
+    watches: bool = False,
+    authentication: Authentication | None = None,
+) -> bytes:
+    """Return CONNECT.
 
     Args:
         tunnel_to: ``host:port`` of a broker that a proxy is to pass everything on to.
         watches: Whether the client knows topic list watches.
+        authentication: The credentials to show.
+
+    Raises:
+        UsageError: They cannot be read.
     """
+    if authentication is None:
+        return _plain_connect(tunnel_to, watches=watches)
+    connect = _connect(tunnel_to, watches=watches)
+    show_credentials(connect, authentication)
+    return encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+
+
+@lru_cache(maxsize=16)
+def _plain_connect(tunnel_to: str | None, *, watches: bool) -> bytes:
+    connect = _connect(tunnel_to, watches=watches)
+    return encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+
+
+def _connect(tunnel_to: str | None, *, watches: bool) -> pb.CommandConnect:
     connect = pb.CommandConnect(
         client_version=CLIENT_VERSION,
         protocol_version=PROTOCOL_VERSION,
@@ -46,7 +71,7 @@ def connect_frame(tunnel_to: str | None = None, *, watches: bool = False) -> byt
     )
     if watches:
         connect.feature_flags.supports_topic_watchers = True
-    return encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+    return connect
 
 
 @lru_cache(maxsize=1024)
@@ -88,12 +113,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._budget: ReadBudget | None = None
         self._resume: TimerHandle | None = None
         self._closed = False
-        self._connect_frame = connect_frame()
+        self._connect_frame = connect_frame(authentication=context.authentication)
         self.features = pb.FeatureFlags()  # the server's, once it has shaken hands
 
     def tunnel_to(self, broker: str | None) -> None:
         """Ask the proxy at the service URL to pass all on to ``host:port``; before it connects."""
-        self._connect_frame = connect_frame(broker)
+        self._connect_frame = connect_frame(broker, authentication=self.context.authentication)
 
     def close(self) -> None:
         """Close the connection at once."""
@@ -189,10 +214,22 @@ class ClientConnection(asyncio.BufferedProtocol):
             self.send(PONG)
         elif received.type == pb.BaseCommand.ERROR:
             self._refused(received.error)
+        elif received.type == pb.BaseCommand.AUTH_CHALLENGE:
+            self._show_again()
         elif self.handshake.done():
             self.command_received(received)
         else:
             self._shake_hands(received)
+
+    def _show_again(self) -> None:
+        if self.context.authentication is None:
+            self._break_off("the server asks for credentials: name some with --auth-params")
+            return
+        try:
+            response = auth_response(CLIENT_VERSION, PROTOCOL_VERSION, self.context.authentication)
+            self.send(encode_command(response))
+        except UsageError as error:
+            self._break_off(str(error))
 
     def _shake_hands(self, received: pb.BaseCommand) -> None:
         if received.type != pb.BaseCommand.CONNECTED:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from limiter.clock import Clock, LoopClock
+from loadgen.access import own_credentials
 from loadgen.clients.answers import AnswerChecker
 from loadgen.clients.pacing import LARGEST_QUANTUM_BYTES
 from loadgen.scenario import Scenario
@@ -15,6 +16,7 @@ from loadgen.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from client.authentication.authentication import Authentication
     from loadgen.clients.records import RequestCounters
 
 ScenarioT = TypeVar("ScenarioT", bound=Scenario)
@@ -49,6 +51,7 @@ class ClientContext(Generic[ScenarioT]):
 
     Attributes:
         on_finished: Called once for each client that has nothing more to do.
+        authentication: Shown in CONNECT, and when a server asks again; None: nothing is.
         lags: How late each moment of the schedule came; clients of one moment are one.
         scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
             loop asks for it, fills it and hands it over without doing anything in between.
@@ -60,6 +63,7 @@ class ClientContext(Generic[ScenarioT]):
     time: RunTime = field(default_factory=RunTime)
     clock: Clock = field(default_factory=LoopClock)
     lags: array[float] = field(default_factory=lambda: array("d"), repr=False)
+    authentication: Authentication | None = field(default_factory=own_credentials)
     checker: AnswerChecker = field(init=False)
     scratch: memoryview = field(
         default_factory=lambda: memoryview(bytearray(LARGEST_QUANTUM_BYTES)), repr=False

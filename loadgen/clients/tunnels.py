@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from client.exceptions import PulsarException
-from client.pulsar_client import PulsarClient
+from loadgen.access import client_of
 from loadgen.errors import LoadgenError
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ async def tunnels_to(scenario: Scenario, topics: Sequence[str]) -> dict[str, str
     """
     found: dict[str, str] = {}
     service = urlsplit(scenario.service_url).netloc
-    async with PulsarClient(scenario.service_url, scenario.timeout_seconds) as client:
+    async with client_of(
+        scenario.service_url, operation_timeout_seconds=scenario.timeout_seconds
+    ) as client:
 
         async def ask(left: Iterator[str]) -> bool:
             """Look one topic after the other up; false as soon as no proxy is needed."""

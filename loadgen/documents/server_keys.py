@@ -7,6 +7,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from loadgen.documents.faults import Fault
+from server.configuration.authentication import literal_refusal
 from server.configuration.known_keys import KnownKeys
 from server.module_names import module_name
 
@@ -25,6 +26,8 @@ def server_key_faults(cluster: ClusterPlan) -> Iterator[Fault]:
         known = known_keys(role)
         for key, value in keys.items():
             path = ("cluster", role, key)
+            if literal_refusal(key, value):
+                yield Fault(path, f"is a secret: leave it to the file of --{role}-conf")
             if refusal := known.refusal(key):
                 yield Fault(path, f"is unknown to the {role}; {refusal.partition('; ')[2]}")
             for problem in known.check({key: value}).problems:

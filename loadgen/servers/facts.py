@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.request
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
+from loadgen.access import WebPages
 from proto.version import FLOODGATE_VERSION, VERSION
 from server.server_info import INFO_KEYS, METRIC, label_of
 
@@ -73,11 +73,8 @@ def parse_server_facts(document: Mapping[str, Any]) -> ServerFacts:
 
 def _text(url: str) -> str:
     """Return what is at a URL; nothing if it is not to be had."""
-    # The environment's HTTP proxy has nothing to do with a server that is watched here.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=_TIMEOUT_SECONDS) as response:
-            return str(response.read(_LARGEST_ANSWER_BYTES).decode(errors="replace"))
+        return WebPages().read(url, _TIMEOUT_SECONDS, _LARGEST_ANSWER_BYTES)
     except _UNREACHABLE:
         return ""
 

@@ -12,11 +12,11 @@ import math
 import re
 import threading
 import time
-import urllib.request
 from contextlib import ExitStack, suppress
 from http.client import HTTPException
 from typing import TYPE_CHECKING
 
+from loadgen.access import WebPages
 from loadgen.errors import UsageError
 from loadgen.servers.kernel_books import KernelBooks
 from loadgen.servers.series import ProcessSeries, ScrapeTarget, WatchedServers
@@ -62,8 +62,7 @@ class ProcessWatch(ProcessSeries):
         super().__init__(target)
         self._books = None if target.pid is None else KernelBooks(target.process, target.pid)
         self._books_open = self._books is not None
-        # The environment's HTTP proxy has nothing to do with a server that is watched here.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._pages = WebPages()
         self._storm_over = threading.Event()
         watches = [self._watch] if self._books is None else [self._watch, self._read_books]
         self._threads = [
@@ -135,8 +134,7 @@ class ProcessWatch(ProcessSeries):
 
     def _scrape(self) -> None:
         url = f"{self.target.admin_url.rstrip('/')}/metrics/"
-        with self._opener.open(url, timeout=_REQUEST_TIMEOUT_SECONDS) as response:
-            page = response.read(_LARGEST_PAGE_BYTES).decode(errors="replace")
+        page = self._pages.read(url, _REQUEST_TIMEOUT_SECONDS, _LARGEST_PAGE_BYTES)
         samples = dict(kept_samples(page))
         if self._books_open:
             for metric in _OF_THE_PROCESS:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from client.admin.errors import AdminRefusedError
-from client.admin.pulsar_admin import PulsarAdmin
 from client.admin.url import shown_url
+from loadgen.access import admin_of
 from loadgen.corpus.corpus import Corpus, open_corpus
 from loadgen.corpus.manifest import make_manifest, write_manifest
 from loadgen.corpus.part_file import part_path, write_part_file
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from client.admin.pulsar_admin import PulsarAdmin
     from client.admin.rest import NameBatches
     from loadgen.corpus.part_file import Entry
 
@@ -94,7 +95,7 @@ async def take_snapshot(
     """
     where = shown_url(admin_url)
     with admin_errors("Reading the topics", where), replacing(out) as directory:
-        async with PulsarAdmin(admin_url, _CALL_SECONDS) as admin:
+        async with admin_of(admin_url, _CALL_SECONDS) as admin:
             reader = _Reader(admin, properties=properties)
             names = sorted(namespaces) or await reader.namespaces()
             writer, topics = _Writer(directory), 0

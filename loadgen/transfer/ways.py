@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from client.admin.errors import AdminRefusedError
-from client.admin.pulsar_admin import PulsarAdmin
 from client.admin.rest import NOT_SERVED
 from client.admin.url import shown_url
+from loadgen.access import admin_of
 from loadgen.corpus.corpus import open_corpus, parquet_rows
 from loadgen.corpus.source import is_parquet, read_topics
 from loadgen.errors import ExitCode, LoadgenError
@@ -24,6 +24,8 @@ from proto.names import NON_PERSISTENT, PERSISTENT
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from client.admin.pulsar_admin import PulsarAdmin
 
     Progress = Callable[[int], None]
 
@@ -89,7 +91,7 @@ async def load_by_import(
             on_topics(total["topics"])
 
     with admin_errors(f"The import of {path}", where):
-        async with PulsarAdmin(admin_url, IMPORT_SECONDS) as admin:
+        async with admin_of(admin_url, IMPORT_SECONDS) as admin:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     for _ in range(IMPORTS_AT_ONCE):
@@ -154,7 +156,7 @@ async def load_by_rest(
     state = _state(path, shown_url(admin_url), "rest", resume=resume)
     resumed = state.topics
     with admin_errors(f"Loading {path}"):
-        async with PulsarAdmin(admin_url, CALL_SECONDS) as admin:
+        async with admin_of(admin_url, CALL_SECONDS) as admin:
             loader = TopicLoader(admin, concurrency)
             try:
                 await loader.load(topics, on_topics, resumed, state.topics_done)
@@ -194,6 +196,6 @@ async def verify_loaded(
         LoadgenError: It cannot be asked.
     """
     with admin_errors(f"Listing the topics of {path}", shown_url(admin_url)):
-        async with PulsarAdmin(admin_url, CALL_SECONDS) as admin:
+        async with admin_of(admin_url, CALL_SECONDS) as admin:
             domains = (PERSISTENT, NON_PERSISTENT) if imported else (PERSISTENT,)
             return await verify(admin, open_corpus(path), on_namespaces, domains)

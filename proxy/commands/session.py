@@ -12,7 +12,7 @@ from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.version import SERVER_VERSION
 from proxy.cnx import ProxyConnectionState
-from proxy.credentials import OriginalClient
+from proxy.credentials import ForwardedCredentials, OriginalClient
 from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
 from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import shown_method
@@ -66,8 +66,8 @@ def _authenticate(
         return False
     cnx.session = ClientSession(principal)
     if by.forwards_credentials:
-        data = request.auth_data.decode("utf-8", "replace")
-        cnx.original = OriginalClient(principal.role, method, data)
+        shown = ForwardedCredentials(method, request.auth_data)
+        cnx.original = OriginalClient(principal.role, shown)
     else:
         cnx.original = OriginalClient(principal.role)
     return True
@@ -90,6 +90,10 @@ def _for_the_client(
         cnx.parts.flow.clock,
         protocol_version=spoken if refreshes else None,
     )
+    forwarded = cnx.original.credentials
+    if forwarded is not None:
+        forwarded.asks_client = cnx.refresh.ask_if_expired
+        cnx.refresh.renewed = forwarded.renewed
 
 
 def auth_response(cnx: ProxyConnection, command: pb.BaseCommand) -> None:

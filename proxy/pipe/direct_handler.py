@@ -186,9 +186,10 @@ class DirectProxyHandler:
             connect.auth_data = self._credentials.auth_data()
         if original is not None:
             connect.original_principal = original.role
-            if original.data is not None:
-                connect.original_auth_method = original.method or ""
-                connect.original_auth_data = original.data
+            if original.credentials is not None:
+                connect.original_auth_method = original.credentials.method_name
+                shown = original.credentials.auth_data()
+                connect.original_auth_data = shown.decode("utf-8", "replace")
         return connect
 
     async def _connect(

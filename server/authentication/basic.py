@@ -30,6 +30,7 @@ class BasicProvider:
 
     Attributes:
         method: ``basic``.
+        name: See AuthenticationProvider.
 
     Raises:
         StartError: The file cannot be read or used.
@@ -38,6 +39,7 @@ class BasicProvider:
     """
 
     method = "basic"
+    name = "AuthenticationProviderBasic"
 
     def __init__(self, source: str) -> None:
         try:
@@ -52,22 +54,26 @@ class BasicProvider:
         """See AuthenticationProvider."""
         parts = data.rstrip(b":").split(b":")  # as recorded: Java's split drops what is empty there
         if len(parts) != 2:
-            raise AuthenticationError("Basic authentication token should be user:password")
+            raise AuthenticationError(
+                "Basic authentication token should be user:password", "INVALID_AUTH_DATA"
+            )
         name, password = parts
         role = name.decode("utf-8", "replace")
         hashed = self._hashes.get(role)
         if hashed is None or len(password) > MAX_PASSWORD_BYTES:
-            raise AuthenticationError(_REFUSAL)
+            raise AuthenticationError(_REFUSAL, "INVALID_AUTH_DATA")
         if not is_password(password, hashed):
-            raise AuthenticationError(_REFUSAL)
+            raise AuthenticationError(_REFUSAL, "INVALID_TOKEN")
         return Principal(role, self.method)
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
         """See AuthenticationProvider."""
         scheme, _, encoded = headers.get("Authorization", "").partition(" ")
         if not scheme.upper().startswith("BASIC"):
-            raise AuthenticationError('Authentication token has to be started with "Basic "')
+            raise AuthenticationError(
+                'Authentication token has to be started with "Basic "', "INVALID_HEADER"
+            )
         try:
             return base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
-            raise AuthenticationError("Base64 decoding failure") from None
+            raise AuthenticationError("Base64 decoding failure", "INVALID_HEADER") from None

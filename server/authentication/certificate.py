@@ -18,21 +18,25 @@ class CertificateProvider:
 
     Attributes:
         method: ``tls``.
+        name: See AuthenticationProvider.
 
     Source: upstream AuthenticationProviderTls.
     """
 
     method = "tls"
+    name = "AuthenticationProviderTls"
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
         """See AuthenticationProvider; the data of CONNECT says nothing."""
         if not certificate:
-            raise AuthenticationError("Failed to get TLS certificates from client")
+            raise AuthenticationError("Failed to get TLS certificates from client", "INVALID_CERTS")
         for part in certificate.get("subject", ()):
             for name, value in part:
                 if name == "commonName" and value:
                     return Principal(value, self.method)
-        raise AuthenticationError("Client unable to authenticate with TLS certificate")
+        raise AuthenticationError(
+            "Client unable to authenticate with TLS certificate", "INVALID_CN"
+        )
 
     def http_data(self, headers: Mapping[str, str]) -> bytes:
         """See AuthenticationProvider: a certificate is with the connection."""

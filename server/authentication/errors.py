@@ -11,8 +11,14 @@ class AuthenticationError(Exception):
 
     Attributes:
         reason: One sentence, without any part of a credential.
+        code: Upstream's word for it in metrics; empty: nobody's credentials were judged.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, code: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.code = code
+
+
+class ExpiredError(AuthenticationError):
+    """The credentials were good once."""

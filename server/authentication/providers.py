@@ -18,11 +18,13 @@ class AuthenticationProvider(Protocol):
 
     Attributes:
         method: Pulsar's name of the method, as CONNECT has it: ``token``, ``tls``, ``basic``.
+        name: Its class upstream, for metrics.
 
     Source: upstream AuthenticationProvider.
     """
 
     method: str
+    name: str
 
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
         """Return whose credentials these are; at once, without waiting for anybody.

@@ -11,7 +11,7 @@ from proto.excerpts import excerpt
 from server.authentication.errors import AuthenticationError
 from server.authentication.principal import NO_METHOD, Principal
 from server.authentication.session import ClientSession
-from server.http import RestError
+from server.json_answers import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection

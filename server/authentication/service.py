@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from limiter.clock import LoopClock
 from server.authentication.basic import BasicProvider
 from server.authentication.certificate import CertificateProvider
-from server.authentication.errors import AuthenticationError
+from server.authentication.counters import AuthenticationCounters
+from server.authentication.errors import AuthenticationError, ExpiredError
 from server.authentication.principal import NO_METHOD, Principal
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from server.authentication.providers import AuthenticationProvider, Certificate
     from server.configuration.authentication import AuthenticationSettings
 
+_METHOD = re.compile(r"[\w.-]{1,20}", re.ASCII)
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 
 
@@ -26,6 +30,10 @@ class AuthenticationService:
         providers: One for each method, asked in this order where a request names none.
         anonymous_role: The role of whoever shows no credentials of a known method; empty: none.
         strict: HTTP requests must name their method.
+        clock: Says how long tokens still hold.
+
+    Attributes:
+        counters: What was found good, and what was not.
 
     Source: upstream AuthenticationService.
     """
@@ -36,7 +44,10 @@ class AuthenticationService:
         anonymous_role: str = "",
         *,
         strict: bool = False,
+        clock: Clock | None = None,
     ) -> None:
+        self.counters = AuthenticationCounters()
+        self._clock: Clock = clock or LoopClock()
         self._providers = {provider.method: provider for provider in providers}
         self._anonymous_role = anonymous_role
         self._strict = strict
@@ -51,7 +62,7 @@ class AuthenticationService:
         """
         provider = self._providers.get(method)
         if provider is not None:
-            return provider.authenticate(data, certificate)
+            return self._judged(provider, data, certificate)
         if not self._anonymous_role:
             raise AuthenticationError(
                 "No anonymous role, and no authentication provider configured"
@@ -69,7 +80,7 @@ class AuthenticationService:
         provider = self._providers.get(before.method)
         if provider is None:
             raise AuthenticationError("credentials of a peer that had shown none")
-        return provider.authenticate(data, certificate)
+        return self._judged(provider, data, certificate)
 
     def authenticate_request(
         self, headers: Mapping[str, str], certificate: Certificate | None
@@ -86,19 +97,41 @@ class AuthenticationService:
         if method is not None:
             provider = self._providers.get(method)
             if provider is None:
-                raise AuthenticationError(f"Unsupported authentication method: [{method:.60}].")
-            return provider.authenticate(provider.http_data(headers), certificate)
+                shown = method if _METHOD.fullmatch(method) else "(no method)"
+                raise AuthenticationError(f"Unsupported authentication method: [{shown}].")
+            return self._judged(provider, headers, certificate)
         if self._strict:
             raise AuthenticationError("Authentication method missing")
         first: AuthenticationError | None = None
         for provider in self._providers.values():
             try:
-                return provider.authenticate(provider.http_data(headers), certificate)
+                return self._judged(provider, headers, certificate)
             except AuthenticationError as error:
                 first = first or error
         if self._anonymous_role:
             return self._anonymous()
         raise first or AuthenticationError("Authentication required")
+
+    def _judged(
+        self,
+        provider: AuthenticationProvider,
+        shown: bytes | Mapping[str, str],
+        certificate: Certificate | None,
+    ) -> Principal:
+        """Return whose credentials these are, of CONNECT or in headers, and count the outcome."""
+        counters = self.counters
+        try:
+            data = shown if isinstance(shown, bytes) else provider.http_data(shown)
+            principal = provider.authenticate(data, certificate)
+        except AuthenticationError as error:
+            if error.code:
+                counters.failures[provider.name, provider.method, error.code] += 1
+            counters.expired_tokens += isinstance(error, ExpiredError)
+            raise
+        counters.successes[provider.name, provider.method] += 1
+        if principal.expires_at_ms is not None:
+            counters.expires_in((principal.expires_at_ms - self._clock.wall_ms()) / 60_000)
+        return principal
 
     def _anonymous(self) -> Principal:
         return Principal(self._anonymous_role, NO_METHOD)
@@ -125,4 +158,6 @@ def open_service(
             providers.append(BasicProvider(settings.basic_source))
         else:
             providers.append(CertificateProvider())
-    return AuthenticationService(providers, settings.anonymous_role, strict=settings.strict)
+    return AuthenticationService(
+        providers, settings.anonymous_role, strict=settings.strict, clock=clock
+    )

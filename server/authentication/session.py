@@ -11,6 +11,8 @@ from proto.commands import NO_REQUEST, error_command
 from server.authentication.errors import AuthenticationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from limiter.clock import Clock, TimerHandle
     from server.authentication.principal import Principal
     from server.authentication.providers import Certificate
@@ -110,6 +112,9 @@ class CredentialRefresh:
         protocol_version: Told in a challenge; None for a peer that cannot answer any, as it
             did not announce supports_auth_refresh.
 
+    Attributes:
+        renewed: Told fresh credentials that were found good.
+
     Source: upstream ServerCnx.refreshAuthenticationCredentials.
     """
 
@@ -130,6 +135,7 @@ class CredentialRefresh:
         self._clock = clock
         self._protocol_version = protocol_version
         self._asked = False
+        self.renewed: Callable[[bytes], object] = lambda _: None
         self._timer: TimerHandle | None = None
         self._next = clock.now()
         self._arm()
@@ -152,10 +158,26 @@ class CredentialRefresh:
             return
         if not self._session.renew(fresh):
             self._close("the principal cannot change while credentials are refreshed")
-        elif self._session.watched.expires_at_ms is None:
+            return
+        self.renewed(response.response.auth_data)
+        if self._session.watched.expires_at_ms is None:
             self.stop()
         elif self._timer is None:
             self._arm()
+
+    def ask_if_expired(self) -> bool:
+        """Ask for fresh credentials now, unless these hold; a peer that cannot answer is closed.
+
+        Returns:
+            Whether fresh ones are waited for.
+        """
+        if not self._session.watched.expired(self._clock.wall_ms()):
+            return False
+        if self._protocol_version is None:
+            self._close("its credentials expired, and it cannot refresh them")
+        elif not self._asked:
+            self._ask(self._protocol_version)
+        return True
 
     def _arm(self) -> None:
         if self._session.watched.expires_at_ms is None:

@@ -12,7 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key, load_pem_public_key
 
-from server.authentication.errors import AuthenticationError
+from server.authentication.errors import AuthenticationError, ExpiredError
 from server.authentication.principal import Principal
 from server.configuration.secret_sources import KeySourceError, read_source
 from server.errors import StartError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from server.configuration.authentication import TokenSettings
 
 BEARER = "Bearer "
+_INVALID, _NO_TOKEN = "INVALID_TOKEN", "INVALID_AUTH_DATA"
 LEAST_RSA_BITS = 2048
 _OF_SECRETS = (("HS256", 32), ("HS384", 48), ("HS512", 64))
 _OF_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
@@ -41,6 +42,7 @@ class TokenProvider:
 
     Attributes:
         method: ``token``.
+        name: See AuthenticationProvider.
 
     Raises:
         StartError: The key cannot be read or used.
@@ -49,6 +51,7 @@ class TokenProvider:
     """
 
     method = "token"
+    name = "AuthenticationProviderToken"
 
     def __init__(self, settings: TokenSettings, clock: Clock) -> None:
         self._settings = settings
@@ -59,7 +62,7 @@ class TokenProvider:
     def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
         """See AuthenticationProvider."""
         if not data.strip():
-            raise AuthenticationError("Blank token found")
+            raise AuthenticationError("Blank token found", _NO_TOKEN)
         claims = self._claims(data)
         expires_at_ms = self._check_times(claims)
         self._check_audience(claims)
@@ -82,10 +85,12 @@ class TokenProvider:
         except _BROKEN as error:
             # Their words quote nothing of a token but the names of its algorithm and header.
             raise AuthenticationError(
-                f"Failed to authentication token: {type(error).__name__}"
+                f"Failed to authentication token: {type(error).__name__}", _INVALID
             ) from None
         if not isinstance(claims, dict):
-            raise AuthenticationError("Failed to authentication token: its claims are no object")
+            raise AuthenticationError(
+                "Failed to authentication token: its claims are no object", _INVALID
+            )
         return claims
 
     def _check_times(self, claims: Mapping[str, Any]) -> int | None:
@@ -93,9 +98,11 @@ class TokenProvider:
         now_ms, skew_ms = self._clock.wall_ms(), self._settings.skew_seconds * 1000
         expires_at_ms, begins_at_ms = _time_ms(claims, "exp"), _time_ms(claims, "nbf")
         if expires_at_ms is not None and now_ms - skew_ms > expires_at_ms:
-            raise AuthenticationError("Failed to authentication token: it has expired")
+            raise ExpiredError("Failed to authentication token: it has expired", _INVALID)
         if begins_at_ms is not None and now_ms + skew_ms < begins_at_ms:
-            raise AuthenticationError("Failed to authentication token: it does not hold yet")
+            raise AuthenticationError(
+                "Failed to authentication token: it does not hold yet", _INVALID
+            )
         return expires_at_ms
 
     def _check_audience(self, claims: Mapping[str, Any]) -> None:
@@ -106,7 +113,9 @@ class TokenProvider:
         named = found if isinstance(found, list) else [found]
         texts = all(isinstance(one, str) for one in named)
         if not texts or self._settings.audience not in named:
-            raise AuthenticationError(f"the claim {claim} of the token does not name this server")
+            raise AuthenticationError(
+                f"the claim {claim} of the token does not name this server", "INVALID_AUDIENCES"
+            )
 
     def _role(self, claims: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
         """Return the role, and all of a list; none is an empty one, which is allowed nothing."""
@@ -118,7 +127,7 @@ class TokenProvider:
             first = found[0] if isinstance(found[0], str) else ""
             return first, frozenset(role for role in found if isinstance(role, str) and role)
         if not isinstance(found, str):
-            raise AuthenticationError(f"the claim {claim} of the token holds no role")
+            raise AuthenticationError(f"the claim {claim} of the token holds no role", _INVALID)
         return found, frozenset()
 
 
@@ -129,7 +138,9 @@ def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
     try:
         return int(_seconds_of(value)) * 1000
     except (ValueError, TypeError, OverflowError):
-        raise AuthenticationError(f"Failed to authentication token: {claim} is no time") from None
+        raise AuthenticationError(
+            f"Failed to authentication token: {claim} is no time", _INVALID
+        ) from None
 
 
 def _seconds_of(value: object) -> float:

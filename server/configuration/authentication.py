@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.configuration.secret_sources import has_password, is_literal
@@ -31,7 +32,11 @@ TOKEN_KEYS = (
 SECRET_KEYS = ("tokenSecretKey", "brokerClientAuthenticationParameters", "basicAuthConf")
 """Keys whose value may be a secret itself: refused on a command line, masked everywhere."""
 STORE_KEYS = ("metadataStoreUrl", "floodgateMetadataStoreUrl", "zookeeperServers")
-"""Keys whose value may be a URL with a password."""
+"""Keys whose value may be a URL with a password, which may stand in a file."""
+SECRET_KEY = re.compile(
+    r"password|secret|credential|authenticationparam|sensitive|basicauthconf", re.IGNORECASE
+)
+"""What the keys of secrets are called, also of those without effect here."""
 DEFAULT_CLAIM, DEFAULT_ALGORITHM = "sub", "RS256"
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 
@@ -194,10 +199,13 @@ def _basic_source(checked: CheckedKeys) -> Source:
 
 def literal_refusal(key: str, value: str) -> str | None:
     """Return the refusal of a secret on a command line, where every user of the machine sees it."""
-    is_secret = key.endswith(SECRET_KEYS) and is_literal(value)
-    if not is_secret and not (key in STORE_KEYS and has_password(value)):
+    read_from_elsewhere = key.endswith(SECRET_KEYS) or key in STORE_KEYS
+    hidden = key.endswith(SECRET_KEYS) or SECRET_KEY.search(key) is not None
+    hidden = hidden and not value.lstrip().startswith("tlsCertFile:") and is_literal(value)
+    if not hidden and not has_password(value):
         return None
+    elsewhere = f"write {key}=file:///path or {key}=env:NAME, or " if read_from_elsewhere else ""
     return (
         f"--set {key}=***: a secret on a command line can be read by everybody on this machine; "
-        f"write {key}=file:///path or {key}=env:NAME, or put it into the configuration file"
+        f"{elsewhere}put it into the configuration file"
     )

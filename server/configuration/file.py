@@ -26,6 +26,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _BAD_UNICODE_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 _SEPARATOR = re.compile(r"[ \t\f]*(?:[=:][ \t\f]*|[ \t\f])")
+_SHOWN_CHARACTERS = 8
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 _NAMED_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -39,9 +40,8 @@ def parse_setting(text: str) -> tuple[str, str]:
     key, separator, value = text.partition("=")
     key = key.strip()
     if not separator or not _KEY.fullmatch(key):
-        # The text is not repeated in full: what stands there may be a secret.
         raise ConfigError(
-            [f"--set {key[:40]!r} is not key=value: write, for example, --set webServicePort=0"]
+            [f"--set {_shown(key)} is not key=value: write, for example, --set webServicePort=0"]
         )
     return key, value.strip()
 
@@ -183,4 +183,7 @@ def _escape_value(match: re.Match[str]) -> str:
 
 
 def _shown(raw_key: str) -> str:
-    return repr(raw_key if len(raw_key) <= 60 else f"{raw_key[:60]}...")
+    """Return the beginning of what should be a key: it may be a secret in the wrong place."""
+    return repr(
+        raw_key if len(raw_key) <= _SHOWN_CHARACTERS else f"{raw_key[:_SHOWN_CHARACTERS]}..."
+    )

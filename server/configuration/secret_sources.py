@@ -18,7 +18,7 @@ MAX_KEY_BYTES = 1024 * 1024
 PLACES = (_FILE, _VARIABLE)
 """The beginnings of a value that says where something stands, whatever it is."""
 _PLACES = (*PLACES, "/")
-_URL_WITH_PASSWORD = re.compile(r"\w://[^/?#]*:[^/?#@]*@|[?&]\w*password=[^&]", re.IGNORECASE)
+_URL_WITH_PASSWORD = re.compile(r"://[^/?#@]*:[^@]+@|[?&]\w*password=[^&]", re.IGNORECASE)
 
 
 class KeySourceError(Exception):

@@ -178,6 +178,10 @@ PROOFS = {
     "virtual_time": Proof(
         "Virtual time comes out as real runs do", "tests.proof.virtual.virtual_time"
     ),
+    "no_secrets": Proof(
+        "No planted secret is in what the programs leave and show",
+        "tests.proof.secrets.no_secrets",
+    ),
     "wheel": Proof(
         "The wheel runs beside other people's packages of the same names", "tests.proof.wheel.wheel"
     ),

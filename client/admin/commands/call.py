@@ -10,31 +10,40 @@ import asyncio
 import json
 import sys
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import typer
 
 from client.admin.commands.output import Output, printable
 from client.admin.commands.streams import nobody_need_read
 from client.admin.errors import (
+    AdminCredentialsError,
     AdminError,
     AdminRefusedError,
     AdminUnreachableError,
     AdminUrlError,
 )
+from client.admin.url import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
     from client.admin.pulsar_admin import PulsarAdmin
+    from client.authentication.authentication import Authentication
 
 T = TypeVar("T")
 PROGRAM = "floodgate-admin"
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+_OF_THE_USER = (AdminUrlError, AdminCredentialsError)
 _REMEDIES = (
+    (
+        401,
+        "Authentication required",
+        "show credentials: --auth-params file:///path of a token, or FLOODGATE_AUTH_PARAMS",
+    ),
     (404, "Tenant", "`floodgate-admin tenants list` shows what there is"),
     (404, "Namespace", "`floodgate-admin namespaces list TENANT` shows what there is"),
     (
@@ -61,6 +70,41 @@ _REMEDIES = (
 """Hints for refusals: the HTTP status, words of the reason, what is said behind it."""
 
 
+class Shown(NamedTuple):
+    """The credentials of a call, by name, as options or variables give them.
+
+    Attributes:
+        plugin: ``token``, ``basic`` or ``tls``; empty: a token.
+        params: Where they are; empty: none.
+        trust_certs_file_path: Whom to trust; empty: the system's.
+    """
+
+    plugin: str = ""
+    params: str = ""
+    trust_certs_file_path: str = ""
+
+    def over(self, before: Shown) -> Shown:
+        """Return these, and what they do not say as it was said before."""
+        own = self if self.params or self.plugin else before
+        return Shown(
+            own.plugin, own.params, self.trust_certs_file_path or before.trust_certs_file_path
+        )
+
+    def credentials(self) -> tuple[Authentication | None, str | None]:
+        """Return the credentials, and the file of those who are trusted.
+
+        Raises:
+            AdminCredentialsError: They cannot be read, or stand on the command line themselves.
+        """
+        from client.authentication.access import Access
+        from client.exceptions import PulsarException
+
+        try:
+            return Access(*self).authentication(), self.trust_certs_file_path or None
+        except PulsarException as error:
+            raise AdminCredentialsError(str(error)) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """The options of a command line beside the verb's own arguments."""
@@ -68,6 +112,7 @@ class Call:
     admin_url: str
     as_json: bool
     request_timeout_seconds: float
+    shown: Shown = field(default_factory=Shown)
 
     def names(
         self, asked: str, work: Callable[[PulsarAdmin], AsyncGenerator[list[str], None]]
@@ -153,13 +198,23 @@ class Call:
                 asyncio.run(self._run(work))
         except AdminError as error:
             self._say(sentence(asked, error), error)
-            status = EXIT_USAGE if isinstance(error, AdminUrlError) else EXIT_FAILED
+            status = EXIT_USAGE if isinstance(error, _OF_THE_USER) else EXIT_FAILED
             raise typer.Exit(status) from None
 
     async def _run(self, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
         from client.admin.pulsar_admin import PulsarAdmin  # 0.2 s that --help need not wait for
 
-        async with PulsarAdmin(self.admin_url, self.request_timeout_seconds) as admin:
+        if shown_url(self.admin_url) != self.admin_url:
+            raise AdminCredentialsError(
+                f"{shown_url(self.admin_url)} was given with a name and password in it, which "
+                "everybody on this machine can read; write --auth-plugin basic --auth-params "
+                "file:///path"
+            )
+        authentication, trusted = self.shown.credentials()
+        admin_of_a_user = PulsarAdmin(
+            self.admin_url, self.request_timeout_seconds, authentication, trusted
+        )
+        async with admin_of_a_user as admin:
             await work(admin, Output(as_json=self.as_json))
 
     def _say(self, text: str, error: AdminError) -> None:

@@ -7,6 +7,7 @@ reached, 2 the command line is wrong, 130 interrupted.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from functools import cache
 from typing import Annotated, Any
@@ -15,14 +16,24 @@ import typer
 from typer.exceptions import TyperException
 
 from client.admin.commands import brokers, faults, namespaces, schemas, tenants, tokens, topics
-from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
+from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call, Shown
 from client.admin.commands.messages.verbs import add_message_verbs
-from client.admin.commands.options import EVERYWHERE, AsJson, RequestTimeout
+from client.admin.commands.options import (
+    EVERYWHERE,
+    AsJson,
+    AuthParams,
+    AuthPlugin,
+    RequestTimeout,
+    TrustCerts,
+)
 from client.admin.commands.policies.permissions import add_permissions
 from client.admin.commands.policies.verbs import add_policies, topic_policies
 from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 from proto.version import VERSION
+
+_CREDENTIALS = ("AUTH_PLUGIN", "AUTH_PARAMS", "TLS_TRUST_CERTS_FILE_PATH")
+"""Names of client.authentication.access, whose import --help need not wait for."""
 
 
 def say_version(asked: bool) -> None:
@@ -61,7 +72,7 @@ app.add_typer(faults.faults, name="faults")
 
 
 @app.callback()
-def floodgate_admin(
+def floodgate_admin(  # noqa: PLR0913 - each is an option
     context: typer.Context,
     admin_url: Annotated[
         str,
@@ -75,6 +86,9 @@ def floodgate_admin(
     ] = DEFAULT_ADMIN_URL,
     as_json: AsJson = False,
     request_timeout: RequestTimeout = None,
+    auth_plugin: AuthPlugin = None,
+    auth_params: AuthParams = None,
+    tls_trust_certs: TrustCerts = None,
     _version: Annotated[
         bool,
         typer.Option(
@@ -83,7 +97,9 @@ def floodgate_admin(
     ] = False,
 ) -> None:
     """Keep the options before the verb; the same may stand behind it."""
-    context.obj = Call(admin_url, as_json, request_timeout or REQUEST_TIMEOUT_SECONDS)
+    named = (os.environ.get(f"FLOODGATE_{name}", "") for name in _CREDENTIALS)
+    shown = Shown(auth_plugin or "", auth_params or "", tls_trust_certs or "").over(Shown(*named))
+    context.obj = Call(admin_url, as_json, request_timeout or REQUEST_TIMEOUT_SECONDS, shown)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.admin.commands.call import Call
+from client.admin.commands.call import Call, Shown
 from proto.names import DOMAINS, InvalidNameError, NamespaceName, TopicName
 
 if TYPE_CHECKING:
@@ -174,6 +174,36 @@ RequestTimeout = Annotated[
         rich_help_panel=EVERYWHERE,
     ),
 ]
+AuthPlugin = Annotated[
+    str | None,
+    typer.Option(
+        "--auth-plugin",
+        metavar="NAME",
+        help="token, basic, tls, or upstream's class; FLOODGATE_AUTH_PLUGIN. A token without it.",
+        rich_help_panel=EVERYWHERE,
+    ),
+]
+AuthParams = Annotated[
+    str | None,
+    typer.Option(
+        "--auth-params",
+        metavar="WHERE",
+        help="file:PATH or env:NAME of a token, or of name:password; of tls: "
+        "tlsCertFile:PATH,tlsKeyFile:PATH. FLOODGATE_AUTH_PARAMS.",
+        rich_help_panel=EVERYWHERE,
+    ),
+]
+TrustCerts = Annotated[
+    str | None,
+    typer.Option(
+        "--tls-trust-certs-file-path",
+        "--tls-trust-cert-path",
+        metavar="FILE",
+        help="Who may sign the broker's certificate; FLOODGATE_TLS_TRUST_CERTS_FILE_PATH. The "
+        "system's without it.",
+        rich_help_panel=EVERYWHERE,
+    ),
+]
 
 
 def verb(group: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -190,11 +220,14 @@ def verb(group: typer.Typer, name: str) -> Callable[[Callable[..., None]], Calla
 
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
-    def command(
+    def command(  # noqa: PLR0913 - each is an option
         context: typer.Context,
         admin_url: AdminUrl = None,
         as_json: AsJson = False,
         request_timeout: RequestTimeout = None,
+        auth_plugin: AuthPlugin = None,
+        auth_params: AuthParams = None,
+        tls_trust_certs: TrustCerts = None,
         **own: Any,  # noqa: ANN401 - whatever the verb takes
     ) -> None:
         before: Call = context.obj
@@ -203,6 +236,9 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
                 admin_url or before.admin_url,
                 as_json or before.as_json,
                 request_timeout or before.request_timeout_seconds,
+                Shown(auth_plugin or "", auth_params or "", tls_trust_certs or "").over(
+                    before.shown
+                ),
             ),
             **own,
         )

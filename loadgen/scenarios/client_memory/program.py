@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from client import Client, ConsumerType, PulsarException
+from client import ConsumerType, PulsarException
 from limiter.clock import LoopClock, clock_sleep
+from loadgen.access import client_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from client import Consumer, Producer
+    from client import Client, Consumer, Producer
     from client.statistics.statistics import ClientStatistics
 
 SAMPLES = 300
@@ -201,7 +202,7 @@ async def play(plan: Plan) -> dict[str, Any]:
     """Play a part and return what was found."""
     baseline_bytes = memory_of_this_process("VmRSS")
     progress = Progress()
-    async with Client(plan.service_url, memory_limit_bytes=plan.memory_limit_bytes) as client:
+    async with client_of(plan.service_url, memory_limit_bytes=plan.memory_limit_bytes) as client:
         async with sampled(client, plan, progress):
             await (consume if plan.policy else produce)(client, plan, progress)
         high_water_bytes = client.memory.statistics().high_water_bytes

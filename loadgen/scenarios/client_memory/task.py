@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from client import Client, ConsumerType, InitialPosition, PulsarException
+from loadgen.access import client_of
 from loadgen.clients.records import Outcome, RequestRecord, TaskFacts, TaskReport, report_rows
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.client_memory.program import Plan
@@ -62,7 +63,7 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
         self.unfinished = 1
         self.context.counters.connected = 1
         try:
-            async with Client(self.scenario.service_url) as client, asyncio.TaskGroup() as group:
+            async with client_of(self.scenario.service_url) as client, asyncio.TaskGroup() as group:
                 for topic in self.scenario.topics():
                     group.create_task(self._fill(client, topic))
         except* PulsarException as failed:
@@ -156,7 +157,7 @@ class ClientMemoryTask(ScenarioTask[ClientMemoryScenario]):
     async def _leave_nothing(self) -> None:
         """Drop the backlog."""
         try:
-            async with Client(self.scenario.service_url) as client:
+            async with client_of(self.scenario.service_url) as client:
                 for topic in self.scenario.topics():
                     for policy in POLICIES:
                         consumer = await client.subscribe(topic, policy, ConsumerType.Shared)

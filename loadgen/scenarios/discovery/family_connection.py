@@ -54,7 +54,9 @@ class FamilyConnection(ClientConnection):
         self._questions: dict[int, ListQuestion] = {}
         self._handed_over = self._stalled = False
         target = None if tunnel_to is None else urlsplit(tunnel_to.url).netloc
-        self._connect_frame = connect_frame(target, watches=True)
+        self._connect_frame = connect_frame(
+            target, watches=True, authentication=context.authentication
+        )
         if reader.rate_bytes_per_second:
             self._budget = ReadBudget(reader.rate_bytes_per_second, context.time.monotonic())
 
@@ -164,7 +166,9 @@ class FamilyConnection(ClientConnection):
             reason = refusal_reason(response.error, response.message)
             self._events.refused(response.request_id, response.error, reason)
         else:
-            broker = BrokerAddress(response.brokerServiceUrl, response.proxy_through_service_url)
+            tls = self.context.scenario.speaks_tls
+            url = response.brokerServiceUrlTls if tls else response.brokerServiceUrl
+            broker = BrokerAddress(url, response.proxy_through_service_url)
             self._events.looked_up(response.request_id, broker)
 
     def _refused(self, error: pb.CommandError) -> None:

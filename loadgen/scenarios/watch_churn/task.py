@@ -12,8 +12,8 @@ from client.admin.errors import (
     AdminRefusedError,
     AdminTimeoutError,
 )
-from client.admin.pulsar_admin import PulsarAdmin
 from limiter.clock import deadline
+from loadgen.access import admin_of
 from loadgen.clients.connect import Connector, raise_open_file_limit
 from loadgen.clients.records import Outcome, RequestRecord, TaskFacts, TaskReport, report_rows
 from loadgen.clients.refusals import masked
@@ -33,6 +33,7 @@ from proto.names import TopicName
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from client.admin.pulsar_admin import PulsarAdmin
     from loadgen.tasks.task import TaskPlan
 
 _CLEARING_SECONDS = 5.0
@@ -65,7 +66,7 @@ class WatchChurnTask(ScenarioTask[WatchChurnScenario]):
         if not self.scenario.admin_url:
             raise UsageError("--admin-url is missing: topics are created and deleted there")
         try:
-            admin = PulsarAdmin(self.scenario.admin_url, self.scenario.timeout_seconds)
+            admin = admin_of(self.scenario.admin_url, self.scenario.timeout_seconds)
         except AdminError as error:
             raise UsageError(f"--admin-url: {error}") from None
         async with admin as self._admin:

@@ -79,6 +79,12 @@ class ByteBrokerConnection:
         self.reader = reader
         self.writer = writer
 
+    async def next_command(self) -> pb.BaseCommand:
+        """Wait for the next command."""
+        size = int.from_bytes(await self.reader.readexactly(GREETING_BYTES), "big")
+        body = await self.reader.readexactly(size)
+        return pb.BaseCommand.FromString(body[GREETING_BYTES:])
+
 
 def connected_command() -> pb.BaseCommand:
     """Return a broker's CONNECTED."""

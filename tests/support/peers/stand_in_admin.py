@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator, Iterable
 
 JSON_TYPE = "application/json"
@@ -24,11 +25,13 @@ class Asked:
         line: Method and path with its query, still percent-encoded.
         body: What was sent.
         media_type: What it was called.
+        authorization: The credentials in it.
     """
 
     line: str
     body: str
     media_type: str
+    authorization: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class StandInAdmin:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         line = f"{request.method} {request.raw_path}"
         kind = request.headers.get("Content-Type", "")
-        self.asked.append(Asked(line, await request.text(), kind))
+        shown = request.headers.get("Authorization", "")
+        self.asked.append(Asked(line, await request.text(), kind, shown))
         answer = self.answers.get(line)
         if answer is None:
             return web.Response(status=404, text="<html>Not Found</html>", content_type="text/html")
@@ -107,16 +111,18 @@ async def send(response: web.StreamResponse, parts: Iterable[bytes | None]) -> N
 
 
 @contextlib.asynccontextmanager
-async def stand_in_admin(**answers: Given) -> AsyncIterator[StandInAdmin]:
-    """Run one on a free port of the loopback."""
+async def stand_in_admin(
+    tls: ssl.SSLContext | None = None, **answers: Given
+) -> AsyncIterator[StandInAdmin]:
+    """Run one on a free port of the loopback; with TLS if a context is given."""
     stand_in = StandInAdmin(answers=dict(answers))
     server = web.Server(stand_in.handle, handler_cancellation=True)
     runner = web.ServerRunner(server)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     host, port = runner.addresses[0][:2]
-    stand_in.url = f"http://{host}:{port}"
+    stand_in.url = f"http{'s' if tls else ''}://{host}:{port}"
     try:
         yield stand_in
     finally:

@@ -161,3 +161,20 @@ def test_without_a_command_both_programs_show_their_help_and_exit_alike(
         codes.append(caught.value.code)
         assert "Usage:" in capsys.readouterr().out
     assert codes == [ExitCode.USAGE] * 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("snapshot", "--admin-url", "http://ann:planted@127.0.0.1:1"),
+        ("run", "--broker-admin-url=http://ann:pl/anted@127.0.0.1:1"),
+        ("run", "--service-url", "pulsar://ann:planted@127.0.0.1:1"),
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_not_said_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert run(monkeypatch, *words) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert "--auth-plugin basic" in err
+    assert "anted" not in err

@@ -183,3 +183,9 @@ def test_frames_that_leave_together_are_told_one_by_one(caplog: pytest.LogCaptur
     assert one_by_one == DECODED_BYTES // len(ping)
     assert caplog.messages[-2] == f"sent to peer: {len(many) - one_by_one * len(ping)} bytes more"
     assert caplog.messages[-1] == "sent to peer: 1 bytes of a pipe"
+
+
+def test_a_method_that_is_none_is_not_told() -> None:
+    connect = pb.CommandConnect(client_version="c", auth_method_name="planted" * 3)
+    line = line_of(encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)))
+    assert "auth_method_name=(21 characters)" in line

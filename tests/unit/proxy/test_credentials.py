@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from proxy.config import BrokerCredentials, ProxyConfig
-from proxy.credentials import OriginalClient, broker_credentials
+from proxy.config import ProxyConfig
+from proxy.credential_keys import BrokerCredentials
+from proxy.credentials import ForwardedCredentials, OriginalClient, broker_credentials
 from server.configuration.authentication import Source
 from server.errors import ConfigError, StartError
 
@@ -77,4 +78,4 @@ def test_a_plugin_without_parameters_is_refused() -> None:
 
 
 def test_a_clients_credentials_are_not_shown() -> None:
-    assert "hidden" not in repr(OriginalClient("ann", "token", "hidden"))
+    assert "hidden" not in repr(OriginalClient("ann", ForwardedCredentials("token", b"hidden")))

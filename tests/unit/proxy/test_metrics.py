@@ -33,7 +33,9 @@ def test_every_counter_is_exported_with_its_total() -> None:
     live = LiveAnswers(AsyncDualMemoryLimiter(limit, limit, clock), remembers=True)
     unanswered.total, live.reused_total = 4, 5
     registry = CollectorRegistry()
-    registry.register(ProxyMetrics("c1", connections, counters, lookups, unanswered, live, flow))
+    registry.register(
+        ProxyMetrics("c1", connections, counters, lookups, unanswered, live, flow, "12")
+    )
     # When
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     # Then
@@ -48,6 +50,7 @@ def test_every_counter_is_exported_with_its_total() -> None:
     } == {
         "pulsar_proxy_active_connections": 1,
         "floodgate_proxy_lookup_pending_requests": 9,
+        "floodgate_proxy_role_pools": 2,
         "floodgate_unanswered_requests_total": 4,
         "floodgate_proxy_reused_answers_total": 5,
     }

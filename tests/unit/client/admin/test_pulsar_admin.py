@@ -14,6 +14,7 @@ import trustme
 
 from client.admin.errors import (
     AdminAnswerError,
+    AdminCredentialsError,
     AdminDisconnectedError,
     AdminRefusedError,
     AdminTimeoutError,
@@ -22,11 +23,14 @@ from client.admin.errors import (
 )
 from client.admin.pulsar_admin import PulsarAdmin
 from client.admin.rest import MAX_ANSWER_BYTES
+from client.authentication.token import AuthenticationToken
 from proto.names import NamespaceName, TopicName
+from tests.support.certificates import PemFiles
 from tests.support.peers.stand_in_admin import DONE, Given, given, refused, stand_in_admin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
 
     from tests.support.peers.stand_in_admin import StandInAdmin
 
@@ -318,3 +322,51 @@ async def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInA
     async with PulsarAdmin(stand_in.url, request_timeout_seconds=0.05) as admin:
         with pytest.raises(AdminTimeoutError, match=r"nothing for 0\.05 s"):
             await admin.brokers.version()
+
+
+async def test_credentials_are_shown_to_the_broker_that_another_redirects_to(
+    stand_in: StandInAdmin,
+) -> None:
+    async with (
+        stand_in_admin() as owner,
+        PulsarAdmin(stand_in.url, authentication=AuthenticationToken("a.b.c")) as admin,
+    ):
+        # Given
+        stand_in.answers[f"DELETE {TOPIC_PATH}"] = Given(
+            status=307, location=f"{owner.url}{TOPIC_PATH}"
+        )
+        owner.answers[f"DELETE {TOPIC_PATH}"] = DONE
+        # When
+        await admin.topics.delete(TOPIC)
+        # Then
+        assert [asked.authorization for asked in (*stand_in.asked, *owner.asked)] == [
+            "Bearer a.b.c"
+        ] * 2
+
+
+async def test_from_https_no_credentials_are_shown_to_http(tmp_path: Path) -> None:
+    # Given
+    files = PemFiles(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*files.server)
+    async with stand_in_admin() as plain, stand_in_admin(tls=context) as stand_in:
+        stand_in.answers[f"DELETE {TOPIC_PATH}"] = Given(
+            status=307, location=f"{plain.url}{TOPIC_PATH}"
+        )
+        token = AuthenticationToken("a.b.c")
+        async with PulsarAdmin(stand_in.url, 5, token, files.trust) as admin:
+            # When, then
+            with pytest.raises(AdminCredentialsError, match="leads from https to http"):
+                await admin.topics.delete(TOPIC)
+        assert plain.asked == []
+
+
+@pytest.mark.parametrize("token", ["a.b\nc", "a.b.\u00fc"])
+async def test_a_token_that_no_header_takes_is_one_sentence_without_it(
+    stand_in: StandInAdmin, token: str
+) -> None:
+    async with PulsarAdmin(stand_in.url, authentication=AuthenticationToken(token)) as admin:
+        with pytest.raises(AdminCredentialsError, match="no one line of text") as refused:
+            await admin.topics.delete(TOPIC)
+    assert "a.b" not in str(refused.value)
+    assert stand_in.asked == []

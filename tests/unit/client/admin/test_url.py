@@ -56,3 +56,10 @@ def test_only_what_is_given_is_asked() -> None:
 
 def test_separators_within_a_property_are_told_from_those_between() -> None:
     assert properties_text({"k": "1", "l": "a,b=c%"}) == "k=1,l=a%2Cb%3Dc%25"
+
+
+@pytest.mark.parametrize("url", ["http://ann:planted@b?a=b", "pulsar://ann:planted@b:6650"])
+def test_a_password_in_a_wrong_address_is_not_said_again(url: str) -> None:
+    with pytest.raises(AdminUrlError) as refused:
+        checked_url(url)
+    assert "planted" not in str(refused.value)

@@ -31,7 +31,7 @@ class Lookups:
         self.answer = answer
         self.asked: list[str] = []
 
-    def __call__(self, *_: object) -> Lookups:
+    def __call__(self, *_: object, **__: object) -> Lookups:
         return self
 
     async def __aenter__(self) -> Lookups:
@@ -51,7 +51,7 @@ def proxied(topic: str) -> LookupResult:
 
 
 def found(monkeypatch: pytest.MonkeyPatch, lookups: Lookups) -> dict[str, str]:
-    monkeypatch.setattr(tunnels, "PulsarClient", lookups)
+    monkeypatch.setattr(tunnels, "client_of", lookups)
     return asyncio.run(tunnels.tunnels_to(SCENARIO, TOPICS))
 
 

@@ -222,8 +222,8 @@ def test_a_stuck_peers_size_that_is_none_is_refused_by_its_option(
     [
         (["--service-url", "foo"], "loadgen: --service-url 'foo': not of the form pulsar://host"),
         (
-            ["--service-url", "pulsar+ssl://a:1"],
-            "loadgen: --service-url 'pulsar+ssl://a:1': not of the form pulsar://host:port\n",
+            ["--service-url", "http://a:1"],
+            "loadgen: --service-url 'http://a:1': not of the form pulsar://host:port\n",
         ),
         (["--executor", "sprk"], "for '--executor': 'sprk' is not one of 'spark', 'process'"),
         (["--clients", "ten"], "for '--clients': 'ten' must be a whole number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -183,3 +184,51 @@ async def test_fresh_credentials_of_a_client_are_checked(tmp_path: Path) -> None
     client.say(fresh)
     # Then
     assert (good, client.closed) == (False, True)
+
+
+def fresh_credentials(data: bytes) -> pb.BaseCommand:
+    fresh = pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE)
+    fresh.authResponse.response.auth_method_name = "token"
+    fresh.authResponse.response.auth_data = data
+    return fresh
+
+
+@pytest.mark.parametrize("expired", [False, True])
+async def test_a_broker_that_asks_for_a_clients_credentials_has_the_clients_own(
+    expired: bool, tmp_path: Path
+) -> None:
+    # Given: credentials are passed on
+    old, new = token(sub="ann", iat=1), token(sub="ann", iat=2)
+    asks = pb.BaseCommand(type=pb.BaseCommand.AUTH_CHALLENGE)
+    asks.authChallenge.challenge.auth_method_name = "token"
+    async with ByteBroker(connected_command()) as broker:
+        keys = own_credentials(tmp_path) | {
+            "brokerServiceURL": broker.url, "forwardAuthorizationCredentials": "true",
+        }  # fmt: skip
+        client = wire(State.INIT, parts(**keys))
+        command = showing(old)
+        command.connect.feature_flags.supports_auth_refresh = True
+        client.say(command)
+        client.answers()
+        session = client.cnx.session
+        assert session is not None
+        cnx = await client.cnx.brokers.get(client.cnx.parts.address)
+        there = await broker.connection()
+        if expired:
+            session.principal = replace(session.principal, expires_at_ms=1)
+        # When
+        cnx._command_received(asks)
+        cnx._command_received(asks)
+        challenges = client.answers()
+        client.say(fresh_credentials(new))
+        answered = await there.next_command()
+        cnx.abort()
+        client.transport.breaks()
+        await settle()
+    # Then: the client is asked once, and only if its own have expired
+    assert [one.type for one in challenges] == [pb.BaseCommand.AUTH_CHALLENGE] * expired
+    given = answered.authResponse.response
+    assert (given.auth_method_name, given.auth_data) == ("token", new if expired else old)
+    assert client.cnx.original is not None
+    assert client.cnx.original.credentials is not None
+    assert client.cnx.original.credentials.auth_data() == new

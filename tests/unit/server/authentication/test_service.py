@@ -18,7 +18,7 @@ class Stand:
     """A provider whose credentials are the role."""
 
     def __init__(self, method: str, scheme: str) -> None:
-        self.method = method
+        self.method, self.name = method, f"Stand{method}"
         self._scheme = scheme
 
     def authenticate(self, data, certificate):
@@ -108,3 +108,10 @@ def test_without_authentication_there_is_no_service() -> None:
     assert open_service(None, ManualClock()) is None
     assert opened is not None
     assert opened.authenticate("tls", b"", {"subject": ((("commonName", "a"),),)}).role == "a"
+
+
+@pytest.mark.parametrize(("method", "shown"), [("kerberos", "kerberos"), ("x" * 21, "(no method)")])
+def test_a_method_is_named_unless_it_is_none(method: str, shown: str) -> None:
+    with pytest.raises(AuthenticationError) as refused:
+        service().authenticate_request({"X-Pulsar-Auth-Method-Name": method}, None)
+    assert refused.value.reason == f"Unsupported authentication method: [{shown}]."

@@ -172,3 +172,39 @@ def test_a_lost_connection_leaves_no_timer() -> None:
     world.refresh.stop()
     # Then
     assert world.clock.live == 0
+
+
+def test_who_asks_for_valid_credentials_has_the_peer_asked_once_and_only_if_they_expired() -> None:
+    # Given
+    world, renewed = World(ClientSession(expiring(1))), list[bytes]()
+    world.refresh.renewed = renewed.append
+    # When
+    valid = world.refresh.ask_if_expired()
+    world.clock.advance(2)
+    expired = [world.refresh.ask_if_expired() for _ in range(2)]
+    # Then
+    assert (valid, expired, len(world.peer.said)) == (False, [True, True], 1)
+    # When
+    world.answer(fresh := token(sub="ann"))
+    # Then
+    assert (renewed, world.refresh.ask_if_expired()) == ([fresh], False)
+
+
+@pytest.mark.parametrize("shown", [b"garbage", token(sub="bob")])
+def test_nobody_is_told_of_credentials_that_are_wrong(shown: bytes) -> None:
+    # Given
+    world, renewed = World(ClientSession(expiring(1))), list[bytes]()
+    world.refresh.renewed = renewed.append
+    # When
+    world.answer(shown)
+    # Then
+    assert (renewed, world.peer.closed) == ([], True)
+
+
+def test_a_peer_that_cannot_refresh_is_closed_when_valid_credentials_are_asked_for() -> None:
+    # Given
+    world = World(ClientSession(expiring(1)), None)
+    world.clock.advance(2)
+    # Then
+    assert world.refresh.ask_if_expired()
+    assert (world.peer.said, world.peer.closed) == ([], True)

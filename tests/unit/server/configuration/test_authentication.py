@@ -119,3 +119,25 @@ def test_no_repr_shows_a_secret() -> None:
     secret = "data:;base64,c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"
     # Then
     assert secret not in repr(settings(tokenSecretKey=secret))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "refused"),
+    [
+        ("metadataStoreUrl", "postgresql://ann:planted@h/d", True),
+        ("metadataStoreUrl", "postgresql://h/d?user=ann&password=planted", True),
+        ("metadataStoreUrl", "postgresql://ann@h:5432/d", False),
+        ("brokerServiceURL", "pulsar://a:1,b:2", False),
+        ("brokerClientTlsKeyStorePassword", "planted", True),
+        ("bookkeeperClientAuthenticationParameters", "planted", True),
+        ("tokenSecretKey", "env:NAME", False),
+        ("clusterName", "planted", False),
+    ],
+)
+def test_a_secret_on_a_command_line_is_refused_and_not_said_again(
+    key: str, value: str, refused: bool
+) -> None:
+    said = literal_refusal(key, value)
+    assert (said is not None) is refused
+    assert "planted" not in (said or "")
+    assert "configuration file" in (said or "configuration file")

@@ -15,6 +15,7 @@ from server.configuration.file import (
 from server.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -117,3 +118,10 @@ def test_a_setting_may_contain_equal_signs_and_be_empty() -> None:
 def test_a_malformed_setting_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not key=value"):
         parse_setting(text)
+
+
+@pytest.mark.parametrize("read", [lambda text: parse_properties(text, "f"), parse_setting])
+def test_a_secret_in_the_place_of_a_key_is_not_said_again(read: Callable[[str], object]) -> None:
+    with pytest.raises(ConfigError, match="is not key=value") as refused:
+        read("planted0123456789")
+    assert "planted01" not in str(refused.value)

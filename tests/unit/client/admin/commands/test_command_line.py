@@ -500,3 +500,60 @@ def test_version_is_told(run: Run) -> None:
 
 def test_help_is_without_colour_where_nobody_sees_it(run: Run) -> None:
     assert "\x1b" not in run("topics", "list", "--help")[1]
+
+
+# -- credentials ----------------------------------------------------------------------------------
+
+TENANTS = "GET /admin/v2/tenants"
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before the verb", "behind it"])
+def test_a_token_is_shown_from_the_file_that_is_named(
+    stand_in: StandInAdmin, run: Run, tmp_path: Path, before: bool
+) -> None:
+    # Given
+    (tmp_path / "ann.jwt").write_text("a.b.c\n")
+    stand_in.answers[TENANTS] = given([])
+    options = ["--auth-params", f"file:{tmp_path / 'ann.jwt'}"]
+    words = ["tenants", "list"]
+    # When
+    status, _, _ = run(*(options + words if before else words + options))
+    # Then
+    assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
+
+
+def test_a_token_is_shown_from_where_the_environment_says(
+    stand_in: StandInAdmin, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    stand_in.answers[TENANTS] = given([])
+    monkeypatch.setenv("A_TOKEN", "a.b.c")
+    monkeypatch.setenv("FLOODGATE_AUTH_PARAMS", "env:A_TOKEN")
+    # When
+    status, _, _ = run("tenants", "list")
+    # Then
+    assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
+
+
+def test_a_secret_on_the_command_line_is_refused_and_not_said_again(
+    stand_in: StandInAdmin, run: Run
+) -> None:
+    status, out, err = run("tenants", "list", "--auth-params", "planted.secret")
+    assert status == 2
+    assert "--auth-params file:///path" in err
+    assert "planted" not in out + err
+    assert stand_in.asked == []
+
+
+def test_who_is_not_known_is_told_how_to_show_credentials(stand_in: StandInAdmin, run: Run) -> None:
+    stand_in.answers[TENANTS] = refused(401, "Authentication required")
+    status, _, err = run("tenants", "list")
+    assert status == 1
+    assert "--auth-params" in err
+
+
+def test_a_password_in_the_address_is_refused_and_not_said_again(run: Run) -> None:
+    status, out, err = run("--admin-url", "http://ann:planted@127.0.0.1:1", "tenants", "list")
+    assert status == 2
+    assert "--auth-plugin basic" in err
+    assert "planted" not in out + err

@@ -1,0 +1,78 @@
+"""The credentials of the admin client: in each request, also in those that a broker redirects."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+from client.admin.errors import AdminCredentialsError
+from client.authentication.tls import AuthenticationTLS
+from client.exceptions import PulsarException
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from client.authentication.authentication import Authentication
+
+
+class ShowCredentials:
+    """A step before every request, as aiohttp's middlewares are.
+
+    Brokers redirect to the owner of a topic, which wants to know who asks as well. From ``https``
+    nothing is shown to ``http``.
+
+    Args:
+        authentication: The credentials.
+        encrypted: Whether the first address is one of ``https``.
+    """
+
+    def __init__(self, authentication: Authentication, *, encrypted: bool) -> None:
+        self._authentication = authentication
+        self._encrypted = encrypted
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        """Show them, and go on."""
+        if self._encrypted and request.url.scheme != "https":
+            raise AdminCredentialsError(
+                f"a redirect leads from https to {request.url.scheme}://{request.url.host}: no "
+                "credentials are shown there"
+            )
+        try:
+            headers = self._authentication.http_headers()
+        except PulsarException as error:
+            raise AdminCredentialsError(str(error)) from None
+        if not all(value.isascii() and value.isprintable() for value in headers.values()):
+            raise AdminCredentialsError("the credentials are no one line of text, as HTTP needs it")
+        request.headers.update(headers)
+        return await handler(request)
+
+
+def web_tls(
+    authentication: Authentication | None, trust_certs_file_path: str | None
+) -> ssl.SSLContext | None:
+    """Return whom to trust at ``https``, and the own certificate; None for what is usual.
+
+    Raises:
+        AdminCredentialsError: A file cannot be used.
+    """
+    own = authentication if isinstance(authentication, AuthenticationTLS) else None
+    if own is None and not trust_certs_file_path:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=trust_certs_file_path or None)
+    except (OSError, ValueError) as error:
+        raise AdminCredentialsError(
+            f"the certificates {trust_certs_file_path!r:.200} cannot be used: {error}"
+        ) from None
+    if own is not None:
+        try:
+            # Never ask the terminal for a passphrase.
+            context.load_cert_chain(own.certificate_path, own.private_key_path, lambda: "")
+        except (OSError, ValueError) as error:
+            raise AdminCredentialsError(
+                f"the certificate {own.certificate_path!r:.200} with the key "
+                f"{own.private_key_path!r:.200} cannot be used: {error}"
+            ) from None
+    return context

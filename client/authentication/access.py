@@ -1,0 +1,132 @@
+"""What tools show a server, and whom they trust: named by files and variables, never held.
+
+A secret on a command line can be read by everybody on the machine, so that options and variables
+of the environment say where it is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from client.authentication.basic import AuthenticationBasic
+from client.authentication.tls import AuthenticationTLS
+from client.authentication.token import AuthenticationToken, read_named
+from client.exceptions import InvalidConfiguration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from client.authentication.authentication import Authentication
+
+PLUGIN_VARIABLE = "FLOODGATE_AUTH_PLUGIN"
+PARAMS_VARIABLE = "FLOODGATE_AUTH_PARAMS"
+TRUST_VARIABLE = "FLOODGATE_TLS_TRUST_CERTS_FILE_PATH"
+_CLASSES = "org.apache.pulsar.client.impl.auth.Authentication"
+_PLUGINS = {
+    name: kind
+    for kind, upstream in (("token", "Token"), ("basic", "Basic"), ("tls", "Tls"))
+    for name in (kind, f"Authentication{upstream}", f"{_CLASSES}{upstream}")
+}
+_PLACES = ("file:", "env:")
+_CERTIFICATE, _KEY = "tlsCertFile", "tlsKeyFile"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The credentials of a tool, by name. No part of it is a secret.
+
+    Attributes:
+        plugin: ``token`` (also where it is empty), ``basic`` or ``tls``, or upstream's class.
+        params: ``file:PATH`` or ``env:NAME``; of ``tls``: ``tlsCertFile:PATH,tlsKeyFile:PATH``.
+            Empty: no credentials are shown.
+        trust_certs_file_path: Certificates of those who may sign a server's; empty: the usual ones.
+
+    Raises:
+        InvalidConfiguration: There is no such plug-in, or the parameters are the secret itself.
+    """
+
+    plugin: str = ""
+    params: str = ""
+    trust_certs_file_path: str = ""
+
+    def __post_init__(self) -> None:
+        if self.plugin and self.plugin not in _PLUGINS:
+            raise InvalidConfiguration(
+                f"--auth-plugin {self.plugin!r:.80}: there are token, basic and tls"
+            )
+        if self.plugin and not self.params:
+            raise InvalidConfiguration("--auth-plugin without --auth-params: name them both")
+        if self.params and self.kind == "tls":
+            self._certificate()
+        elif self.params and not self.params.startswith(_PLACES):
+            raise InvalidConfiguration(
+                "--auth-params ***: a secret on a command line can be read by everybody on this "
+                "machine; write --auth-params file:///path or --auth-params env:NAME"
+            )
+
+    @property
+    def kind(self) -> str:
+        """The method: ``token``, ``basic`` or ``tls``."""
+        return _PLUGINS.get(self.plugin, "token")
+
+    @classmethod
+    def named_in(cls, environment: Mapping[str, str]) -> Self:
+        """Return what variables name.
+
+        Raises:
+            InvalidConfiguration: See above.
+        """
+        names = (PLUGIN_VARIABLE, PARAMS_VARIABLE, TRUST_VARIABLE)
+        return cls(*(environment.get(name, "") for name in names))
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables that name the same, for processes that are started."""
+        given = {
+            PLUGIN_VARIABLE: self.plugin,
+            PARAMS_VARIABLE: self.params,
+            TRUST_VARIABLE: self.trust_certs_file_path,
+        }
+        return {name: value for name, value in given.items() if value}
+
+    def authentication(self) -> Authentication | None:
+        """Return the credentials; None for none. A token is read when it is shown.
+
+        Raises:
+            ErrorGettingAuthenticationData: There are none where they should be.
+            InvalidConfiguration: They are none of their kind.
+        """
+        if not self.params:
+            return None
+        if self.kind == "tls":
+            return AuthenticationTLS(*self._certificate())
+        if self.kind == "token":
+            return AuthenticationToken(self.params)
+        return _basic(read_named(self.params))
+
+    def _certificate(self) -> tuple[str, str]:
+        pairs = dict(part.strip().partition(":")[::2] for part in self.params.split(","))
+        if set(pairs) != {_CERTIFICATE, _KEY} or not all(pairs.values()):
+            raise InvalidConfiguration(
+                f"--auth-params of tls: write {_CERTIFICATE}:/path,{_KEY}:/path"
+            )
+        return pairs[_CERTIFICATE], pairs[_KEY]
+
+
+def _basic(found: str) -> AuthenticationBasic:
+    """Return the name and password of ``name:password`` or of upstream's JSON object."""
+    if found.startswith("{"):
+        try:
+            named = json.loads(found)
+            return AuthenticationBasic(named["userId"], named["password"])
+        except (ValueError, KeyError, TypeError):
+            raise InvalidConfiguration(
+                "--auth-params of basic: the JSON object has no userId and password"
+            ) from None
+    name, colon, password = found.partition(":")
+    if not colon:
+        raise InvalidConfiguration(
+            "--auth-params of basic: the file or variable holds name:password"
+        )
+    return AuthenticationBasic(name, password)

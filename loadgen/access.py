@@ -1,0 +1,139 @@
+"""The credentials with which loadgen asks servers, and whom it trusts: named by the environment.
+
+``loadgen --auth-params`` puts the names there, so that tasks in other processes find them too.
+"""
+
+from __future__ import annotations
+
+import os
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+from client.admin.credentials import web_tls
+from client.admin.errors import AdminError
+from client.authentication.access import PLUGIN_VARIABLE, TRUST_VARIABLE, Access
+from client.authentication.tls import AuthenticationTLS, tls_context
+from client.exceptions import PulsarException
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from client.admin.pulsar_admin import PulsarAdmin
+    from client.authentication.authentication import Authentication
+    from client.client import Client
+
+
+def name_access(plugin: str | None, params: str | None, trust: str | None) -> None:
+    """Take options into the environment of this process and of those that it starts.
+
+    Raises:
+        UsageError: They are the secret itself, or of no plug-in that there is.
+    """
+    given = (plugin or "", params or "", trust or "")
+    try:
+        variables = Access(*given).variables()
+    except PulsarException as error:
+        raise UsageError(str(error)) from None
+    if params:
+        os.environ.pop(PLUGIN_VARIABLE, None)
+    os.environ.update(variables)
+
+
+def own_credentials() -> Authentication | None:
+    """Return what is shown to servers; None for nothing.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    try:
+        return Access.named_in(os.environ).authentication()
+    except PulsarException as error:
+        raise UsageError(str(error)) from None
+
+
+def own_tls() -> ssl.SSLContext:
+    """Return whom binary connections by TLS trust, and the own certificate; names are checked.
+
+    Raises:
+        UsageError: A file cannot be used.
+    """
+    own = own_credentials()
+    pair = None
+    if isinstance(own, AuthenticationTLS):
+        pair = own.certificate_path, own.private_key_path
+    try:
+        return tls_context(_trusted(), pair, allow_insecure=False, validate_hostname=True)
+    except PulsarException as error:
+        raise UsageError(str(error)) from None
+
+
+def admin_of(url: str, seconds: float) -> PulsarAdmin:
+    """Return the admin REST of an address.
+
+    Raises:
+        AdminError: The address is none, or a file of certificates cannot be used.
+        UsageError: The credentials cannot be read.
+    """
+    from client.admin.pulsar_admin import PulsarAdmin
+
+    return PulsarAdmin(url, seconds, own_credentials(), _trusted())
+
+
+def client_of(service_url: str, **more: Any) -> Client:  # noqa: ANN401 - the client's arguments
+    """Return a client of an address.
+
+    Raises:
+        PulsarException: The address is none, or a file of certificates cannot be used.
+        UsageError: The credentials cannot be read.
+    """
+    from client.client import Client
+
+    return Client(
+        service_url,
+        own_credentials(),
+        tls_trust_certs_file_path=_trusted(),
+        tls_validate_hostname=True,
+        **more,
+    )
+
+
+class WebPages:
+    """Pages of servers' web ports, read by a thread that waits for them.
+
+    Raises:
+        UsageError: The credentials cannot be read, or a file of certificates cannot be used.
+    """
+
+    def __init__(self) -> None:
+        self._credentials = own_credentials()
+        try:
+            tls = web_tls(self._credentials, _trusted())
+        except AdminError as error:
+            raise UsageError(str(error)) from None
+        # The environment's HTTP proxy has nothing to do with a server that is watched here.
+        self._opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls)
+        )
+
+    def read(self, url: str, seconds: float, most_bytes: int) -> str:
+        """Return a page.
+
+        Raises:
+            OSError: It does not come, or is refused.
+            ValueError: The address is none.
+            HTTPException: The answer is no HTTP.
+        """
+        request = urllib.request.Request(url)
+        try:
+            headers = self._credentials.http_headers() if self._credentials else {}
+        except PulsarException as error:
+            raise OSError(str(error)) from None
+        for name, value in headers.items():
+            request.add_unredirected_header(name, value)
+        with self._opener.open(request, timeout=seconds) as response:
+            return str(response.read(most_bytes).decode(errors="replace"))
+
+
+def _trusted() -> str | None:
+    return os.environ.get(TRUST_VARIABLE) or None

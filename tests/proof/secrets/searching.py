@@ -1,0 +1,116 @@
+"""The search for secrets: in files, in what was answered, and in the processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_LOOK_SECONDS = 0.02
+_SHOWN_BYTES = 60
+
+
+class Search:
+    """The finds so far, each with its place.
+
+    Args:
+        forms: What is searched for, and whose form it is.
+
+    Attributes:
+        bytes_searched: How much was looked at.
+        places: How many places were looked at.
+        finds: Sentences.
+    """
+
+    def __init__(self, forms: Mapping[bytes, str]) -> None:
+        self._forms = forms
+        self._any = re.compile(b"|".join(sorted(map(re.escape, forms), key=len, reverse=True)))
+        self.bytes_searched = 0
+        self.places = 0
+        self.finds: list[str] = []
+
+    def text(self, place: str, content: bytes, but: str = "") -> None:
+        """Look through a text, for all secrets but one."""
+        self.places += 1
+        self.bytes_searched += len(content)
+        for found in {match.group(): match for match in self._any.finditer(content)}.values():
+            if self._forms[found.group()] == but:
+                continue
+            start = max(0, found.start() - _SHOWN_BYTES)
+            before = content[start : found.start()].decode("utf-8", "replace")
+            self.finds.append(f"{place}: {self._forms[found.group()]} behind {before!r}")
+
+    def folder(self, folder: Path, but: Iterable[Path]) -> None:
+        """Look through every file of a folder, but for those that hold secrets."""
+        left_out = set(but)
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and left_out.isdisjoint((path, *path.parents)):
+                self.text(str(path.relative_to(folder)), path.read_bytes())
+
+
+class ProcessWatch:
+    """Reads command lines and environments of all processes below this one, again and again.
+
+    Attributes:
+        seen: What was read, by the process's name and what it was.
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[str, bytes], None] = {}
+        self._over = threading.Event()
+        self._paused = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Look away for a block: what a user writes onto a command line is not ours."""
+        self._paused.set()
+        try:
+            yield
+        finally:
+            self._paused.clear()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            if self._paused.is_set():
+                continue
+            for pid in _below(os.getpid()):
+                for kind in ("cmdline", "environ"):
+                    try:
+                        content = Path(f"/proc/{pid}/{kind}").read_bytes()
+                    except OSError:
+                        continue  # it has ended
+                    self.seen[kind, content] = None
+
+
+def _below(root: int) -> list[int]:
+    """Return the processes whose ancestor a process is, without it."""
+    parents: dict[int, int] = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                stat = Path(f"/proc/{entry.name}/stat").read_text(encoding="utf-8")
+            except (OSError, ValueError):
+                continue
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    below = {root}
+    grown = True
+    while grown:
+        children = {pid for pid, parent in parents.items() if parent in below}
+        grown = not children <= below
+        below |= children
+    return sorted(below - {root})

@@ -1,0 +1,89 @@
+"""The credentials of tools: files and variables are named, and no secret is taken."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.authentication.access import Access
+from client.authentication.tls import AuthenticationTLS
+from client.exceptions import InvalidConfiguration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UPSTREAM = "org.apache.pulsar.client.impl.auth.Authentication"
+TLS = "tlsCertFile:/a.pem,tlsKeyFile:/a.key"
+
+
+def test_nothing_named_is_no_credentials() -> None:
+    assert Access.named_in({}).authentication() is None
+
+
+@pytest.mark.parametrize("plugin", ["", "token", f"{UPSTREAM}Token"])
+def test_a_token_is_read_from_the_file_that_is_named(plugin: str, tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "ann.jwt").write_text("a.b.c\n")
+    # When
+    found = Access(plugin, f"file:{tmp_path / 'ann.jwt'}").authentication()
+    # Then
+    assert found is not None
+    assert found.http_headers() == {
+        "X-Pulsar-Auth-Method-Name": "token", "Authorization": "Bearer a.b.c",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ["ann:secret", '{"userId": "ann", "password": "secret"}'])
+def test_a_password_is_read_from_the_variable_that_is_named(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    monkeypatch.setenv("A_PASSWORD", said)
+    # When
+    found = Access("basic", "env:A_PASSWORD").authentication()
+    # Then
+    assert found is not None
+    assert found.auth_data() == b"ann:secret"
+    assert found.http_headers()["Authorization"] == "Basic YW5uOnNlY3JldA=="
+
+
+def test_a_certificate_is_two_files() -> None:
+    found = Access(f"{UPSTREAM}Tls", TLS).authentication()
+    assert isinstance(found, AuthenticationTLS)
+    assert (found.certificate_path, found.private_key_path) == ("/a.pem", "/a.key")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "params", "said"),
+    [
+        ("", "planted.secret", "--auth-params ***"),
+        ("token", "token:planted.secret", "--auth-params ***"),
+        ("basic", "ann:planted.secret", "--auth-params ***"),
+        ("tls", "planted.secret", "write tlsCertFile:/path,tlsKeyFile:/path"),
+        ("athenz", "file:/planted.secret", "--auth-plugin 'athenz': there are token, basic"),
+        ("token", "", "--auth-plugin without --auth-params"),
+    ],
+)
+def test_what_is_no_place_is_refused_and_not_said_again(
+    plugin: str, params: str, said: str
+) -> None:
+    with pytest.raises(InvalidConfiguration, match=re.escape(said)) as refused:
+        Access(plugin, params)
+    assert "planted.secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("said", ["planted.secret", '{"userId": "planted.secret"}'])
+def test_a_password_without_its_name_is_refused_and_not_said_again(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_PASSWORD", said)
+    with pytest.raises(InvalidConfiguration, match="--auth-params of basic") as refused:
+        Access("basic", "env:A_PASSWORD").authentication()
+    assert "planted.secret" not in str(refused.value)
+
+
+def test_processes_that_are_started_are_told_the_same_by_variables() -> None:
+    access = Access("tls", TLS, "/ca.pem")
+    assert Access.named_in(access.variables()) == access

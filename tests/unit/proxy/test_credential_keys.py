@@ -1,0 +1,56 @@
+"""The keys of what the proxy shows to brokers, as far as they are about certificates."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.config import ProxyConfig
+from proxy.credentials import broker_credentials
+from server.configuration.authentication import literal_refusal
+from server.errors import ConfigError
+
+TLS = {
+    "brokerClientAuthenticationPlugin": "org.apache.pulsar.client.impl.auth.AuthenticationTls",
+    "brokerServiceURLTLS": "pulsar+ssl://b:1",
+    "tlsEnabledWithBroker": "true",
+}
+PARAMETERS = "brokerClientAuthenticationParameters"
+FILES = {"brokerClientCertificateFilePath": "/a.pem", "brokerClientKeyFilePath": "/a.key"}
+
+
+@pytest.mark.parametrize("more", [{PARAMETERS: "tlsCertFile:/a.pem,tlsKeyFile:/a.key"}, FILES])
+def test_a_certificate_is_named_by_the_parameters_or_by_the_keys_of_tls(
+    more: dict[str, str],
+) -> None:
+    # When
+    config = ProxyConfig.from_properties({**TLS, **more})
+    # Then
+    shown = broker_credentials(config.broker_credentials)
+    assert shown is not None
+    assert (shown.method_name, shown.auth_data()) == ("tls", b"")
+    assert config.broker_tls is not None
+    assert (config.broker_tls.files.certificate, config.broker_tls.files.key) == (
+        "/a.pem",
+        "/a.key",
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (TLS, "wants a certificate: name it by"),
+        ({**TLS, PARAMETERS: "tlsCertFile:/a.pem"}, "expected tlsCertFile:/path,tlsKeyFile:/path"),
+        (
+            {**TLS, "tlsEnabledWithBroker": "false", "brokerServiceURL": "pulsar://b:1"},
+            "set tlsEnabledWithBroker=true",
+        ),
+    ],
+)
+def test_a_certificate_that_cannot_be_shown_is_refused(keys: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        ProxyConfig.from_properties(keys)
+
+
+def test_files_of_a_certificate_are_no_secret_on_a_command_line() -> None:
+    assert literal_refusal(PARAMETERS, "tlsCertFile:/a.pem,tlsKeyFile:/a.key") is None
+    assert literal_refusal(PARAMETERS, "token:tlsCertFile:/a.pem") is not None
