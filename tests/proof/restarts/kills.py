@@ -19,12 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.processes import ROOT
 from limiter.clock import LoopClock, deadline
-from tests.proof.restarts.rolling import (
-    QUIET_SECONDS,
-    finished_load,
-    judge_messages,
-    running_load,
-)
+from tests.proof.restarts.loads import finished_loads, running_loads
+from tests.proof.restarts.rolling import QUIET_SECONDS, judge_messages
 from tests.proof.restarts.servers import LEASE_MILLIS, Fleet, running_fleet
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, settled_figures
@@ -38,7 +34,7 @@ if TYPE_CHECKING:
 
 RECOVERY_SECONDS = 20.0
 ATTEMPT_SECONDS = 5.0
-GIVES_UP = "subscribe to a pattern: LookupError"
+GIVES_UP = "python: subscribe to a pattern: LookupError"
 """The official C++ client fails at once if its listing is refused, as when no broker is there."""
 SHORT_SECONDS = 1.0
 WORKER_SECONDS = 60.0
@@ -82,14 +78,14 @@ def prove(options: ProofOptions) -> ProofResult:
         running_postgresql(survives_kill=True) as database,
         running_fleet(options.out, database.url()) as fleet,
     ):
-        with running_load(options.out, fleet) as load:
+        with running_loads(options.out, fleet, ("python",)) as loads:
             for point in POINTS:
                 options.note(point.name)
                 time.sleep(QUIET_SECONDS)
                 _kill(point, fleet, database)
                 recoveries[point.name] = _until_all_works(fleet)
             time.sleep(QUIET_SECONDS)
-            found = finished_load(load)
+            found = finished_loads(loads)
         owners = _owners(fleet)
         options.note("a worker of a load")
         said = [_killed_worker(options.out, fleet, point) for point in WORKER_POINTS]
