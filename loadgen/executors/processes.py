@@ -17,7 +17,7 @@ import threading
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from multiprocessing.connection import wait
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from loadgen.clients.records import TaskReport
 from loadgen.errors import ExitCode, LoadgenError
@@ -37,14 +37,10 @@ Found = TypeVar("Found")
 
 
 class Speaker(Protocol):
-    """A process that says something.
+    """A process that says something."""
 
-    Attributes:
-        output: Readable once it says something, or has ended.
-    """
-
-    @property
-    def output(self) -> IO[bytes]: ...
+    def fileno(self) -> int:
+        """Return its end of a pipe: readable once it says something, or has ended."""
 
 
 WorkerT = TypeVar("WorkerT", bound=Speaker)
@@ -86,11 +82,11 @@ def run_in_processes(plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
 
 def as_they_come(workers: Sequence[WorkerT], read: Callable[[WorkerT], Found]) -> list[Found]:
     """Return what each worker says, read as it comes: that one has died is known at once."""
-    waiting: dict[object, WorkerT] = {worker.output: worker for worker in workers}
+    waiting = {worker.fileno(): worker for worker in workers}
     found: dict[WorkerT, Found] = {}
     while waiting:
-        for output in wait([worker.output for worker in waiting.values()]):
-            worker = waiting.pop(output)
+        for output in wait(list(waiting)):
+            worker = waiting.pop(cast("int", output))
             found[worker] = read(worker)
     return [found[worker] for worker in workers]
 
@@ -145,10 +141,8 @@ class _Worker:
         self._pipe(self._process.stdout).close()
         self._errors.close()
 
-    @property
-    def output(self) -> IO[bytes]:
-        """What it says; readable once it says something, or has ended."""
-        return self._pipe(self._process.stdout)
+    def fileno(self) -> int:
+        return self._pipe(self._process.stdout).fileno()
 
     def connected_at(self) -> float:
         return float(self._read("CONNECTED"))

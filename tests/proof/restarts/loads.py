@@ -97,6 +97,9 @@ def finished_loads(loads: Loads) -> dict[str, Any]:
         "receipted": sum(one["receipted"] for one in found.values()),
         "repeated": sum(one["repeated"] for one in found.values()),
         "missing": {way: lost for one in found.values() for way, lost in one["missing"].items()},
+        "tried_again": {
+            name: one["tried_again"] for name, one in found.items() if "tried_again" in one
+        },
         "calls_by_language": {name: sum(one["calls"].values()) for name, one in found.items()},
     }
 

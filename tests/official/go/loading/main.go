@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +26,8 @@ const (
 	topics     = 2
 	pauseTime  = 20 * time.Millisecond
 	quietTime  = 30 * time.Second
+	callTime   = 30 * time.Second
+	againTime  = 100 * time.Millisecond
 	namespace  = "persistent://public/default/"
 	anyOfThese = "-[0-9]"
 )
@@ -49,6 +52,7 @@ type Report struct {
 	Calls      map[string]int            `json:"calls"`
 	Longest    map[string]float64        `json:"longest_seconds"`
 	Failures   []string                  `json:"failures"`
+	TriedAgain map[string]int            `json:"tried_again"`
 	Receipted  int                       `json:"receipted"`
 	Repeated   int                       `json:"repeated"`
 	Missing    map[string]map[string]int `json:"missing"`
@@ -73,6 +77,14 @@ func (r *Report) do(kind string, call func() error) bool {
 		r.Failures = append(r.Failures, fmt.Sprintf("%s: %s after %.1f s", kind, firstLine(err), took.Seconds()))
 	}
 	return err == nil
+}
+
+var ofTopic = regexp.MustCompile(`topic=\S+: `)
+
+func (r *Report) triedAgain(err error) {
+	r.Lock()
+	defer r.Unlock()
+	r.TriedAgain[ofTopic.ReplaceAllString(firstLine(err), "")]++
 }
 
 func firstLine(err error) string {
@@ -106,22 +118,23 @@ func (w *Way) stopped() bool {
 
 func (w *Way) start() {
 	everything := namespace + w.name + anyOfThese
+	producers := map[string]pulsar.Producer{}
 	for number := range topics {
 		topic := fmt.Sprintf("%s%s-%d", namespace, w.name, number)
-		w.lock.Lock()
 		w.receipted[topic] = map[string]bool{}
-		w.lock.Unlock()
-		producer := must(w.client.CreateProducer(pulsar.ProducerOptions{Topic: topic}))
+		producers[topic] = must(w.client.CreateProducer(pulsar.ProducerOptions{Topic: topic}))
 		for kind, subscriptionType := range types {
 			w.consumed(Subscribed{kind, topic}, pulsar.ConsumerOptions{
 				Topic: topic, SubscriptionName: kind, Type: subscriptionType,
 			})
 		}
-		w.begin(func() { w.produce(topic, producer) })
 	}
 	w.consumed(Subscribed{"pattern", ""}, pulsar.ConsumerOptions{
 		TopicsPattern: everything, SubscriptionName: "pattern",
 	})
+	for topic, producer := range producers {
+		w.begin(func() { w.produce(topic, producer) })
+	}
 	w.begin(func() { w.list(everything) })
 }
 
@@ -153,13 +166,20 @@ func (w *Way) produce(topic string, producer pulsar.Producer) {
 	}
 }
 
-// list attaches a consumer of a pattern: each time the topics are listed.
+// list attaches a consumer of a pattern: each time the topics are listed. This client tries each
+// step of that once, on whatever server; so does it again who uses it, for as long as any call may last.
 func (w *Way) list(everything string) {
 	var consumer pulsar.Consumer
 	worked := w.report.do("subscribe to a pattern", func() (err error) {
-		consumer, err = w.client.Subscribe(pulsar.ConsumerOptions{
-			TopicsPattern: everything, SubscriptionName: "again",
-		})
+		for began := time.Now(); time.Since(began) < callTime; time.Sleep(againTime) {
+			consumer, err = w.client.Subscribe(pulsar.ConsumerOptions{
+				TopicsPattern: everything, SubscriptionName: "again",
+			})
+			if err == nil {
+				return nil
+			}
+			w.report.triedAgain(err)
+		}
 		return err
 	})
 	if worked {
@@ -246,7 +266,7 @@ func main() {
 	logger.SetOutput(must(os.Create(filepath.Join(os.Args[1], "client-go.log"))))
 	report := &Report{
 		Calls: map[string]int{}, Longest: map[string]float64{},
-		Failures: []string{}, Missing: map[string]map[string]int{},
+		Failures: []string{}, TriedAgain: map[string]int{}, Missing: map[string]map[string]int{},
 	}
 	var ways []*Way
 	for _, argument := range os.Args[2:] {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from typing import IO
 
 import pytest
 
@@ -16,8 +15,11 @@ class Worker:
 
     def __init__(self, stack: ExitStack) -> None:
         reading, writing = os.pipe()
-        self.output: IO[bytes] = stack.enter_context(open(reading, "rb"))
-        self._input = stack.enter_context(open(writing, "wb"))
+        self.output = stack.enter_context(os.fdopen(reading, "rb"))
+        self._input = stack.enter_context(os.fdopen(writing, "wb"))
+
+    def fileno(self) -> int:
+        return self.output.fileno()
 
     def says(self, words: bytes) -> None:
         self._input.write(words)
