@@ -100,6 +100,7 @@ class ServerService(ABC, Generic[CnxT]):
     """
 
     _forwards_http = False
+    _shares_topics = False
 
     def __init__(
         self,
@@ -293,7 +294,11 @@ class ServerService(ABC, Generic[CnxT]):
                 status_route(self._readiness, config.status_file_path),
                 *routes,
                 *limiter_routes(reporter),
-                *fault_routes(self.faults, serves_topics=prefix == "pulsar_broker"),
+                *fault_routes(
+                    self.faults,
+                    serves_topics=prefix == "pulsar_broker",
+                    shares_topics=self._shares_topics,
+                ),
                 *ConnectionReports(lambda: self.connections, self._clock).routes(),
             ],
             [limits.middleware(), cross_site.middleware(), *self._authentication_steps()],

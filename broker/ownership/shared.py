@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.bundles import BundleRange
 from broker.ownership import tables
-from broker.ownership.handing_over import hand_over, urls_of_topic
+from broker.ownership.handing_over import hand_over, heir_at, urls_of_topic
 from broker.ownership.ownership import (
     Bundle,
     NotServedError,
@@ -240,8 +240,11 @@ class SharedOwnership:
 
     # -- letting go ---------------------------------------------------------------------------
 
-    async def release(self, bundle: Bundle) -> None:
+    async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have a bundle's owner let it go. See Ownership."""
+        if to is not None:
+            await to_its_end(self._give(bundle, to))
+            return
         me = await self._session.ready()
         give_up = self._clock.now() + RELEASE_SECONDS
         while True:
@@ -263,6 +266,17 @@ class SharedOwnership:
     async def _release(self, bundle: Bundle) -> None:
         async with self._locks.of(bundle):
             await self._let_go(bundle)
+
+    async def _give(self, bundle: Bundle, to: str) -> None:
+        """Let a bundle go, and have the broker at an address own it before it is looked up here."""
+        async with self._locks.of(bundle):
+            async with self._use() as connection:
+                heir = await heir_at(connection, bundle, to)
+            if bundle not in self._owned:
+                raise NotServedError(f"bundle {bundle} is not owned here")
+            await self._let_go(bundle)
+            if heir != self._session.id:
+                await hand_over(self._use, [bundle], self._clock, [heir])
 
     async def _let_go(self, bundle: Bundle) -> None:
         """Have a bundle's topics closed, then make it nobody's."""

@@ -138,6 +138,16 @@ async def live_brokers(connection: Connection) -> Sequence[str]:
     return sorted({ServerUrls(*map(str, row)).web_address for row in rows})
 
 
+async def registrations(connection: Connection) -> dict[str, Registration]:
+    """Return the brokers that live, by id."""
+    query = f"SELECT id, store, {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
+    rows = await connection.fetch(query)
+    return {
+        str(broker): Registration(ServerUrls(*map(str, urls)), str(store))
+        for broker, store, *urls in rows
+    }
+
+
 async def _bury(connection: Connection, condition: str, *values: object) -> None:
     rows = await connection.fetch(
         f"DELETE FROM floodgate.brokers WHERE {condition} RETURNING id",

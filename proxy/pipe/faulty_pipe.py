@@ -97,7 +97,7 @@ class PipeClient:
     def _known(self, kind: int, one: int | None) -> list[int]:
         return [number for of, number in self._topics if of == kind] if one is None else [one]
 
-    def move_topic(self, topic: str) -> None:
+    def move_topic(self, topic: str, to: str | None) -> None:
         """Do nothing: a proxy serves no topic, and refuses such a fault."""
 
 

@@ -319,7 +319,7 @@ class ServedConnection(Connection):
     def close_consumers(self, consumer_id: int | None) -> None:
         """Have a consumer closed as by the server; None: all. Here it has none."""
 
-    def move_topic(self, topic: str) -> None:
+    def move_topic(self, topic: str, to: str | None) -> None:
         """Let another broker serve a topic, where this server serves any."""
 
     # -- whether it reads, whether it lives ---------------------------------------------------
