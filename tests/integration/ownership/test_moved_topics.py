@@ -122,9 +122,8 @@ async def test_a_broker_that_is_alone_refuses_to_name_another() -> None:
     config = broker_config({"floodgateFaultsEnabled": "true"})
     async with BrokerService(config) as broker, rest_client(broker) as rest:
         # When
-        answer = await rest.ask(
-            "POST", FAULTS, {"do": {"action": "moveTopic", "to": "pulsar://b:1"}}
-        )
+        do = {"action": "moveTopic", "to": "pulsar://b:1"}
+        answer = await rest.ask("POST", FAULTS, json.dumps({"do": do}))
         # Then
         assert answer.status == 412
         assert "alone" in answer.text
