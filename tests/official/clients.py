@@ -85,8 +85,9 @@ def go_client() -> OfficialClient:
     needs("Go", "go")
     with _made(folder, *(HERE / "go").rglob("*")) as already:
         if not already:
-            for program, package in (("driver", "."), ("loading", "./loading")):
-                run("Go", "go", "build", "-o", str(folder / program), package, cwd=HERE / "go")
+            for program in ("", "loading", "faulted"):
+                built = str(folder / (program or "driver"))
+                run("Go", "go", "build", "-o", built, f"./{program}", cwd=HERE / "go")
     own = {"deduplicated": {"known": -1}}  # it forgets what the broker said until it sends
     return OfficialClient("Go", (str(folder / "driver"),), _IN_PYTHON_ONLY, own)
 
