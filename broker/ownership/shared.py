@@ -218,12 +218,13 @@ class SharedOwnership:
         if before is None:
             return None
         if before not in ("", self._registration.store):
-            self.moved_total += 1
-            logger.warning(
-                "bundle %s was served by another broker, which kept its messages in memory: its "
-                "topics are empty now",
-                bundle,
-            )
+            if before != tables.DELETED:
+                self.moved_total += 1
+                logger.warning(
+                    "bundle %s was served by another broker, which kept its messages in memory: "
+                    "its topics are empty now",
+                    bundle,
+                )
             await asyncio.gather(*[callback(bundle) for callback in self._when_moved])
         return self._own(bundle, count, me)
 

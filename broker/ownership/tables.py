@@ -24,6 +24,8 @@ CHANNEL = "floodgate_ownership"
 """Notifications: a bundle that its owner shall let go, or that the broker named shall own."""
 MEMORY_PREFIX = "memory-"
 """Beginning of the identity of a store of messages that ends with its process."""
+DELETED = f"{MEMORY_PREFIX}deleted"
+"""The store of a bundle whose namespace was deleted: what anybody still has of it is nothing."""
 _CREATION_LOCK = 0x6F776E6572
 _TABLES = """
 CREATE TABLE IF NOT EXISTS floodgate.brokers (
@@ -291,7 +293,9 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
 async def namespace_deleted(connection: Connection, namespace: str) -> None:
     """Forget where the messages of a namespace were that is no more."""
     await connection.execute(
-        "UPDATE floodgate.bundles SET store = '' WHERE namespace = $1 AND owner IS NULL", namespace
+        "UPDATE floodgate.bundles SET store = $2 WHERE namespace = $1 AND owner IS NULL",
+        namespace,
+        DELETED,
     )
 
 

@@ -208,7 +208,10 @@ async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
         body = encode_command(Type(type=Type.PRODUCER, producer=asked))[4:]
         client.note(Frame(len(body), (memoryview(body),)))
     # Then
-    assert [client.topic_of_producer(one) for one in (0, 1)] == ["", "persistent://public/default/t-1"]
+    assert [client.topic_of_producer(one) for one in (0, 1)] == [
+        "",
+        "persistent://public/default/t-1",
+    ]
 
 
 async def test_what_a_broker_says_is_about_the_topic_that_the_client_named() -> None:
