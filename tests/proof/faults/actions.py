@@ -81,6 +81,7 @@ CASES = {
         _sent(_fault("MESSAGE", "corruptChecksum", after=3)), missing=1
     ),
     "a closed producer": Case(_fault("SEND", "closeProducer", 3, after=2)),
-    "a closed consumer": Case(_fault("SEND", "closeConsumer", 2, after=2)),
-    "a moved topic": Case(_fault("SEND", "moveTopic", 2, after=2), at_proxy=False),
+    # Once: Go's client overlooks a CLOSE_CONSUMER that comes right behind its SUBSCRIBE's answer.
+    "a closed consumer": Case(_fault("SEND", "closeConsumer", after=2)),
+    "a moved topic": Case(_fault("SEND", "moveTopic", after=2), at_proxy=False),
 }
