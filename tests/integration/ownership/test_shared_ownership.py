@@ -12,6 +12,7 @@ from broker.ownership.tables import claim, register, renew
 from broker.stores.changes import StoreError
 from broker.stores.store import DEFAULT_BUNDLES, NamespacePolicies
 from proto.names import NamespaceName, TopicName
+from tests.support.processes.cluster import until
 from tests.support.stores.owners import Party, party
 
 if TYPE_CHECKING:
@@ -221,6 +222,7 @@ async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str)
         async with party(postgresql_url, 1, store="disk-1") as one:
             await owner_seen_by(one)
         asking = asyncio.create_task(other.ownership.acquire(TOPIC))
+        await until(lambda: BUNDLE in other.ownership._locks)
         # When
         await other.ownership.close()
         # Then
