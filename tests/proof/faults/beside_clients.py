@@ -36,6 +36,8 @@ def prove(options: ProofOptions) -> ProofResult:
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     with running_cluster(ClusterSettings(options.out, ON, {})) as (broker, proxy):
+        for language in LANGUAGES:  # a namespace each: what moves, moves with its bundle
+            _rest(broker, "PUT", {}, f"namespaces/public/{language}")
         for server in (broker,) if options.quick else (broker, proxy):
             with _running_clients(options.out, server) as clients:
                 for name, case in CASES.items():
@@ -67,7 +69,7 @@ def _seen(clients: Clients, server: ServerProcess, name: str, case: Case) -> dic
     """Set the fault for a topic of each language, and return what their applications saw."""
     ids = {}
     for language in clients:
-        topic = f"persistent://public/default/{name.replace(' ', '-')}-{server.module}-{language}"
+        topic = f"persistent://public/{language}/{name.replace(' ', '-')}-{server.module}"
         document = {**case.document, "where": {"topic": topic}}
         ids[language] = _rest(server, "POST", document)["id"]
         _say(clients[language], topic)
@@ -79,10 +81,12 @@ def _seen(clients: Clients, server: ServerProcess, name: str, case: Case) -> dic
     return seen
 
 
-def _rest(server: ServerProcess, method: str, document: object = None) -> Any:
+def _rest(
+    server: ServerProcess, method: str, document: object = None, path: str = "floodgate/faults"
+) -> Any:
     body = None if document is None else json.dumps(document).encode()
     request = urllib.request.Request(
-        f"{server.web_url}/admin/v2/floodgate/faults",
+        f"{server.web_url}/admin/v2/{path}",
         body,
         {"Content-Type": "application/json"},
         method=method,
@@ -107,12 +111,14 @@ def _command(language: str) -> Sequence[str]:
 
 @contextmanager
 def _running_clients(out: Path, server: ServerProcess) -> Iterator[Clients]:
+    logs = out / f"clients-of-{server.module}"
+    logs.mkdir(exist_ok=True)
     with ExitStack() as stack:
         clients: Clients = {}
         for language in LANGUAGES:
-            log = stack.enter_context((out / f"{language}.err").open("ab"))
+            log = stack.enter_context((logs / f"{language}.err").open("wb"))
             clients[language] = subprocess.Popen(
-                [*_command(language), str(out.resolve()), server.service_url],
+                [*_command(language), str(logs.resolve()), server.service_url],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
