@@ -6,8 +6,6 @@ import json
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-import pytest
-
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
 from client import Client
@@ -19,6 +17,8 @@ from tests.support.processes.cluster import broker_config
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 FAULTS = "/admin/v2/floodgate/faults"
 TOPICS = [f"persistent://public/default/moved-{index}" for index in range(8)]
