@@ -36,6 +36,7 @@ BENCHES = {
     "patterns": Bench("Listings with patterns, and the smallest", "benchmarks.listings.filtered"),
     "flow": Bench("Large answers through one class of connections", "benchmarks.connections.flow"),
     "gate": Bench("Small frames through the read gate", "benchmarks.connections.gate"),
+    "pipes": Bench("Messages of 1 KiB through a proxy's pipe", "benchmarks.connections.pipes"),
     "watches": Bench("One topic that 400 watchers are told of", "benchmarks.watches.changes"),
     "limiter": Bench("Uncontended acquire + release", "benchmarks.limiter.uncontended"),
     "waiters": Bench("10,000 requests that wait and end", "benchmarks.limiter.waiters"),

@@ -5,7 +5,7 @@ The commands stand in broker.commands.
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -17,6 +17,7 @@ from broker.messages.publishing.throttling import ConnectionPublishes
 from broker.ownership.ownership import bundle_of_topic
 from broker.stores.changes import StoreError
 from proto.commands import NO_REQUEST
+from proto.excerpts import one_line
 from proto.frames import encode_command
 from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from server.connection.counters import ConnectionCounters
     from server.connection.flow_parts import FlowParts
     from server.tls.handshakes import AcceptedTls
+
+
+logger = logging.getLogger(__name__)
 
 
 class ServerCnxState(Enum):
@@ -222,9 +226,9 @@ class ServerCnx(ServedConnection):
             if consumer_id in (None, consumer.consumer_id):
                 _close_consumer(consumer)
 
-    def move_topic(self, topic: str) -> None:
-        """Let go of a topic's bundle; nothing happens where that is not possible now."""
-        self.requests.tasks.start(NO_REQUEST, partial(_move, self.parts, topic))
+    def move_topic(self, topic: str, to: str | None) -> None:
+        """Let go of a topic's bundle; where that is not possible now, the log says why."""
+        self.requests.tasks.start(NO_REQUEST, partial(_move, self.parts, topic, to))
 
     def _end_producers(self) -> None:
         self.publishes.lost()
@@ -232,8 +236,8 @@ class ServerCnx(ServedConnection):
             producer.connection_lost()
 
     async def drain(self) -> None:
-        """Take no more requests, let those under way answer, then close."""
-        self.take_no_more()
+        """Let requests under way answer, and refuse what comes meanwhile; then close."""
+        self.begin_drain()
         await self.requests.tasks.finished()
         self.turn_writer.flush()
         self.close()
@@ -244,12 +248,14 @@ def _close_consumer(consumer: Consumer) -> None:
     consumer.subscription.remove_consumer(consumer)
 
 
-async def _move(parts: BrokerParts, topic: str) -> None:
-    with suppress(InvalidNameError, RequestError, StoreError):
+async def _move(parts: BrokerParts, topic: str, to: str | None) -> None:
+    try:
         name = TopicName.parse(topic)
         policies = await parts.store.policies(name.namespace)
         if policies is not None:
-            await parts.ownership.release(bundle_of_topic(name, policies.bundles))
+            await parts.ownership.release(bundle_of_topic(name, policies.bundles), to)
+    except (InvalidNameError, RequestError, StoreError) as error:
+        logger.warning("%s is not moved as a fault asks for: %s", one_line(topic), error)
 
 
 def _consumers_leave(cnx: ServerCnx) -> None:

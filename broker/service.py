@@ -189,6 +189,7 @@ class BrokerService(ServerService["ServerCnx"]):
             self._shared = shared_ownership(self.store, lease_seconds, self._clock)
             self._exits.push_async_callback(self._shared.close)
             self.ownership = self._shared
+            self._shares_topics = True
         else:
             self.ownership = sole_ownership(
                 self.store,

@@ -49,6 +49,7 @@ class WebPort(ServerParts[CnxT]):
     """A server process that can be asked by HTTP."""
 
     _forwards_http = False
+    _shares_topics = False
 
     async def _serve_http(  # noqa: PLR0913 - all that a web port shows is given here
         self,
@@ -106,7 +107,11 @@ class WebPort(ServerParts[CnxT]):
                 *routes,
                 *dispatches,
                 *limiter_routes(reporter),
-                *fault_routes(self.faults, serves_topics=prefix == "pulsar_broker"),
+                *fault_routes(
+                    self.faults,
+                    serves_topics=prefix == "pulsar_broker",
+                    shares_topics=self._shares_topics,
+                ),
                 *ConnectionReports(lambda: self.connections, self._clock).routes(),
             ],
             [

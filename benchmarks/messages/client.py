@@ -1,7 +1,8 @@
 """Publishes and consumes for some seconds; prints rates and the server's processor time as JSON.
 
-``python -m benchmarks.messages.client HOST PORT PID MODE SECONDS``: ``single`` or ``batched``
-measures publishing, then dispatch of what was published; ``paced`` sends 1,000 messages a second
+``python -m benchmarks.messages.client HOST PORT PID MODE SECONDS [TARGET]``: ``single`` or
+``batched`` measures publishing, then dispatch of what was published, to the broker ``TARGET``
+through a proxy if one is named; ``paced`` sends 1,000 messages a second
 to a waiting consumer and measures how long each takes.
 """
 
@@ -81,10 +82,13 @@ class Drain:
             self.done.set()
 
 
-async def throughput(host: str, port: int, pid: int, batch: int, seconds: float) -> dict[str, Any]:
+async def throughput(
+    host: str, port: int, pid: int, batch: int, seconds: float, target: str
+) -> dict[str, Any]:
     """Measure publishing, then dispatch."""
     topic = f"persistent://public/default/bench-{time.time_ns()}"
-    producer, consumer = await connected(host, port), await connected(host, port)
+    producer = await connected(host, port, target)
+    consumer = await connected(host, port, target)
     await producer.produce(topic)
     await consumer.consume(topic)
     start, used = time.perf_counter(), cpu_seconds(pid)
@@ -148,12 +152,13 @@ async def paced(host: str, port: int, pid: int, seconds: float) -> dict[str, Any
 
 async def main() -> None:
     """Measure what the command line says."""
-    host, port, pid, mode, seconds = sys.argv[1:]
+    host, port, pid, mode, seconds, *targets = sys.argv[1:]
     if mode == "paced":
         found = await paced(host, int(port), int(pid), float(seconds))
     else:
         batch = BATCH if mode == "batched" else 1
-        found = await throughput(host, int(port), int(pid), batch, float(seconds))
+        target = targets[0] if targets else ""
+        found = await throughput(host, int(port), int(pid), batch, float(seconds), target)
     print(json.dumps(found))
 
 

@@ -114,10 +114,12 @@ class RawPeer(asyncio.Protocol):
         self.tell(Type(type=Type.ACK, ack=asked))
 
 
-async def connected(host: str, port: int) -> RawPeer:
-    """Return a connection whose handshake is finished."""
+async def connected(host: str, port: int, target: str = "") -> RawPeer:
+    """Return a connection whose handshake is finished; to a target through a proxy, if given."""
     _, peer = await asyncio.get_running_loop().create_connection(RawPeer, host, port)
     connect = pb.CommandConnect(client_version="bench", protocol_version=20)
+    if target:
+        connect.proxy_to_broker_url = target
     await peer.ask(Type(type=Type.CONNECT, connect=connect))
     return peer
 

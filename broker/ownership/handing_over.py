@@ -6,7 +6,9 @@ from itertools import cycle
 from typing import TYPE_CHECKING
 
 from broker.ownership import tables
+from broker.ownership.ownership import NotServedError
 from limiter.clock import clock_sleep
+from proto.excerpts import one_line
 from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ async def hand_over(
     use: Callable[[], AbstractAsyncContextManager[Connection]],
     bundles: Sequence[Bundle],
     clock: Clock,
+    heirs: Sequence[str] = (),
 ) -> dict[Bundle, ServerUrls]:
     """Offer bundles that are nobody's to the brokers that live; return who has taken them.
 
@@ -35,6 +38,7 @@ async def hand_over(
         use: Takes a connection to the database for a while, or raises StoreError.
         bundles: They were let go.
         clock: For delays.
+        heirs: The ids of those who shall have them; all that live, if none is named.
 
     Returns:
         The addresses of the owners.
@@ -43,7 +47,7 @@ async def hand_over(
         StoreError: The database does not answer.
     """
     async with use() as connection:
-        heirs = await tables.heirs(connection)
+        heirs = heirs or await tables.heirs(connection)
         for bundle, heir in zip(bundles, cycle(heirs), strict=False):
             await tables.offer(connection, bundle, heir)
     found: dict[Bundle, ServerUrls] = {}
@@ -57,6 +61,22 @@ async def hand_over(
             break
         await clock_sleep(clock, LOOK_SECONDS)
     return found
+
+
+async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
+    """Return the id of the broker at an address, who may own a bundle.
+
+    Raises:
+        NotServedError: No broker that lives has this address, or its messages are in another's log.
+    """
+    brokers = await tables.registrations(connection)
+    for broker, (urls, store) in brokers.items():
+        if address in (urls.service, urls.service_tls, urls.web_address):
+            if await tables.fits(connection, bundle, store):
+                return broker
+            raise NotServedError(f"the messages of bundle {bundle} are in the log of its broker")
+    known = ", ".join(sorted(urls.any_service for urls, _ in brokers.values()))
+    raise NotServedError(f"no broker lives at {one_line(address)}; those that do: {known}")
 
 
 def urls_of_topic(

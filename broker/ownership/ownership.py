@@ -81,11 +81,15 @@ class Ownership(Protocol):
             StoreError: The metadata store failed.
         """
 
-    async def release(self, bundle: Bundle) -> None:
+    async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have a bundle's owner, here or elsewhere, let it go; the next lookup finds a new one.
 
+        Args:
+            bundle: The bundle.
+            to: Address of the broker that shall own it, if it is owned here.
+
         Raises:
-            NotServedError: Its owner does not let go.
+            NotServedError: Its owner does not let go, or who shall own it cannot.
             StoreError: The metadata store failed.
         """
 

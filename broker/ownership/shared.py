@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.bundles import BundleRange
 from broker.ownership import tables
-from broker.ownership.handing_over import hand_over, urls_of_topic
+from broker.ownership.handing_over import hand_over, heir_at, urls_of_topic
 from broker.ownership.ownership import (
     Bundle,
     NotServedError,
@@ -46,6 +46,10 @@ RELEASE_SECONDS = 10.0
 """How long another broker may take to let a bundle go."""
 LOOK_SECONDS = 0.1
 """Interval at which it is asked whether it has, and told again."""
+AWAY_SECONDS = 10.0
+"""How long a lookup waits for a broker that is away and has the messages: one that is restarted
+comes back. A client's lookup has 30 s."""
+_LEAVING = "this broker is being shut down: ask another one"
 
 
 class SharedOwnership:
@@ -56,9 +60,13 @@ class SharedOwnership:
         use: Takes a connection to the database for a while, or raises StoreError.
         session: The broker's lease.
         clock: For delays.
+
+    Attributes:
+        away_seconds: How long a lookup waits for a broker that is away and has the messages.
     """
 
     alone = False
+    away_seconds = AWAY_SECONDS
 
     def __init__(
         self,
@@ -155,18 +163,19 @@ class SharedOwnership:
         return await to_its_end(work)
 
     async def _acquire(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
+        give_up = self._clock.now() + self.away_seconds
         for _ in range(ATTEMPTS):
             if self._leaving:
-                raise NotServedError("this broker is being shut down: ask another one")
+                raise NotServedError(_LEAVING)
             me = await self._session.ready()
             async with self._locks.of(bundle):
-                found = await self._found(bundle, count, me, authoritative=authoritative)
+                found = await self._found(bundle, count, me, give_up, authoritative=authoritative)
             if found is not None:
                 return found
         raise NotServedError(f"the owner of bundle {bundle} is being decided: look it up again")
 
     async def _found(
-        self, bundle: Bundle, count: int, me: str, *, authoritative: bool
+        self, bundle: Bundle, count: int, me: str, give_up: float, *, authoritative: bool
     ) -> Owner | None:
         """Return the owner; None if others were faster, and it is to be looked up again."""
         async with self._use() as connection:
@@ -179,15 +188,25 @@ class SharedOwnership:
             return None
         if row is not None:
             return self._own(bundle, count, me)
-        async with self._use() as connection:
-            chosen = await tables.candidate(connection, bundle)
-        if chosen is None:
-            raise NotServedError(
-                f"the broker that has the messages of bundle {bundle} is away: they are in its log"
-            )
+        chosen = await self._candidate(bundle, give_up)
         if chosen[0] != me and not (authoritative and await self._may_claim(bundle)):
             return chosen[1]
         return await self._claimed(bundle, count, me)
+
+    async def _candidate(self, bundle: Bundle, give_up: float) -> tuple[str, Owner]:
+        """Return who shall own a bundle, and wait for who has its messages and may come back."""
+        while not self._leaving:
+            async with self._use() as connection:
+                chosen = await tables.candidate(connection, bundle)
+            if chosen is not None:
+                return chosen
+            if self._clock.now() >= give_up:
+                raise NotServedError(
+                    f"the broker that has the messages of bundle {bundle} is away: "
+                    "they are in its log"
+                )
+            await clock_sleep(self._clock, LOOK_SECONDS)
+        raise NotServedError(_LEAVING)
 
     async def _may_claim(self, bundle: Bundle) -> bool:
         async with self._use() as connection:
@@ -199,12 +218,13 @@ class SharedOwnership:
         if before is None:
             return None
         if before not in ("", self._registration.store):
-            self.moved_total += 1
-            logger.warning(
-                "bundle %s was served by another broker, which kept its messages in memory: its "
-                "topics are empty now",
-                bundle,
-            )
+            if before != tables.DELETED:
+                self.moved_total += 1
+                logger.warning(
+                    "bundle %s was served by another broker, which kept its messages in memory: "
+                    "its topics are empty now",
+                    bundle,
+                )
             await asyncio.gather(*[callback(bundle) for callback in self._when_moved])
         return self._own(bundle, count, me)
 
@@ -221,8 +241,11 @@ class SharedOwnership:
 
     # -- letting go ---------------------------------------------------------------------------
 
-    async def release(self, bundle: Bundle) -> None:
+    async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have a bundle's owner let it go. See Ownership."""
+        if to is not None:
+            await to_its_end(self._give(bundle, to))
+            return
         me = await self._session.ready()
         give_up = self._clock.now() + RELEASE_SECONDS
         while True:
@@ -244,6 +267,17 @@ class SharedOwnership:
     async def _release(self, bundle: Bundle) -> None:
         async with self._locks.of(bundle):
             await self._let_go(bundle)
+
+    async def _give(self, bundle: Bundle, to: str) -> None:
+        """Let a bundle go, and have the broker at an address own it before it is looked up here."""
+        async with self._locks.of(bundle):
+            async with self._use() as connection:
+                heir = await heir_at(connection, bundle, to)
+            if bundle not in self._owned:
+                raise NotServedError(f"bundle {bundle} is not owned here")
+            await self._let_go(bundle)
+            if heir != self._session.id:
+                await hand_over(self._use, [bundle], self._clock, [heir])
 
     async def _let_go(self, bundle: Bundle) -> None:
         """Have a bundle's topics closed, then make it nobody's."""

@@ -41,7 +41,7 @@ class SoleOwnership:
         """Return this broker."""
         return Owner(self._urls(), here=True)
 
-    async def release(self, bundle: Bundle) -> None:
+    async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Have the topics of a bundle closed; they are served again when they are asked for."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
@@ -86,7 +86,7 @@ class LookedUpOwnership(SoleOwnership):
             self._owned.add(bundle_of_topic(topic, policies.bundles), policies.bundles)
         return await super().acquire(topic, authoritative=authoritative)
 
-    async def release(self, bundle: Bundle) -> None:
+    async def release(self, bundle: Bundle, to: str | None = None) -> None:
         """Own a bundle no more until it is looked up again."""
         self._owned.discard(bundle)
         await super().release(bundle)

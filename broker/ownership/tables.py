@@ -24,6 +24,8 @@ CHANNEL = "floodgate_ownership"
 """Notifications: a bundle that its owner shall let go, or that the broker named shall own."""
 MEMORY_PREFIX = "memory-"
 """Beginning of the identity of a store of messages that ends with its process."""
+DELETED = f"{MEMORY_PREFIX}deleted"
+"""The store of a bundle whose namespace was deleted: what anybody still has of it is nothing."""
 _CREATION_LOCK = 0x6F776E6572
 _TABLES = """
 CREATE TABLE IF NOT EXISTS floodgate.brokers (
@@ -136,6 +138,16 @@ async def live_brokers(connection: Connection) -> Sequence[str]:
     query = f"SELECT {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
     rows = await connection.fetch(query)
     return sorted({ServerUrls(*map(str, row)).web_address for row in rows})
+
+
+async def registrations(connection: Connection) -> dict[str, Registration]:
+    """Return the brokers that live, by id."""
+    query = f"SELECT id, store, {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
+    rows = await connection.fetch(query)
+    return {
+        str(broker): Registration(ServerUrls(*map(str, urls)), str(store))
+        for broker, store, *urls in rows
+    }
 
 
 async def _bury(connection: Connection, condition: str, *values: object) -> None:
@@ -281,7 +293,9 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
 async def namespace_deleted(connection: Connection, namespace: str) -> None:
     """Forget where the messages of a namespace were that is no more."""
     await connection.execute(
-        "UPDATE floodgate.bundles SET store = '' WHERE namespace = $1 AND owner IS NULL", namespace
+        "UPDATE floodgate.bundles SET store = $2 WHERE namespace = $1 AND owner IS NULL",
+        namespace,
+        DELETED,
     )
 
 

@@ -76,9 +76,11 @@ class LookupHandler:
             brokerServiceUrl=owner.urls.service or None,
             brokerServiceUrlTls=owner.urls.service_tls or None,
             authoritative=True,
-            # Upstream sets it where the advertised address is a loopback one. Another broker is not
-            # reached through this one.
-            proxy_through_service_url=owner.here and _is_loopback(owner.urls.any_service),
+            # Upstream sets it where a broker that is alone advertises a loopback address. A service
+            # URL of several brokers leads to any of them.
+            proxy_through_service_url=self._ownership.alone
+            and owner.here
+            and _is_loopback(owner.urls.any_service),
         )
 
     async def _owner(self, topic: TopicName, *, authoritative: bool) -> Owner:

@@ -16,7 +16,8 @@ import tempfile
 import threading
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING, Any
+from multiprocessing.connection import wait
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from loadgen.clients.records import TaskReport
 from loadgen.errors import ExitCode, LoadgenError
@@ -24,7 +25,7 @@ from loadgen.servers.processes import python_path
 from server.module_names import module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from loadgen.tasks.task import TaskPlan
 
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
 LEAD_SECONDS = 0.5
 _WORKER = module_name("loadgen.executors.worker")
 _END_SECONDS = 5.0
+Found = TypeVar("Found")
+
+
+class Speaker(Protocol):
+    """A process that says something."""
+
+    def fileno(self) -> int:
+        """Return its end of a pipe: readable once it says something, or has ended."""
+
+
+WorkerT = TypeVar("WorkerT", bound=Speaker)
 
 
 class ExecutorKind(StrEnum):
@@ -60,12 +72,23 @@ def run_in_processes(plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
     """
     with ExitStack() as stack:
         workers = [stack.enter_context(_Worker(plan)) for plan in plans]
-        connected_at = [worker.connected_at() for worker in workers]
+        connected_at = as_they_come(workers, _Worker.connected_at)
         t0_epoch_seconds = max(connected_at) + LEAD_SECONDS
         for worker in workers:
             worker.start_at(t0_epoch_seconds)
         with _interrupt_ends_early(workers):
-            return [worker.report() for worker in workers]
+            return as_they_come(workers, _Worker.report)
+
+
+def as_they_come(workers: Sequence[WorkerT], read: Callable[[WorkerT], Found]) -> list[Found]:
+    """Return what each worker says, read as it comes: that one has died is known at once."""
+    waiting = {worker.fileno(): worker for worker in workers}
+    found: dict[WorkerT, Found] = {}
+    while waiting:
+        for output in wait(list(waiting)):
+            worker = waiting.pop(cast("int", output))
+            found[worker] = read(worker)
+    return [found[worker] for worker in workers]
 
 
 @contextmanager
@@ -117,6 +140,9 @@ class _Worker:
             self._process.wait()
         self._pipe(self._process.stdout).close()
         self._errors.close()
+
+    def fileno(self) -> int:
+        return self._pipe(self._process.stdout).fileno()
 
     def connected_at(self) -> float:
         return float(self._read("CONNECTED"))

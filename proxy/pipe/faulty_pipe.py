@@ -7,6 +7,7 @@ Without floodgateFaultsEnabled there is none of it.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -17,6 +18,7 @@ from proxy.pipe.frame_boundary import FrameBoundary
 from server.faults.connection import ConnectionFaults
 from server.faults.fault import Direction
 from server.faults.holds import Incoming
+from server.faults.selection import full_name
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from server.faults.registry import FaultRegistry
 
 Type = pb.BaseCommand
+_ANSWERS = (Type.SUCCESS, Type.ERROR)
+_OWN_REQUESTS = 1 << 63
+"""Requests that the proxy makes up have higher ids: clients count from 0."""
 MAX_TOPICS = 1_000
 """Producers and consumers of one pipe whose topics are known: as many as began lately."""
 
@@ -38,10 +43,14 @@ class PipeClient:
     Attributes:
         peer: Its address.
         client_version: As it calls itself.
+        asked: Requests to the broker that the proxy made up, and that are not answered yet.
     """
 
-    def __init__(self, leg: PipeLeg, client_version: str) -> None:
+    def __init__(self, leg: PipeLeg, broker: PipeLeg, client_version: str) -> None:
         self._leg = leg
+        self._broker = broker
+        self._own_requests = count(_OWN_REQUESTS)
+        self.asked: set[int] = set()
         self.peer = leg.peer
         self.client_version = client_version
         self._topics: dict[tuple[int, int], str] = {}
@@ -62,7 +71,7 @@ class PipeClient:
         else:
             key, topic = (kind, command.subscribe.consumer_id), command.subscribe.topic
         self._topics.pop(key, None)
-        self._topics[key] = topic
+        self._topics[key] = full_name(topic)
         if len(self._topics) > MAX_TOPICS:
             del self._topics[next(iter(self._topics))]
 
@@ -89,15 +98,32 @@ class PipeClient:
             self.send(Type(type=Type.CLOSE_PRODUCER, close_producer=close))
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Tell the client that a consumer was closed; None: all that are known."""
+        """Close a consumer on both sides; None: all that are known.
+
+        Or the broker would go on to send it messages, which the client does not take any more.
+        """
         for one in self._known(Type.SUBSCRIBE, consumer_id):
             close = pb.CommandCloseConsumer(consumer_id=one, request_id=NO_REQUEST)
             self.send(Type(type=Type.CLOSE_CONSUMER, close_consumer=close))
+            if len(self.asked) < MAX_TOPICS:
+                close.request_id = next(self._own_requests)
+                self.asked.add(close.request_id)
+                self._broker.send(Type(type=Type.CLOSE_CONSUMER, close_consumer=close))
+
+    def answers_proxy(self, frame: Frame) -> bool:
+        """Tell whether a frame of the broker is an answer to what the proxy asked; once each."""
+        if not self.asked or frame.command_type() not in _ANSWERS:
+            return False
+        command = frame.command()
+        answer = command.success if command.type == Type.SUCCESS else command.error
+        known = answer.request_id in self.asked
+        self.asked.discard(answer.request_id)
+        return known
 
     def _known(self, kind: int, one: int | None) -> list[int]:
         return [number for of, number in self._topics if of == kind] if one is None else [one]
 
-    def move_topic(self, topic: str) -> None:
+    def move_topic(self, topic: str, to: str | None) -> None:
         """Do nothing: a proxy serves no topic, and refuses such a fault."""
 
 
@@ -123,6 +149,7 @@ class _FaultyLeg:
         self._leg = leg
         self._other = other
         self._client = client
+        self._of_broker = direction is Direction.SENT
         self._faults = ConnectionFaults(registry, clock, client, Incoming(leg), direction)
         self._boundary = FrameBoundary()
         leg.takes_frame = self._frame
@@ -134,7 +161,7 @@ class _FaultyLeg:
         self._leg.receive_raw(self._bytes)
 
     def _bytes(self, data: bytes) -> None:
-        if not self._faults.wanted:
+        if not self._wanted:
             self._boundary.follow(data)
             self._other.enqueue([data], len(data))
             return
@@ -145,13 +172,21 @@ class _FaultyLeg:
             self._leg.receive_frames(memoryview(data)[end:])
 
     def _frame(self, frame: Frame) -> None:
-        self._client.note(frame)
+        if self._of_broker:
+            if self._client.answers_proxy(frame):
+                return
+        else:
+            self._client.note(frame)
         left = self._faults.frame(frame)
         if left is not None:
             self._pass_on(left)
         waiting = self._faults.holds or len(self._leg.intake) or self._leg.sender.closing
-        if self._leg.decoder.between_frames and not (waiting or self._faults.wanted):
+        if self._leg.decoder.between_frames and not (waiting or self._wanted):
             self._leg.receive_raw(self._bytes)
+
+    @property
+    def _wanted(self) -> bool:
+        return self._faults.wanted or bool(self._of_broker and self._client.asked)
 
     def _pass_on(self, frame: Frame) -> None:
         size = frame.total_size
@@ -177,7 +212,7 @@ def pipe_with_faults(
         registry: The faults that are set.
         clock: The time.
     """
-    known = PipeClient(client, client_version)
+    known = PipeClient(client, broker, client_version)
     for leg in (client, broker):
         largest = max(leg.decoder.max_message_bytes, connected.max_message_size)
         leg.decoder.max_message_bytes = largest

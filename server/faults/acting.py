@@ -64,8 +64,8 @@ class Faulty(Client, Protocol):
     def close_consumers(self, consumer_id: int | None) -> None:
         """Have a consumer closed as by the server; None: all."""
 
-    def move_topic(self, topic: str) -> None:
-        """Let another broker serve a topic."""
+    def move_topic(self, topic: str, to: str | None) -> None:
+        """Let another broker serve a topic, the one that is named if any is."""
 
 
 class Acting:
@@ -153,10 +153,10 @@ def _close_consumer(acting: Acting, _: SetFault, __: CloseConsumer, frame: Frame
     return frame
 
 
-def _move_topic(acting: Acting, _: SetFault, __: MoveTopic, frame: Frame) -> Frame | None:
+def _move_topic(acting: Acting, _: SetFault, action: MoveTopic, frame: Frame) -> Frame | None:
     topic = topic_of(acting.client, frame.command())
     if topic:
-        acting.client.move_topic(topic)
+        acting.client.move_topic(topic, action.to)
     return frame
 
 

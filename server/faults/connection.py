@@ -49,11 +49,16 @@ class ConnectionFaults:
 
     @property
     def wanted(self) -> bool:
-        """True if a fault that is set can be about these frames."""
+        """True if a fault that is set can be about these frames, or about topics that they name."""
         return any(
-            one.fault.direction is self._direction and one.selection.may_fit(self._client)
+            (one.fault.direction is self._direction or self._names_topics_of(one))
+            and one.selection.may_fit(self._client)
             for one in self._registry
         )
+
+    def _names_topics_of(self, found: SetFault) -> bool:
+        """Tell if what is sent to the client fits by topics that the client named."""
+        return self._direction is Direction.RECEIVED and found.selection.about_topics
 
     def frame(self, frame: Frame) -> Frame | None:
         """Return the frame that is to be handled now, which may be another one; None: none."""

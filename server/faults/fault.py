@@ -141,9 +141,14 @@ class CloseConsumer(_Part):
 
 
 class MoveTopic(_Part):
-    """Let go of the topic's bundle: the next lookup finds its broker, here or elsewhere."""
+    """Let go of the topic's bundle: the next lookup finds its broker, here or elsewhere.
+
+    Attributes:
+        to: The broker that shall own it: its service URL, or host and port of its web port.
+    """
 
     action: Literal["moveTopic"]
+    to: Text | None = None
 
 
 Action: TypeAlias = (

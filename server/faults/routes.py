@@ -20,17 +20,20 @@ MAX_BODY_BYTES = 65_536
 MAX_SENTENCES = 5
 
 
-def fault_routes(registry: FaultRegistry | None, *, serves_topics: bool) -> list[web.RouteDef]:
+def fault_routes(
+    registry: FaultRegistry | None, *, serves_topics: bool, shares_topics: bool
+) -> list[web.RouteDef]:
     """Return the routes of one server.
 
     Args:
         registry: The faults that are set; None: faults are off, and each request is told so.
         serves_topics: Topics can be moved from here.
+        shares_topics: They can be moved to a broker that is named.
     """
     if registry is None:
         return [web.route("*", path, _off) for path in (FAULTS_PATH, f"{FAULTS_PATH}/{{id}}")]
 
-    rest = _FaultRest(registry, serves_topics=serves_topics)
+    rest = _FaultRest(registry, serves_topics=serves_topics, shares_topics=shares_topics)
     return [
         web.post(FAULTS_PATH, rest.set_fault),
         web.get(FAULTS_PATH, rest.list_faults),
@@ -40,14 +43,21 @@ def fault_routes(registry: FaultRegistry | None, *, serves_topics: bool) -> list
 
 
 class _FaultRest:
-    def __init__(self, registry: FaultRegistry, *, serves_topics: bool) -> None:
+    def __init__(
+        self, registry: FaultRegistry, *, serves_topics: bool, shares_topics: bool
+    ) -> None:
         self._registry = registry
         self._serves_topics = serves_topics
+        self._shares_topics = shares_topics
 
     async def set_fault(self, request: web.Request) -> web.Response:
         fault = _asked(await request.read())
         if isinstance(fault.do, MoveTopic) and not self._serves_topics:
             raise RestError(412, "moveTopic: a proxy serves no topic; set it at the broker")
+        if isinstance(fault.do, MoveTopic) and fault.do.to and not self._shares_topics:
+            raise RestError(
+                412, 'moveTopic: this broker is alone with its metadata store; remove "to"'
+            )
         try:
             return json_response(self._registry.set(fault).as_json())
         except TooManyFaultsError as error:

@@ -36,6 +36,7 @@ class Selection:
 
     Attributes:
         needs_command: A command must be parsed for that.
+        about_topics: It chooses by topic or namespace.
     """
 
     def __init__(self, where: Where) -> None:
@@ -43,7 +44,8 @@ class Selection:
         self._namespace = _pattern(where.namespace)
         self._version = _pattern(where.client_version)
         self._connection = _pattern(where.connection)
-        self.needs_command = not (self._topic is self._namespace is self._version is None)
+        self.about_topics = not (self._topic is self._namespace is None)
+        self.needs_command = self.about_topics or self._version is not None
 
     def may_fit(self, client: Client) -> bool:
         """Return False if nothing that this client says can fit."""
@@ -104,11 +106,11 @@ def topic_of(client: Client, command: pb.BaseCommand) -> str:
         return ""
     fields = body.DESCRIPTOR.fields_by_name
     if "topic" in fields:
-        return _full_name(getattr(body, "topic"))  # noqa: B009 - not every body has one
+        return full_name(getattr(body, "topic"))  # noqa: B009 - not every body has one
     if "subscription" in fields and fields["subscription"].message_type is not None:
         asked = body.subscription  # type: ignore[attr-defined]
         one = next(iter(asked), None) if fields["subscription"].is_repeated else asked
-        return "" if one is None else _full_name(one.topic)
+        return "" if one is None else full_name(one.topic)
     if "producer_id" in fields:
         return client.topic_of_producer(body.producer_id)  # type: ignore[attr-defined]
     if "consumer_id" in fields:
@@ -132,7 +134,7 @@ def _namespace_of(topic: str, command: pb.BaseCommand) -> str:
     return str(getattr(body_of(command), "namespace", ""))
 
 
-def _full_name(text: object) -> str:
+def full_name(text: object) -> str:
     """Return a topic as clients may shorten it in full, or as it came where it is no topic."""
     try:
         return str(TopicName.parse(str(text)))

@@ -83,9 +83,11 @@ def go_client() -> OfficialClient:
     """
     folder = ENVIRONMENTS / "go"
     needs("Go", "go")
-    with _made(folder, *(HERE / "go").iterdir()) as already:
+    with _made(folder, *(HERE / "go").rglob("*")) as already:
         if not already:
-            run("Go", "go", "build", "-o", str(folder / "driver"), ".", cwd=HERE / "go")
+            for program in ("", "loading", "faulted"):
+                built = str(folder / (program or "driver"))
+                run("Go", "go", "build", "-o", built, f"./{program}", cwd=HERE / "go")
     own = {"deduplicated": {"known": -1}}  # it forgets what the broker said until it sends
     return OfficialClient("Go", (str(folder / "driver"),), _IN_PYTHON_ONLY, own)
 

@@ -82,6 +82,10 @@ PROOFS = {
         "Brokers, proxies, their database and workers are killed at named points",
         "tests.proof.restarts.kills",
     ),
+    "faults": Proof(
+        "Faults on command beneath the official clients of Python, Java and Go",
+        "tests.proof.faults.beside_clients",
+    ),
     "advice_holds": Proof(
         "Advised limits meet their goal on a real broker, one step less does not",
         "tests.proof.advice.advice_holds",

@@ -53,14 +53,21 @@ class OwnershipAdmin:
 
     async def unload_namespace(self, request: web.Request) -> web.Response:
         """Have the owners of all bundles of a namespace let them go, with their topics closed."""
-        namespace = namespace_name(request)
+        await self.let_go(namespace_name(request))
+        return done()
+
+    async def let_go(self, namespace: NamespaceName) -> None:
+        """Have the owners of all bundles of a namespace let them go.
+
+        Raises:
+            RestError: There is no such namespace, or an owner does not let go.
+        """
         count = await self._bundles(namespace)
         edges = [int(edge, 16) for edge in boundaries(count)]
         # The last edge is written as the last hash, which belongs to its bundle.
         highs = [*edges[1:-1], edges[-1] + 1]
         ranges = [BundleRange(low, high) for low, high in zip(edges, highs, strict=False)]
         await self._release(namespace, ranges)
-        return done()
 
     async def unload_bundle(self, request: web.Request) -> web.Response:
         """Have the owner of a bundle let it go."""

@@ -12,6 +12,7 @@ from broker.ownership.tables import claim, register, renew
 from broker.stores.changes import StoreError
 from broker.stores.store import DEFAULT_BUNDLES, NamespacePolicies
 from proto.names import NamespaceName, TopicName
+from tests.support.processes.cluster import until
 from tests.support.stores.owners import Party, party
 
 if TYPE_CHECKING:
@@ -186,7 +187,8 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
             assert await owner_seen_by(one) == one.service_url
-        # When: it is away
+        # When: it is away, for longer than anybody waits
+        other.ownership.away_seconds = 0.0
         with pytest.raises(NotServedError, match="is away"):
             await other.ownership.acquire(TOPIC)
         with pytest.raises(NotServedError, match="is away"):
@@ -197,6 +199,35 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
             assert (owner.urls, owner.decided) == (again.registration.urls, False)
             assert (await again.ownership.acquire(TOPIC, authoritative=True)).here
             assert not again.moved
+
+
+async def test_a_lookup_waits_for_the_broker_that_has_the_messages(postgresql_url: str) -> None:
+    # Given: it is away
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        async with party(postgresql_url, 1, store="disk-1") as one:
+            await owner_seen_by(one)
+        # When
+        asking = asyncio.create_task(other.ownership.acquire(TOPIC, authoritative=True))
+        async with party(postgresql_url, 5, store="disk-1") as again:
+            # Then
+            owner = await asking
+            assert (owner.urls, owner.decided) == (again.registration.urls, False)
+
+
+async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str) -> None:
+    # Given: another one is away
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        async with party(postgresql_url, 1, store="disk-1") as one:
+            await owner_seen_by(one)
+        asking = asyncio.create_task(other.ownership.acquire(TOPIC))
+        await until(lambda: BUNDLE in other.ownership._locks)
+        # When
+        await other.ownership.close()
+        # Then
+        with pytest.raises(NotServedError, match="ask another one"):
+            await asking
 
 
 async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(

@@ -224,6 +224,7 @@ async def test_topics_in_a_log_wait_for_their_broker(postgresql_url: str, tmp_pa
         peer.close()
         # When
         await parts.one.__aexit__(None, None, None)
+        parts.two.ownership.away_seconds = 0.0  # nobody waits for it
         # Then: it is away, and its topic is not made anew
         asking = await MessagePeer.connect(parts.proxy.service_url)
         found = await asking.lookup(kept)

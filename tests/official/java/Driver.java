@@ -99,7 +99,7 @@ public class Driver {
         return line;
     }
 
-    private static String json(Object value) {
+    static String json(Object value) {
         if (value instanceof Map<?, ?> map) {
             return map.entrySet().stream()
                     .map(entry -> json(entry.getKey()) + ": " + json(entry.getValue()))

@@ -11,21 +11,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks.processes import ROOT
 from limiter.clock import LoopClock, deadline
-from tests.proof.restarts.rolling import (
-    QUIET_SECONDS,
-    finished_load,
-    judge_messages,
-    running_load,
-)
+from tests.proof.restarts.loads import finished_loads, running_loads
+from tests.proof.restarts.rolling import QUIET_SECONDS, judge_messages
 from tests.proof.restarts.servers import LEASE_MILLIS, Fleet, running_fleet
+from tests.proof.restarts.workers import WORKER_POINTS, WORKER_SOON_SECONDS, killed_worker
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, settled_figures
 from tests.support.peers.message_peer import MessagePeer
@@ -38,11 +31,9 @@ if TYPE_CHECKING:
 
 RECOVERY_SECONDS = 20.0
 ATTEMPT_SECONDS = 5.0
-GIVES_UP = "subscribe to a pattern: LookupError"
+GIVES_UP = "python: subscribe to a pattern: LookupError"
 """The official C++ client fails at once if its listing is refused, as when no broker is there."""
 SHORT_SECONDS = 1.0
-WORKER_SECONDS = 60.0
-"""A load whose worker was killed says so within this time."""
 TOPICS = [f"persistent://public/default/after-{number}" for number in range(8)]
 
 
@@ -82,17 +73,18 @@ def prove(options: ProofOptions) -> ProofResult:
         running_postgresql(survives_kill=True) as database,
         running_fleet(options.out, database.url()) as fleet,
     ):
-        with running_load(options.out, fleet) as load:
+        with running_loads(options.out, fleet, ("python",)) as loads:
             for point in POINTS:
                 options.note(point.name)
                 time.sleep(QUIET_SECONDS)
                 _kill(point, fleet, database)
                 recoveries[point.name] = _until_all_works(fleet)
             time.sleep(QUIET_SECONDS)
-            found = finished_load(load)
+            found = finished_loads(loads)
         owners = _owners(fleet)
         options.note("a worker of a load")
-        said = [_killed_worker(options.out, fleet, point) for point in WORKER_POINTS]
+        proxy = fleet.processes["proxy-1"].server
+        said = [killed_worker(options.out, proxy, point) for point in WORKER_POINTS]
         held = {name: settled_figures(one.server) for name, one in fleet.processes.items()}
     result.figures = {**found, "recovery_seconds": recoveries, "workers": said}
     judge_messages(found, result)
@@ -147,11 +139,12 @@ def _judge(
     )
     for one in said:
         plain = one["status"] not in (0, None) and "Traceback" not in "".join(one["said"])
+        left = [*one["left"], *one["processes_left"]]
         result.check(
             one["point"],
-            plain,
+            plain and not left and one["seconds"] < WORKER_SOON_SECONDS,
             f"{one['point']} is killed: the load ends with {one['status']} {one['seconds']:.1f} s "
-            f"later and says: {' '.join(one['said'])[-200:]}",
+            f"later, leaves {', '.join(left) or 'nothing'} behind, and says: {one['said'][-200:]}",
         )
 
 
@@ -233,59 +226,3 @@ def _owners(fleet: Fleet) -> int:
         found = [asyncio.run(_served_at(url, topic)) for url in brokers]
         same += len({url for url, _ in found}) == 1
     return same
-
-
-# -- a worker of a load ---------------------------------------------------------------------------
-
-WORKER_POINTS = {"a worker while it connects": 0.0, "a worker while its clients ask": 4.0}
-
-
-def _killed_worker(out: Path, fleet: Fleet, point: str) -> dict[str, Any]:
-    """Kill one of two worker processes of a load, and return what the load said of it."""
-    words = [
-        "--scenario",
-        "lookups",
-        "--service-url",
-        fleet.processes["proxy-1"].server.service_url,
-    ]
-    words += ["--namespace", "public/default", "--executor", "process", "--tasks", "2"]
-    words += ["--clients", "20", "--lookup-seconds", "20", "--lookups-per-second", "20"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "loadgen", "run", *words, "--out", str((out / "runs").resolve())],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    ) as load:
-        try:
-            victim = _worker_of(load)
-            time.sleep(WORKER_POINTS[point])
-            os.kill(victim, signal.SIGKILL)
-            begun = time.monotonic()
-            _, said = load.communicate(timeout=WORKER_SECONDS)
-        finally:
-            load.kill()
-    seconds = time.monotonic() - begun
-    lines = [line for line in said.splitlines() if line.strip()]
-    return {"point": point, "status": load.returncode, "seconds": seconds, "said": lines[-3:]}
-
-
-def _worker_of(load: subprocess.Popen[str]) -> int:
-    """Return the process id of the last of its two workers, once it is there."""
-    children = Path(f"/proc/{load.pid}/task/{load.pid}/children")
-    give_up = time.monotonic() + WORKER_SECONDS
-    while time.monotonic() < give_up and load.poll() is None:
-        workers = [
-            int(pid) for pid in children.read_text().split() if b"worker" in _command_of(int(pid))
-        ]
-        if len(workers) == 2:
-            return workers[-1]
-        time.sleep(0.02)
-    raise ProofError("the load started no workers")
-
-
-def _command_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""

@@ -7,22 +7,17 @@ call of an application fails, and no message that had a receipt is missing.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
-from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.processes import ROOT
+from tests.proof.restarts.loads import COMMANDS, finished_loads, running_loads
 from tests.proof.restarts.servers import Fleet, running_fleet
-from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs
 from tests.support.processes.postgresql import running_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
 QUIET_SECONDS = 3.0
 """Before each restart, so that all clients are attached again."""
@@ -38,13 +33,13 @@ def prove(options: ProofOptions) -> ProofResult:
     with (
         running_postgresql() as database,
         running_fleet(options.out, database.url()) as fleet,
-        running_load(options.out, fleet) as load,
+        running_loads(options.out, fleet, tuple(COMMANDS)) as loads,
     ):
         drains = [
             _restarted(fleet, name, options) for _ in range(rounds) for name in fleet.processes
         ]
         time.sleep(QUIET_SECONDS)
-        found = finished_load(load)
+        found = finished_loads(loads)
     result.figures = {**found, "drains": drains}
     judge_calls(found, result)
     judge_messages(found, result)
@@ -73,46 +68,6 @@ def _restarted(fleet: Fleet, name: str, options: ProofOptions) -> dict[str, Any]
     }
 
 
-# -- the load -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def running_load(out: Path, fleet: Fleet) -> Iterator[subprocess.Popen[str]]:
-    """Run clients directly and through the proxies for a block."""
-    ways = [f"direct={fleet.url('broker')}", f"proxied={fleet.url('proxy')}"]
-    with ExitStack() as stack:
-        log = stack.enter_context((out / "load.err").open("wb"))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.proof.restarts.load", str(out.resolve()), *ways],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            cwd=ROOT,
-        )
-        stack.callback(process.wait)
-        stack.callback(process.kill)
-        _line(process)
-        yield process
-
-
-def finished_load(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Have the producing end, and return what happened."""
-    assert process.stdin is not None
-    process.stdin.write("stop\n")
-    process.stdin.flush()
-    found: dict[str, Any] = _line(process)
-    return found
-
-
-def _line(process: subprocess.Popen[str]) -> Any:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise ProofError("the clients' process ended; see load.err")
-    return json.loads(line)
-
-
 # -- verdicts -------------------------------------------------------------------------------------
 
 
@@ -120,12 +75,14 @@ def judge_calls(found: Mapping[str, Any], result: ProofResult) -> None:
     """Add the check that no call failed, with the longest pause."""
     failures, calls = found["failures"], sum(found["calls"].values())
     kind, seconds = max(found["longest_seconds"].items(), key=lambda pair: pair[1])
-    said = "; ".join(sorted(set(failures))[:5]) or "none failed"
+    said = "; ".join(sorted(set(failures))[:5]) or "none"
+    each = found["calls_by_language"]
+    by_language = ", ".join(f"{language} {count:,}" for language, count in each.items())
     result.check(
         "no call fails",
         not failures and calls > 0,
-        f"{calls:,} calls of applications, {len(failures)} failed ({said}); the longest pause was "
-        f"{seconds:.1f} s ({kind})",
+        f"{calls:,} calls of applications ({by_language}), {len(failures)} failed ({said}); the "
+        f"longest pause was {seconds:.1f} s ({kind})",
     )
 
 

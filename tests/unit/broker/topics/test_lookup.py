@@ -28,12 +28,14 @@ async def handler(
     allowed: bool = True,
     partitions: int = 0,
     as_shipped: bool = False,
+    alone: bool = True,
 ) -> LookupHandler:
     store = MemoryStore()
     await store.apply(NAMESPACE, TOPICS)
     rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
     topics = TopicService(store, lambda _: rules)
     ownership = SoleOwnership(lambda: ServerUrls(url, "http://10.0.0.1:8080"))
+    ownership.alone = alone
     return LookupHandler(store, ownership, topics, pulsar_compatible=as_shipped)
 
 
@@ -73,6 +75,13 @@ async def test_a_loopback_address_is_reached_through_the_service_url(
     found = await (await handler(url)).lookup(lookup_of(PLAIN))
     # Then
     assert found.proxy_through_service_url is through
+
+
+async def test_of_several_brokers_none_is_reached_through_the_service_url() -> None:
+    # When
+    found = await (await handler("pulsar://127.0.0.1:6650", alone=False)).lookup(lookup_of(PLAIN))
+    # Then: it names all of them
+    assert not found.proxy_through_service_url
 
 
 @pytest.mark.parametrize("topic", INVALID)

@@ -13,7 +13,12 @@ from server.faults.registry import FaultRegistry
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport
-from tests.support.processes.commands import TYPES, complete_command, type_name
+from tests.support.processes.commands import (
+    TYPES,
+    complete_command,
+    split_commands,
+    type_name,
+)
 
 Type = pb.BaseCommand
 LOOKUP, PING = (encode_command(complete_command(kind)) for kind in (Type.LOOKUP, Type.PING))
@@ -196,11 +201,60 @@ async def test_messages_may_be_as_large_as_the_broker_says() -> None:
 
 async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
     # Given
-    client = PipeClient(PipeLeg(), "")
+    client = PipeClient(PipeLeg(), PipeLeg(), "")
     # When
     for number in range(MAX_TOPICS + 1):
         asked = pb.CommandProducer(topic=f"t-{number}", producer_id=number, request_id=number)
         body = encode_command(Type(type=Type.PRODUCER, producer=asked))[4:]
         client.note(Frame(len(body), (memoryview(body),)))
     # Then
-    assert [client.topic_of_producer(one) for one in (0, 1)] == ["", "t-1"]
+    assert [client.topic_of_producer(one) for one in (0, 1)] == [
+        "",
+        "persistent://public/default/t-1",
+    ]
+
+
+async def test_what_a_broker_says_is_about_the_topic_that_the_client_named() -> None:
+    # Given
+    pipe = Pipe()
+    pipe.set(DROP, on=["SEND_RECEIPT"], direction="sent", where={"topic": "*/chosen"})
+    for number, topic in enumerate(("chosen", "other")):
+        asked = pb.CommandProducer(topic=topic, producer_id=number, request_id=number)
+        pipe.client.peer_sends(encode_command(Type(type=Type.PRODUCER, producer=asked)))
+    receipts = [
+        encode_command(
+            Type(
+                type=Type.SEND_RECEIPT,
+                send_receipt=pb.CommandSendReceipt(producer_id=number, sequence_id=0),
+            )
+        )
+        for number in range(2)
+    ]
+    # When
+    pipe.broker.peer_sends(b"".join(receipts))
+    # Then
+    assert pipe.answered() == receipts[1]
+
+
+async def test_a_closed_consumer_is_closed_at_the_broker_too() -> None:
+    # Given
+    pipe = Pipe()
+    fault = pipe.set({"action": "closeConsumer"}, on=["FLOW"])
+    flow = Type(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=4, messagePermits=1))
+    # When
+    pipe.client.peer_sends(encode_command(flow))
+    pipe.registry.clear(fault)
+    # Then: its messages go to whoever comes next
+    (told,) = split_commands(pipe.answered())
+    close, passed = split_commands(pipe.passed())
+    assert told.close_consumer.consumer_id == close.close_consumer.consumer_id == 4
+    assert passed == flow
+    # When: the broker answers what the client has not asked
+    answers = [
+        encode_command(Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=number)))
+        for number in (close.close_consumer.request_id, 7)
+    ]
+    pipe.broker.peer_sends(b"".join(answers))
+    # Then
+    assert pipe.answered() == answers[1]
+    assert pipe.legs[1]._raw is not None

@@ -61,7 +61,7 @@ class Victim:
         self.cnx.handle_frame = self._handle  # type: ignore[method-assign]
         self.cnx.close_producers = self.told.append  # type: ignore[method-assign]
         self.cnx.close_consumers = self.told.append  # type: ignore[method-assign]
-        self.cnx.move_topic = self.told.append  # type: ignore[method-assign]
+        self.cnx.move_topic = lambda topic, _: self.told.append(topic)  # type: ignore[method-assign]
         self.wire = Wire(self.cnx)
         self.cnx.state = state
         self.registry.set(Fault.model_validate({"do": do, **more}))

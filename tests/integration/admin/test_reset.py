@@ -1,0 +1,77 @@
+"""A reset beside clients that come back, and beside other brokers of the same store."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.admin.resources.namespaces import NamespaceAdmin
+from broker.admin.resources.reset import TRIES
+from broker.service import BrokerService
+from broker.stores.changes import TopicChanges
+from client import Client, InitialPosition
+from proto.names import TopicName
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import broker_config, cluster
+
+if TYPE_CHECKING:
+    from proto.names import NamespaceName
+
+RESET = "/admin/v2/floodgate/reset"
+ON = {"floodgateFaultsEnabled": "true"}
+TOPICS = [f"persistent://public/default/reset-{index}" for index in range(8)]
+
+
+@pytest.mark.parametrize("times", [TRIES - 1, TRIES])
+async def test_a_client_that_makes_its_topic_again_each_time_is_told_of(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
+        # Given: it does so when all topics are gone
+        delete, made = NamespaceAdmin._delete, []
+
+        async def delete_too_late(admin: NamespaceAdmin, namespace: NamespaceName) -> bool:
+            if str(namespace) == "public/default" and len(made) < times:
+                made.append(namespace)
+                await parts.broker.store.apply(namespace, TopicChanges([TOPICS[0].encode()]))
+            return await delete(admin, namespace)
+
+        monkeypatch.setattr(NamespaceAdmin, "_delete", delete_too_late)
+        # When
+        answer = await rest.ask("POST", RESET)
+        # Then
+        assert len(made) == times
+        if times < TRIES:
+            assert answer.status == 204
+            return
+        assert answer.status == 409
+        assert "close them, then reset once more" in answer.text
+        # When: it has left
+        assert (await rest.ask("POST", RESET)).status == 204
+
+
+async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None:
+    # Given: topics of both brokers, with messages
+    config = broker_config({"metadataStoreUrl": postgresql_url, **ON})
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(BrokerService(config))
+        two = await stack.enter_async_context(BrokerService(config))
+        client = await stack.enter_async_context(Client(one.service_url))
+        for topic in TOPICS:
+            producer = await client.create_producer(topic)
+            await producer.send(b"before")
+            await producer.close()
+        owners = {one.ownership.owns(TopicName.parse(topic)) for topic in TOPICS}
+        assert owners == {True, False}
+        # When
+        rest = await stack.enter_async_context(rest_client(one))
+        answer = await rest.ask("POST", RESET)
+        # Then
+        assert answer.status == 204, answer
+        assert not [*one.messaging.loaded_topics, *two.messaging.loaded_topics]
+        for topic in TOPICS:
+            consumer = await client.subscribe(topic, "s", initial_position=InitialPosition.Earliest)
+            await (await client.create_producer(topic)).send(b"after")
+            assert (await consumer.receive(5_000)).data() == b"after"

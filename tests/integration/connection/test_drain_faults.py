@@ -1,0 +1,51 @@
+"""A drain beneath faults: whatever they hold up, the process ends by itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.peers.raw_peer import lookup_command, ping
+from tests.support.peers.rest_client import rest_client
+from tests.support.processes.cluster import cluster, until
+
+FAULTS = "/admin/v2/floodgate/faults"
+TOPIC = "persistent://public/default/held"
+HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize("way", ["broker", "proxy", "pipe"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"on": ["LOOKUP"], "do": {"action": "delay", "delayMs": HOUR_MS}},
+        {"on": ["LOOKUP"], "do": {"action": "stopReading"}},
+        {"on": ["LOOKUP"], "do": {"action": "drain", "bytesPerSecond": 1}},
+        {
+            "on": ["LOOKUP_RESPONSE"],
+            "direction": "sent",
+            "do": {"action": "delay", "delayMs": HOUR_MS},
+        },
+    ],
+    ids=["overtaken", "unread", "slow", "unsaid"],
+)
+async def test_what_a_fault_holds_up_does_not_hold_up_the_end(
+    way: str, fault: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
+        role = "broker" if way == "broker" else "proxy"
+        server = parts.part(role)
+        # Given
+        async with rest_client(server) as rest:
+            target = parts.broker.service_url.removeprefix("pulsar://") if way == "pipe" else None
+            peer = await parts.peer(role, target=target)
+            answer = await rest.ask("POST", FAULTS, json.dumps(fault))
+            assert answer.status == 200, answer
+            await peer.send(lookup_command(1, TOPIC), ping())
+            await until(lambda: server.faults.acted)
+        # When
+        await server.__aexit__(None, None, None)
+        # Then
+        assert "did not end in time" not in caplog.text
+        peer.close()

@@ -1,0 +1,1 @@
+"""Faults on command beneath official clients."""

@@ -1,0 +1,145 @@
+"""Each action of a fault beneath the official clients of Python, Java and Go.
+
+A topic for each action and language, published to and consumed while the fault acts, at the broker
+and then at a proxy. Nothing that had a receipt is missing, but where the client itself drops it;
+every call ends; and what reaches the application is what the table says, no more and no less.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.processes import ROOT
+from tests.official.clients import ClientMissingError, go_client, java_client
+from tests.proof.faults.actions import CASES, LANGUAGES, Case
+from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.servers import ClusterSettings, check_logs, running_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loadgen.servers.processes import ServerProcess
+
+ON = {"floodgateFaultsEnabled": "true"}
+Clients = dict[str, subprocess.Popen[str]]
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Have each fault act beneath each client; a quick proof only at the broker."""
+    result = ProofResult()
+    options.out.mkdir(parents=True, exist_ok=True)
+    with running_cluster(ClusterSettings(options.out, ON, {})) as (broker, proxy):
+        for language in LANGUAGES:  # a namespace each: what moves, moves with its bundle
+            _rest(broker, "PUT", {}, f"namespaces/public/{language}")
+        for server in (broker,) if options.quick else (broker, proxy):
+            with _running_clients(options.out, server) as clients:
+                for name, case in CASES.items():
+                    if case.at_proxy or server is broker:
+                        options.note(f"{name} at the {server.module}")
+                        seen = _seen(clients, server, name, case)
+                        result.figures[f"{name} at the {server.module}"] = seen
+                        _judge(f"{name} at the {server.module}", case, seen, result)
+    check_logs(options.out, result)
+    return result
+
+
+def _judge(name: str, case: Case, seen: dict[str, Any], result: ProofResult) -> None:
+    wrong, said = [], []
+    for language, one in seen.items():
+        errors = list(dict.fromkeys(one["errors"]))
+        said.append(f"{language} {', '.join(errors) or 'nothing'}")
+        attached = not any(error.startswith("subscribe") for error in errors)
+        if sorted(errors) != sorted(getattr(case, language)):
+            wrong.append(f"{language} is unlike the table")
+        if not one["fired"]:
+            wrong.append(f"{language} had no fault")
+        if attached and one["missing"] != case.missing:
+            wrong.append(f"{language} missed {one['missing']} messages")
+    result.check(name, not wrong, "; ".join([f"{name}: {', '.join(said)}", *wrong]))
+
+
+def _seen(clients: Clients, server: ServerProcess, name: str, case: Case) -> dict[str, Any]:
+    """Set the fault for a topic of each language, and return what their applications saw."""
+    ids = {}
+    for language in clients:
+        topic = f"persistent://public/{language}/{name.replace(' ', '-')}-{server.module}"
+        document = {**case.document, "where": {"topic": topic}}
+        ids[language] = _rest(server, "POST", document)["id"]
+        _say(clients[language], topic)
+    seen = {language: _line(language, process) for language, process in clients.items()}
+    fired = {one["id"]: one["fired"] for one in _rest(server, "GET")}
+    for language, one in seen.items():
+        one["fired"] = fired[ids[language]]
+    _rest(server, "DELETE")
+    return seen
+
+
+def _rest(
+    server: ServerProcess, method: str, document: object = None, path: str = "floodgate/faults"
+) -> Any:
+    body = None if document is None else json.dumps(document).encode()
+    request = urllib.request.Request(
+        f"{server.web_url}/admin/v2/{path}",
+        body,
+        {"Content-Type": "application/json"},
+        method=method,
+    )
+    with _OPENER.open(request, timeout=10) as response:
+        return json.loads(response.read() or b"null")
+
+
+# -- the clients ----------------------------------------------------------------------------------
+
+
+def _command(language: str) -> Sequence[str]:
+    try:
+        if language == "java":
+            return (*java_client().command[:-1], "Faulted")
+        if language == "go":
+            return (str(Path(go_client().command[0]).with_name("faulted")),)
+    except ClientMissingError as error:
+        raise ProofError(str(error)) from None
+    return (sys.executable, "-m", "tests.proof.faults.client")
+
+
+@contextmanager
+def _running_clients(out: Path, server: ServerProcess) -> Iterator[Clients]:
+    logs = out / f"clients-of-{server.module}"
+    logs.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        clients: Clients = {}
+        for language in LANGUAGES:
+            log = stack.enter_context((logs / f"{language}.err").open("wb"))
+            clients[language] = subprocess.Popen(
+                [*_command(language), str(logs.resolve()), server.service_url],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=ROOT,
+            )
+            stack.callback(clients[language].wait)
+            stack.callback(clients[language].kill)
+        yield clients
+
+
+def _say(process: subprocess.Popen[str], topic: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{topic}\n")
+    process.stdin.flush()
+
+
+def _line(language: str, process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise ProofError(f"the {language} client ended; see {language}.err")
+    found: dict[str, Any] = json.loads(line)
+    return found

@@ -1,0 +1,123 @@
+"""kill -9 of a worker of a load, of processes and of Spark, and what the load leaves behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from benchmarks.processes import ROOT
+from tests.proof.result import ProofError
+from tests.proof.servers import samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from loadgen.servers.processes import ServerProcess
+
+CLIENTS = 20
+TASKS = 2
+SAYS_SECONDS = 120.0
+"""A load has ended by then, whatever was killed."""
+WORKER_SOON_SECONDS = 15.0
+"""A load whose worker was killed has ended by then. Spark needs some of it to stop."""
+ASKING_SECONDS = 3.0
+"""From the last connection until all clients ask."""
+LOOKUP_SECONDS = 40.0
+"""A load that notices nothing goes on for longer than any of these times."""
+
+
+class WorkerPoint(NamedTuple):
+    """A moment at which a worker is killed."""
+
+    name: str
+    executor: str
+    asks: bool
+
+
+WORKER_POINTS = (
+    WorkerPoint("a worker while it connects", "process", False),
+    WorkerPoint("a worker while its clients ask", "process", True),
+    WorkerPoint("a Spark worker while its clients ask", "spark", True),
+)
+_IS_WORKER = {"process": b"loadgen.executors.worker", "spark": b"pyspark.daemon"}
+
+
+def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[str, Any]:
+    """Kill one of two workers of a load; return what the load said, and what it left behind."""
+    runs, temporary = (out / name for name in ("runs", "temporary"))
+    for folder in (runs, temporary):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    words = ["--scenario", "lookups", "--service-url", proxy.service_url]
+    words += ["--namespace", "public/default", "--executor", point.executor]
+    words += ["--tasks", str(TASKS), "--clients", str(CLIENTS)]
+    words += ["--lookup-seconds", str(LOOKUP_SECONDS), "--lookups-per-second", "20"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadgen", "run", *words, "--out", str(runs.resolve())],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(temporary.resolve())},
+        start_new_session=True,
+    ) as load:
+        try:
+            victim = _until(lambda: _last_worker(load.pid, point.executor), load)
+            if point.asks:
+                _until(lambda: _connections(proxy) >= CLIENTS, load)
+                time.sleep(ASKING_SECONDS)
+                victim = _last_worker(load.pid, point.executor)
+            os.kill(victim, signal.SIGKILL)
+            begun = time.monotonic()
+            _, said = load.communicate(timeout=SAYS_SECONDS)
+        finally:
+            load.kill()
+    return {
+        "point": point.name,
+        "status": load.returncode,
+        "seconds": time.monotonic() - begun,
+        "said": " ".join(line for line in said.splitlines() if line.strip()),
+        "left": sorted(path.name for path in (*runs.iterdir(), *temporary.iterdir())),
+        "processes_left": [command.decode() for _, command in _of_session(load.pid)],
+    }
+
+
+def _connections(proxy: ServerProcess) -> float:
+    return samples(proxy)["pulsar_proxy_active_connections"]
+
+
+def _last_worker(session: int, executor: str) -> int:
+    """Return the process id of the last of its workers, once all are there; 0 before."""
+    wanted = _IS_WORKER[executor]
+    found = sorted(pid for pid, command in _of_session(session) if wanted in command)
+    # Spark's workers are forked from a process that has the same command line.
+    return found[-1] if len(found) == TASKS + (executor == "spark") else 0
+
+
+def _of_session(session: int) -> list[tuple[int, bytes]]:
+    """Return the processes that a load started, each with its command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append((int(folder.name), command))
+    return found
+
+
+def _until(condition: Callable[[], int], load: subprocess.Popen[str]) -> int:
+    give_up = time.monotonic() + SAYS_SECONDS
+    while time.monotonic() < give_up and load.poll() is None:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise ProofError("the load started no workers")
