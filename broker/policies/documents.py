@@ -73,11 +73,11 @@ def _delayed(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _inactive(value: Mapping[str, Any]) -> dict[str, Any]:
-    found = InactiveTopics(
-        value["deleteWhileInactive"],
-        value["maxInactiveDurationSeconds"],
-        DeleteMode(value["inactiveTopicDeleteMode"]),
-    )
+    mode, seconds = value.get("inactiveTopicDeleteMode"), value["maxInactiveDurationSeconds"]
+    if mode is None:
+        # It was set without the case in which topics are deleted: there is none.
+        return {"inactive_topics": InactiveTopics(after_seconds=seconds)}
+    found = InactiveTopics(value["deleteWhileInactive"], seconds, DeleteMode(mode))
     return {"inactive_topics": found}
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TAG = "floodgate"
 _LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DEFAULT_HOLDERS}
 _NUMBER = Parameter("number", "A connection's number", {"type": "integer", "minimum": 1}, 1)
-_FAULT = Parameter("id", "A fault's number", {"type": "integer", "minimum": 1}, 1)
+_FAULT = Parameter("id", "A fault's name", {"type": "string"}, "fault-1")
 
 OWN_OPERATIONS = (
     Operation("GET", "/", "Return what there is on this port, as text.", _TAG),

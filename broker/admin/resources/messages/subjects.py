@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.owners import check_owner, check_owner_of_all
-from broker.admin.requests import segment, topic_name
+from broker.admin.requests import FailsUpstreamError, segment, topic_name
 from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
 from broker.subscriptions.subscriptions import Subscriptions
@@ -131,10 +131,10 @@ def persistent(topic: Topic) -> PersistentTopic:
     """Return a topic whose messages are stored.
 
     Raises:
-        RestError: It is another one; upstream's server fails at it.
+        FailsUpstreamError: It is another one.
     """
     if not isinstance(topic, PersistentTopic):
-        raise RestError(500, f"{topic.name} stores no messages: it is non-persistent")
+        raise FailsUpstreamError(405, f"{topic.name} stores no messages: it is non-persistent")
     return topic
 
 
