@@ -38,8 +38,10 @@ _WHAT: Mapping[int | None, str] = {
     406: "This is not for such a topic",
     409: "What is there stands against it",
     412: "A name or value is refused",
+    413: "The body is too large",
     415: "A body of this media type is not taken",
     422: "What is stored or sent cannot be read",
+    503: "Not now",
 }
 """The sentences about refusals, by status."""
 

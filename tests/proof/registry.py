@@ -120,6 +120,10 @@ PROOFS = {
     "worst_commands": Proof(
         "The worst command of each type holds up nobody", "tests.proof.sizes.worst_commands"
     ),
+    "rest_calls": Proof(
+        "50,000 calls of the described REST, in each profile, fail nowhere",
+        "tests.proof.rest.rest_calls",
+    ),
     "turns_of_messages": Proof(
         "Large subscriptions and topics hold up nobody", "tests.proof.sizes.turns_of_messages"
     ),

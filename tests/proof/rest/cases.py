@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
+from requests import Request
 from schemathesis import Case, GenerationMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from schemathesis.schemas import APIOperation
+
+_NOWHERE = "http://server"
+_SENT = ("method", "url", "headers", "params", "data", "json", "files", "cookies")
 
 
 class Kind(Enum):
@@ -29,18 +33,27 @@ class Kind(Enum):
     OPEN = "allowed, about anything"
     REFUSED = "not allowed"
 
-    @property
-    def allowed(self) -> bool:
-        """Whether the description allows it."""
-        return self is not Kind.REFUSED
-
 
 @dataclass(frozen=True)
 class Call:
-    """One call, and what kind it is."""
+    """One call, as it is sent.
 
+    Attributes:
+        label: Its operation: a method and a path.
+        kind: How it relates to the description.
+        answers: The statuses that the description gives.
+    """
+
+    label: str
     kind: Kind
-    case: Case
+    answers: frozenset[str]
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path[:300]} {(self.body or b'')[:300]!r}"
 
 
 class DescribedCalls:
@@ -54,8 +67,8 @@ class DescribedCalls:
     def __init__(self, document: Mapping[str, Any], known: Mapping[str, Sequence[object]]) -> None:
         self._open = _operations(dict(document))
         self._known = _operations(_about_what_exists(document, known))
+        self._answers = {label: frozenset(_answers(document, label)) for label in self._open}
         self._without: set[tuple[str, Kind]] = set()
-        self.answers = {label: frozenset(_answers(document, label)) for label in self._open}
 
     @property
     def labels(self) -> list[str]:
@@ -81,7 +94,16 @@ class DescribedCalls:
             if not found:
                 self._without.add((label, kind))
             for index in range(count if found else 0):
-                yield Call(kind, found[index % len(found)])
+                yield self._sent(label, kind, found[index % len(found)])
+
+    def _sent(self, label: str, kind: Kind, case: Case) -> Call:
+        given = case.as_transport_kwargs(_NOWHERE)
+        sent = Request(**{name: given[name] for name in _SENT if name in given}).prepare()
+        body = sent.body.encode() if isinstance(sent.body, str) else sent.body
+        headers = {name: str(text) for name, text in sent.headers.items()}
+        return Call(
+            label, kind, self._answers[label], str(sent.method), sent.path_url, headers, body
+        )
 
 
 _MODES = {

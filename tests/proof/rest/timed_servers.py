@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.command_lines import answer_commands
 from broker.service import BrokerService
 from client import Client
+from limiter.clock import LoopClock, deadline
 from proxy.service import ProxyService
 from server.logs import LogFormat, LogLevel, configure_logs
 from tests.proof.process_memory import resident_bytes
@@ -45,7 +46,7 @@ class TimedServers:
 
     async def fill(self, topic: str, messages: int) -> dict[str, Any]:
         """Send messages that stay."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with deadline(LoopClock(), _PATIENCE_SECONDS):
             client = Client(self.broker.service_url)
             producer = await client.create_producer(topic)
             for number in range(messages):
@@ -61,7 +62,7 @@ class TimedServers:
         """
         received = 0
         for url in (self.proxy.service_url, self.broker.service_url):
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with deadline(LoopClock(), _PATIENCE_SECONDS):
                 client = Client(url)
                 consumer = await client.subscribe(topic, subscription)
                 producer = await client.create_producer(topic)
