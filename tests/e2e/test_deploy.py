@@ -24,7 +24,7 @@ import pulsar
 import pytest
 import yaml
 
-from proxy.service import DRAIN_SECONDS
+from proxy.config import ProxyConfig
 from tests.support.processes.compose import Network, load_compose
 from tests.support.processes.prometheus import asked_until, running_prometheus
 from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
@@ -200,7 +200,7 @@ def test_a_container_is_not_killed_before_its_drain_may_have_ended(role: str) ->
     grace = COMPOSE.services[role].stop_grace_period
     # Then
     assert grace
-    assert int(grace.removesuffix("s")) > DRAIN_SECONDS
+    assert int(grace.removesuffix("s")) > ProxyConfig.model_fields["drain_seconds"].default
 
 
 @pytest.mark.parametrize("wrong", [("mem_limit: 512m", "memlimit: 512m"), ("127.0.0.1:9090:", "")])

@@ -16,7 +16,6 @@ from broker.configuration.config import BrokerConfig
 from broker.configuration.config import known_keys as broker_keys
 from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
-from proxy.service import DRAIN_SECONDS
 from server.command_line import properties_of
 from tests.support.processes.server_process import REPOSITORY
 
@@ -62,9 +61,9 @@ def drain_seconds(role: str, text: str, folder: Path) -> float:
         seconds = config.broker_shutdown_timeout_seconds
     else:
         config = ProxyConfig.from_properties(properties_of(file, (), proxy_keys()))
-        seconds = DRAIN_SECONDS
+        seconds = config.drain_seconds
     warnings = [notice.sentence for notice in config.notices if notice.level == "warning"]
-    assert [sentence for sentence in warnings if "no authentication" not in sentence] == []
+    assert [sentence for sentence in warnings if "authentication is off" not in sentence] == []
     return seconds
 
 
