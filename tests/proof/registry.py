@@ -164,6 +164,10 @@ PROOFS = {
     "report_pages": Proof(
         "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
     ),
+    "live_page": Proof(
+        "The page of connections and budgets is right and legible in a real browser",
+        "tests.proof.live_page",
+    ),
     "coordinated_omission": Proof(
         "A stall of the server is in the response times", "tests.proof.coordinated_omission"
     ),
