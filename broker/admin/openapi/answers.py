@@ -34,7 +34,11 @@ REFUSED: dict[str, tuple[int, ...]] = {
     "ReadingAdmin.by_id": (422,),
     "SchemaAdmin.compatibility": (422,),
     "SchemaAdmin.post": (422,),
+    "ShadowTopicAdmin.set": (403,),
+    "TopicAdmin.create_partitioned": (406, 422),
+    "TopicAdmin.create_with_metadata": (406, 422),
     "TopicAdmin.get_properties": (406,),
+    "TopicAdmin.grow": (406, 422),
     "TopicAdmin.remove_property": (406,),
     "TopicAdmin.update_properties": (406,),
 }

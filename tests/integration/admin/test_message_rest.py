@@ -241,6 +241,7 @@ async def test_of_a_topic_that_stores_nothing_a_subscription_is_not_found(
         ("POST", "subscription/s/resetcursor", "", 400),
         ("PUT", "subscription/new", '"nowhere"', 400),
         ("PUT", "subscription/new", '{"properties":7}', 400),
+        ("POST", "subscription/s/replicatedSubscriptionStatus", b"\x1cD\xa9", 204),
         ("GET", "examinemessage?messagePosition=x", None, 404),
         ("GET", "ledger/x/entry/0", None, 404),
         ("PUT", "offload", '{"ledgerId":1,"entryId":0}', 412),
@@ -248,7 +249,7 @@ async def test_of_a_topic_that_stores_nothing_a_subscription_is_not_found(
     ],
 )
 async def test_what_cannot_be_asked_is_refused(
-    method: str, path: str, body: str | None, status: int
+    method: str, path: str, body: str | bytes | None, status: int
 ) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts))

@@ -144,11 +144,11 @@ class SubscriptionAdmin:
 
     async def set_replicated(self, request: web.Request) -> web.Response:
         """Refuse to replicate a subscription: there is one cluster."""
-        wanted = (await request.text()).strip()
+        wanted = (await request.read()).strip()
         _check_stored(request, "enable/disable")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         check_subscribed(topics, name)
-        if wanted == "true":
+        if wanted == b"true":
             raise RestError(412, "nothing is replicated here: there is one cluster")
         return done()
 

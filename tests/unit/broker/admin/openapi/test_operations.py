@@ -32,7 +32,7 @@ BODY_READERS = {
     "partitions_and_properties",
     "reset_target",
     "given_target",
-    "request.text",
+    "request.read",
 }
 HANDLERS = {handler_name(one.handler) for one in ENDPOINTS}
 RESOURCES = Path(broker.admin.resources.__file__).parent
