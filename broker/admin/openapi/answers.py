@@ -29,6 +29,7 @@ DONE: dict[str, tuple[int, ...]] = {
 REFUSED: dict[str, tuple[int, ...]] = {
     "NamespaceAdmin.create": (403,),
     "OtherPolicyAdmin.set_clusters": (403,),
+    "LifecycleAdmin.terminate": (406,),
     "ReadingAdmin.examine": (422,),
     "ReadingAdmin.peek": (422,),
     "ReadingAdmin.by_id": (422,),

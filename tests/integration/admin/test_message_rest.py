@@ -192,8 +192,7 @@ async def test_the_message_of_time_0_is_the_earliest() -> None:
     ("method", "path"),
     [
         ("POST", "subscription/s/skip/1"),
-        ("GET", "lastMessageId"),
-        ("POST", "terminate"),
+        ("GET", "compaction"),
     ],
 )
 @pytest.mark.parametrize(("profile", "status"), [("floodgate", 405), ("pulsar", 500)])

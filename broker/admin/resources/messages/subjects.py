@@ -127,6 +127,20 @@ class MessageTopics:
         return [persistent(topic) for topic in await self.all(request)]
 
 
+def check_persistent(request: web.Request, what: str) -> None:
+    """Refuse what no non-persistent topic has, whether it exists or not.
+
+    Args:
+        request: Whose path names a topic.
+        what: What is asked of it.
+
+    Raises:
+        RestError: 405, it is one.
+    """
+    if not topic_name(request).persistent:
+        raise RestError(405, f"{what} on a non-persistent topic is not allowed")
+
+
 def persistent(topic: Topic) -> PersistentTopic:
     """Return a topic whose messages are stored.
 
