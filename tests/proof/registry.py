@@ -181,6 +181,10 @@ PROOFS = {
     "wheel": Proof(
         "The wheel runs beside other people's packages of the same names", "tests.proof.wheel.wheel"
     ),
+    "newcomers": Proof(
+        "Strangers' programs in Python, Java and Go use the broker by its page",
+        "tests.proof.newcomers.newcomers",
+    ),
     "image_check": Proof(
         "Both images are built, small, and run everything without rights",
         "tests.proof.images.image_check",
