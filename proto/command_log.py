@@ -21,13 +21,14 @@ from proto.parsing.command_bounds import type_name
 from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from google.protobuf.descriptor import FieldDescriptor
 
     from proto.frames import Frame
 
     Buffer = bytes | memoryview
+    Fields = Mapping[str, object]
 
 logger = logging.getLogger(__name__)
 
@@ -62,25 +63,27 @@ def is_read() -> bool:
     return logger.isEnabledFor(logging.DEBUG)
 
 
-def connection_made(peer: str, local: str) -> None:
-    """Log a new connection."""
-    logger.debug("connection between %s (peer) and %s", peer, local)
+def connection_made(peer: str, local: str, fields: Fields) -> None:
+    """Log a new connection; ``fields`` are what structured lines say of it, here and below."""
+    logger.debug("connection between %s (peer) and %s", peer, local, extra=fields)
 
 
-def connection_lost(peer: str) -> None:
+def connection_lost(peer: str, fields: Fields) -> None:
     """Log the end of a connection."""
-    logger.debug("connection with %s ended", peer)
+    logger.debug("connection with %s ended", peer, extra=fields)
 
 
-def received(peer: str, frame: Frame) -> None:
+def received(peer: str, frame: Frame, fields: Fields) -> None:
     """Log a received frame."""
-    logger.debug("received from %s: %s", peer, received_line(frame))
+    logger.debug("received from %s: %s", peer, received_line(frame), extra=fields)
 
 
-def sent(peer: str, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
+def sent(
+    peer: str, buffers: Sequence[Buffer], size_bytes: int, fields: Fields, *, in_a_pipe: bool
+) -> None:
     """Log the frames that are sent; of a pipe, the number of bytes."""
     for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
-        logger.debug("sent to %s: %s", peer, line)
+        logger.debug("sent to %s: %s", peer, line, extra=fields)
 
 
 def received_line(frame: Frame) -> str:

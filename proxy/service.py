@@ -78,7 +78,9 @@ class ProxyService(ServerService["ProxyConnection"]):
             shared=not self._has_private_connections,
         )
         rules = self._forwarding_rules()
-        self.forwarder = Forwarder(self._targets, rules, self._clock, self._broker_tls)
+        self.forwarder = Forwarder(
+            self._targets, rules, self._clock, self.flow.limits.refusals, self._broker_tls
+        )
 
     async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)

@@ -51,6 +51,8 @@ logger = logging.getLogger(__name__)
 MAX_REQUEST_BYTES = 1024 * 1024
 
 READY_PATH = "/admin/v2/brokers/ready"
+# As long as no connection lasts: aiohttp has no word for never.
+NEVER_SECONDS = 365 * 86_400.0
 
 # How long requests in flight may take to end when the server closes.
 CLOSE_SECONDS = 2.0
@@ -166,9 +168,15 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
     loop = asyncio.get_running_loop()
     no_log: Any = None  # aiohttp takes it for "none", and does not say so
     limits = given or HttpLimits(HttpBounds(), LoopClock())
-    most = limits.bounds.header_bytes
+    most, idle = limits.bounds.header_bytes, limits.bounds.idle_seconds
     return lambda: HttpConnection(
-        server, limits, loop=loop, access_log=no_log, max_line_size=most, max_field_size=most
+        server,
+        limits,
+        loop=loop,
+        access_log=no_log,
+        max_line_size=most,
+        max_field_size=most,
+        keepalive_timeout=idle if idle > 0 else NEVER_SECONDS,
     )
 
 

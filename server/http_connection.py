@@ -96,7 +96,12 @@ class HttpConnection(web.RequestHandler):
         if not isinstance(exc, HttpProcessingError):
             return super().handle_error(request, status, exc, message)
         if isinstance(exc, LineTooLong):
-            logger.info("closing HTTP from %s: %s", request.remote, type(exc).__name__)
+            logger.info(
+                "closing HTTP from %s: %s",
+                request.remote,
+                type(exc).__name__,
+                extra={"address": request.remote},
+            )
             response = json_response({"reason": self._place.too_long()}, 431)
             response.force_close()
             return response
@@ -115,7 +120,12 @@ def no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
     line = " ".join(word for word in words.split() if word != "^")
     text = line.encode("ascii", "backslashreplace").decode()[:MAX_SHOWN_CHARACTERS]
     # Not what it was: that may be a credential.
-    logger.info("malformed HTTP from %s: %s", request.remote, type(error).__name__)
+    logger.info(
+        "malformed HTTP from %s: %s",
+        request.remote,
+        type(error).__name__,
+        extra={"address": request.remote},
+    )
     response = json_response({"reason": f"malformed HTTP: {text}"}, 400)
     response.force_close()
     return response

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, ExcInfo, Processor
 
+logger = logging.getLogger(__name__)
+
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _REQUESTS = count(1)
 TRACE_LINES = 100
@@ -91,7 +93,10 @@ async def with_request_fields(
     given = request.headers.get("X-Request-Id", "")
     request_id = given if _REQUEST_ID.fullmatch(given) else str(next(_REQUESTS))
     with structlog.contextvars.bound_contextvars(request_id=request_id, address=request.remote):
-        return await handler(request)
+        response = await handler(request)
+        # Without what is asked: it may be a credential.
+        logger.debug("%s %s: %d", request.method, request.path, response.status)
+        return response
 
 
 def _in_one_short_line(_: object, __: str, event: EventDict) -> EventDict:

@@ -186,6 +186,7 @@ class WebPort(ServerParts[CnxT]):
             body_bytes=config.http_body_bytes,
             header_bytes=config.http_header_bytes,
             seconds=config.http_seconds,
+            idle_seconds=config.http_idle_seconds,
             body_status=400 if self._pulsar_compatible else 413,
             forwards=self._forwards_http,
         )

@@ -18,7 +18,7 @@ MAX_BODY_VALUES = 10_000
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _WHOLE = re.compile(r"[+-]?\d+")
 """Texts that Java's Integer.parseInt takes, digits of every script included; ``int`` takes more."""
-_JAVA_BLANKS = "".join(map(chr, range(33)))
+JAVA_BLANKS = "".join(map(chr, range(33)))
 """Characters that Java's String.trim takes away."""
 _PARTITIONS = "the number of partitions"
 _MAX_PLAIN_BYTES = 1_000
@@ -158,7 +158,7 @@ def whole_number(value: object, what: str, too_large: int = 400) -> int:
     if not isinstance(value, str):
         raise BadBodyError(f"{what} should be a whole number")
     if not isinstance(value, JsonNumber):
-        return integer(value.strip(_JAVA_BLANKS) or "0", f"{what} should be a whole number")
+        return integer(value.strip(JAVA_BLANKS) or "0", f"{what} should be a whole number")
     number = float(value)
     if not _SMALLEST <= number <= _LARGEST:
         raise BadBodyError(f"{what} should be a smaller number", upstream_status=too_large)

@@ -29,6 +29,18 @@ NAMESPACE_REASON = "Namespace name is not valid"
 TENANT_REASON = "Tenant name is not valid"
 
 
+class FailsUpstreamError(Exception):
+    """A request at which upstream's server fails, with 500; in profile floodgate it is refused.
+
+    Attributes:
+        status: That of the refusal.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
 async def answered(handler: Handler, request: web.Request, rules: AdminRules) -> web.StreamResponse:
     """Return a handler's answer, or the answer to the error it raised.
 
@@ -41,6 +53,9 @@ async def answered(handler: Handler, request: web.Request, rules: AdminRules) ->
         raise RestError(error.refusal.value, error.reason) from None
     except StoreError as error:
         raise RestError(500, str(error)) from None
+    except FailsUpstreamError as error:
+        status = 500 if rules.fails_as_upstream else error.status
+        raise RestError(status, str(error)) from None
     except BadBodyError as error:
         if rules.fails_as_upstream and error.upstream_status != 400:
             raise RestError(error.upstream_status, str(error)) from None

@@ -73,12 +73,11 @@ def _delayed(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _inactive(value: Mapping[str, Any]) -> dict[str, Any]:
-    found = InactiveTopics(
-        value["deleteWhileInactive"],
-        value["maxInactiveDurationSeconds"],
-        # None is taken and kept, and is not "when all have caught up" (recorded).
-        DeleteMode(value.get("inactiveTopicDeleteMode", DeleteMode.NO_SUBSCRIPTIONS)),
-    )
+    mode, seconds = value.get("inactiveTopicDeleteMode"), value["maxInactiveDurationSeconds"]
+    if mode is None:
+        # It was set without the case in which topics are deleted: there is none.
+        return {"inactive_topics": InactiveTopics(after_seconds=seconds)}
+    found = InactiveTopics(value["deleteWhileInactive"], seconds, DeleteMode(mode))
     return {"inactive_topics": found}
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
 _ROWS_AT_ONCE = 4_096
+# Made of lists and of numpy's arrays, Arrow's first ones import modules: that is longer than a turn
+# of the loop may take.
+_FIRST = (pa.array([b""]), pa.array(np.zeros(1)))
 
 
 class PropertyRows:

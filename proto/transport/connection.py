@@ -76,6 +76,8 @@ class Connection(asyncio.Protocol):
         self._tls = tls
         self._hangups = process.hangups
         self._logs_commands = self._tells_commands = command_log.is_read()
+        if self._logs_commands:
+            self.sender.log_fields = lambda: self.log_fields
         self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
         self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=totals)
         self.peer = "unconnected"
@@ -157,7 +159,7 @@ class Connection(asyncio.Protocol):
         self.sender.attach(cast("asyncio.Transport", transport), self.peer)
         self.local = _address(transport.get_extra_info("sockname"))
         if self._logs_commands:
-            command_log.connection_made(self.peer, self.local)
+            command_log.connection_made(self.peer, self.local, self.log_fields)
         self.accepted()
         if self._tls is None:
             self.connected()
@@ -276,7 +278,7 @@ class Connection(asyncio.Protocol):
 
     def _tell_command(self, frame: Frame) -> None:
         if self._logs_commands:
-            command_log.received(self.peer, frame)
+            command_log.received(self.peer, frame, self.log_fields)
         if self.sender.record is not None:
             self.sender.record.received(frame)
 
@@ -356,7 +358,7 @@ class Connection(asyncio.Protocol):
         """End: asyncio calls this when the socket is gone."""
         self.closed = True
         if self._logs_commands:
-            command_log.connection_lost(self.peer)
+            command_log.connection_lost(self.peer, self.log_fields)
         self._watch_for_hangup(on=False)
         self.sender.lost()
         self.intake.discard()

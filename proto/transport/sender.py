@@ -19,7 +19,7 @@ from proto.transport.send_queue import forget_unsent, unacknowledged_bytes
 from proto.transport.writers import PLAIN_STEP_BYTES, PlainWriter, TlsWriter, Writer, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from limiter.flow.read_gate import ReadGate
     from proto.transport.process_flow import ProcessFlow
@@ -54,6 +54,7 @@ class Sender:
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
         on_sent: Called when something is on its way to the peer.
+        log_fields: Returns what structured log lines say of the connection.
         screen: Looks into each entry and may change it; false if nothing of it is to leave.
     """
 
@@ -73,6 +74,7 @@ class Sender:
         self._on_mark = on_mark
         self._logs_commands = self.tells_commands = command_log.is_read()
         self.record: command_log.CommandRecord | None = None
+        self.log_fields: Callable[[], Mapping[str, object]] = dict
         self.transport: asyncio.Transport | None = None
         self.descriptor = -1
         self._unacknowledged: Callable[[], int] | None = None
@@ -199,7 +201,8 @@ class Sender:
 
     def _tell_commands(self, buffers: Sequence[Buffer], size_bytes: int) -> None:
         if self._logs_commands:
-            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
+            fields = self.log_fields()
+            command_log.sent(self.peer, buffers, size_bytes, fields, in_a_pipe=self.in_a_pipe)
         if self.record is not None:
             self.record.sent(buffers, size_bytes, in_a_pipe=self.in_a_pipe)
 

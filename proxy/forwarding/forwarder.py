@@ -30,11 +30,13 @@ from proxy.forwarding.redirects import (
 from server.authentication.requests import session_of_request
 from server.http import RestError
 from server.http_connection import cancelled_when_client_leaves
+from server.limits.refusals import Limit
 
 if TYPE_CHECKING:
     from multidict import CIMultiDict
 
     from proxy.pipe.allowed_targets import BrokerTargets
+    from server.limits.refusals import Refusals
     from server.tls.contexts import ClientTls
 
 logger = logging.getLogger(__name__)
@@ -101,7 +103,8 @@ class Forwarder:
         targets: The brokers that a redirect may lead to.
         rules: The bounds.
         clock: Where time comes from.
-        tls: Spoken to brokers; None where they are spoken to without.
+        refusals: Counts who is refused.
+        tls: Spoken to who is named by ``https``; None where nobody is.
     """
 
     def __init__(
@@ -109,8 +112,10 @@ class Forwarder:
         targets: BrokerTargets,
         rules: ForwardingRules,
         clock: Clock,
+        refusals: Refusals,
         tls: ClientTls | None = None,
     ) -> None:
+        self._refusals = refusals
         self._tls = tls
         self._targets = targets
         self._rules = rules
@@ -140,6 +145,7 @@ class Forwarder:
         url = URL(base + _plain_path(request).removeprefix(prefix), encoded=True)
         if self.counters.active >= self._rules.max_requests:
             self.counters.refused += 1
+            self._refusals.add(Limit.HTTP_CONCURRENT)
             raise RestError(
                 503,
                 f"{self.counters.active} requests are being forwarded already: try again, or "

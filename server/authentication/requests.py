@@ -27,8 +27,9 @@ ORIGINAL_HEADER = "X-Original-Principal"
 SESSION = web.RequestKey("session", ClientSession)
 """Where a request has its session; missing without authentication, and on an open path."""
 METRICS_PATHS = ("/metrics", "/metrics/")
-OPEN_PATHS = ("/", "/status.html")
-"""Paths that everybody may ask for: they tell who this server is, and that it lives."""
+OPEN_PATHS = ("/", "/status.html", "/floodgate", "/floodgate/")
+"""Paths that everybody may ask for: they tell who this server is, and that it lives; the page has
+nothing in it but what asks for everything else, with the credentials that somebody gives it."""
 
 
 def session_of_request(request: web.Request) -> ClientSession | None:

@@ -14,7 +14,8 @@ REQUEST_RATE_KEY = "floodgateMaxRequestsPerSecondPerConnection"
 HTTP_TIME_KEY = "floodgateHttpRequestTimeoutMs"
 _HANDSHAKE_MS, _HTTP_MS = 10_000, 30_000
 """Under profile ``floodgate``; under ``pulsar`` each is 0, which is off, as upstream has none."""
-_MEGABYTE_BYTES = 1024 * 1024
+_HTTP_IDLE_SECONDS = 30.0
+"""Upstream's default; its proxy has no key for it."""
 
 
 class LimitConfig(BaseModel):
@@ -30,6 +31,7 @@ class LimitConfig(BaseModel):
         http_body_bytes: httpMaxRequestSize; a body without a length is refused then, as upstream.
         http_header_bytes: httpMaxRequestHeaderSize: of the request line and of each header.
         http_seconds: floodgateHttpRequestTimeoutMs: until a request has come whole.
+        http_idle_seconds: httpServerIdleTimeout: until a connection without a request is closed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +44,7 @@ class LimitConfig(BaseModel):
     http_body_bytes: int = -1
     http_header_bytes: int = 8192
     http_seconds: float = _HTTP_MS / 1000
+    http_idle_seconds: float = _HTTP_IDLE_SECONDS
 
     @classmethod
     def from_keys(cls, checked: CheckedKeys, *, pulsar_compatible: bool) -> Self:
@@ -62,6 +65,7 @@ class LimitConfig(BaseModel):
             http_body_bytes=_http_body_bytes(checked),
             http_header_bytes=checked.integer("httpMaxRequestHeaderSize"),
             http_seconds=own_seconds(HTTP_TIME_KEY, _HTTP_MS),
+            http_idle_seconds=_http_idle_seconds(checked),
         )
 
 
@@ -81,3 +85,9 @@ def _http_body_bytes(checked: CheckedKeys) -> int:
     """Read the broker's key; the proxy has none."""
     key = "httpMaxRequestSize"
     return checked.integer(key) if checked.knows(key) else -1
+
+
+def _http_idle_seconds(checked: CheckedKeys) -> float:
+    """Read the broker's key; the proxy has none."""
+    key = "httpServerIdleTimeout"
+    return checked.seconds(key) if checked.knows(key) else _HTTP_IDLE_SECONDS

@@ -37,6 +37,7 @@ class HttpBounds:
         body_bytes: Bytes of a body, which must say its length then.
         header_bytes: Of the request line, and of each header.
         seconds: Until a request's headers have come, and until its body has.
+        idle_seconds: Until a connection that asks nothing is closed, without a word.
         body_status: The status of the refusal of a large body.
         forwards: Requests are forwarded by somebody who bounds their number, and their bodies'
             time, himself.
@@ -48,6 +49,7 @@ class HttpBounds:
     body_bytes: int = 0
     header_bytes: int = 8190
     seconds: float = 0.0
+    idle_seconds: float = 0.0
     body_status: int = 413
     forwards: bool = False
 

@@ -1,6 +1,7 @@
-"""``/openapi.json``: a description of REST for programs, in OpenAPI 3.0.
+"""``/openapi.json``: a description of REST for programs, in OpenAPI 3.1.
 
 It is made of operations, which are made of the routes themselves: what is served is described.
+Schemas are JSON Schema, as pydantic writes them: OpenAPI 3.0 could not take them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,23 @@ _ERROR = {
     "required": ["reason"],
     "properties": {"reason": {"type": "string"}},
 }
-_REFUSED = {"$ref": "#/components/responses/refused"}
+_DONE, _NOT_BUILT = {"description": "Done"}, {"description": "Not built here"}
+_WHAT: Mapping[int | None, str] = {
+    None: "Refused, with the reason",
+    307: "Another broker serves it: the same there",
+    400: "The path, a parameter or the body cannot be read",
+    403: "This is not allowed",
+    404: "It does not exist",
+    405: "This is not for such a topic",
+    406: "This is not for such a topic",
+    409: "What is there stands against it",
+    412: "A name or value is refused",
+    413: "The body is too large",
+    415: "A body of this media type is not taken",
+    422: "What is stored or sent cannot be read",
+    503: "Not now",
+}
+"""The sentences about refusals, by status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +77,9 @@ class Operation:
         bodies: The schema of a body by media type; none: no body is read.
         body_required: Whether there must be one.
         built: Whether it is; otherwise it is answered 501.
+        done: The statuses of success.
+        refused: The statuses of refusals that say something of this operation; others, such as
+            401, 429 or 503, can be those of any.
     """
 
     method: str
@@ -71,6 +91,8 @@ class Operation:
     bodies: Mapping[str, Schema] = field(default_factory=dict)
     body_required: bool = False
     built: bool = True
+    done: tuple[int, ...] = (200,)
+    refused: tuple[int, ...] = ()
 
     @property
     def variables(self) -> list[str]:
@@ -91,17 +113,12 @@ def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
         for body in one.bodies.values():
             schemas.update(body.get("$defs", {}))
     return {
-        "openapi": "3.0.3",
+        "openapi": "3.1.0",
         "info": {"title": title, "version": VERSION},
         "paths": dict(sorted(paths.items())),
         "components": {
             "schemas": schemas,
-            "responses": {
-                "refused": {
-                    "description": "Refused, with the reason",
-                    "content": {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}},
-                }
-            },
+            "responses": {_name(status): _refused_with(what) for status, what in _WHAT.items()},
         },
     }
 
@@ -133,9 +150,9 @@ def _described(one: Operation) -> dict[str, Any]:
             *(_parameter(parameter, "query") for parameter in one.query),
         ],
         "responses": {
-            **({"2XX": {"description": "Done"}} if one.built else {}),
-            **({} if one.built else {"501": {"description": "Not built here"}}),
-            "default": _REFUSED,
+            **({str(status): _DONE for status in one.done} if one.built else {"501": _NOT_BUILT}),
+            **{str(status): _refusal(status) for status in one.refused},
+            "default": _refusal(None),
         },
     }
     if one.bodies:
@@ -145,6 +162,20 @@ def _described(one: Operation) -> dict[str, Any]:
         }
         found["requestBody"] = {"required": one.body_required, "content": content}
     return found
+
+
+def _refusal(status: int | None) -> dict[str, str]:
+    return {"$ref": f"#/components/responses/{_name(status)}"}
+
+
+def _name(status: int | None) -> str:
+    return "refused" if status is None else f"refused{status}"
+
+
+def _refused_with(what: str) -> dict[str, Any]:
+    """Return a refusal; where a real broker names no reason, or writes text, so does this one."""
+    content = {JSON_TYPE: {"schema": {"$ref": "#/components/schemas/Error"}}}
+    return {"description": what, "content": content}
 
 
 def _parameter(one: Parameter, place: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from limiter.permits.ledger import RECENT_EVENTS
 from server.faults.fault import Fault
 from server.faults.routes import FAULTS_PATH
 from server.http import JSON_TYPE
@@ -20,18 +21,33 @@ if TYPE_CHECKING:
 
 _TAG = "floodgate"
 _LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DEFAULT_HOLDERS}
+_RECENT = {"type": "integer", "minimum": 0, "maximum": RECENT_EVENTS, "default": 0}
 _NUMBER = Parameter("number", "A connection's number", {"type": "integer", "minimum": 1}, 1)
-_FAULT = Parameter("id", "A fault's number", {"type": "integer", "minimum": 1}, 1)
+_FAULT = Parameter("id", "A fault's name", {"type": "string"}, "fault-1")
 
 OWN_OPERATIONS = (
     Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
     Operation("GET", OPENAPI_PATH, "Return this description.", _TAG),
     Operation("GET", PAGE_PATH, "Return a page for people: connections and budgets now.", _TAG),
-    Operation("GET", PAGE_PATH.removesuffix("/"), "Lead to the path with a slash.", _TAG),
-    Operation("GET", STATUS_PATH, "Tell a load balancer whether to send clients here.", _TAG),
-    Operation("GET", "/metrics", "Lead to the path with a slash.", "metrics"),
+    Operation(
+        "GET", PAGE_PATH.removesuffix("/"), "Lead to the path with a slash.", _TAG, done=(301,)
+    ),
+    Operation(
+        "GET",
+        STATUS_PATH,
+        "Tell a load balancer whether to send clients here.",
+        _TAG,
+        refused=(404, 503),
+    ),
+    Operation("GET", "/metrics", "Lead to the path with a slash.", "metrics", done=(301,)),
     Operation("GET", "/metrics/", "Return the metrics, for Prometheus.", "metrics"),
-    Operation("GET", "/admin/v2/brokers/ready", "Tell whether clients are served.", "brokers"),
+    Operation(
+        "GET",
+        "/admin/v2/brokers/ready",
+        "Tell whether clients are served.",
+        "brokers",
+        refused=(503,),
+    ),
     Operation(
         "GET",
         LIMITER_PATH,
@@ -39,17 +55,20 @@ OWN_OPERATIONS = (
         _TAG,
         query=(
             Parameter("limit", "Holders of each budget", _LIMIT),
-            Parameter("recent", "Events of the ledger", {"type": "integer", "minimum": 0}),
+            Parameter("recent", "Events of the ledger", _RECENT),
             Parameter("format", "The form", {"type": "string", "enum": list(FORMATS)}),
         ),
+        refused=(412,),
     ),
     Operation("GET", CONNECTIONS_PATH, "Return the connections, and how each stands.", _TAG),
     *(
-        Operation(method, COMMANDS_PATH, what, _TAG, {"number": _NUMBER})
-        for method, what in (
-            ("GET", "Return the last commands of a connection."),
-            ("PUT", "Keep the commands of a connection from now on."),
-            ("DELETE", "Keep the commands of a connection no more."),
+        Operation(
+            method, COMMANDS_PATH, what, _TAG, {"number": _NUMBER}, done=(done,), refused=refused
+        )
+        for method, what, done, refused in (
+            ("GET", "Return the last commands of a connection.", 200, (404,)),
+            ("PUT", "Keep the commands of a connection from now on.", 204, (404, 412)),
+            ("DELETE", "Keep the commands of a connection no more.", 204, (404,)),
         )
     ),
     Operation(
@@ -68,6 +87,7 @@ OWN_OPERATIONS = (
             }
         },
         body_required=True,
+        refused=(400, 403, 412),
     ),
     Operation(
         "POST",
@@ -76,11 +96,27 @@ OWN_OPERATIONS = (
         _TAG,
         bodies={JSON_TYPE: Fault.model_json_schema(ref_template=SCHEMA_REFERENCES)},
         body_required=True,
+        refused=(404, 409, 412, 413),
     ),
-    Operation("GET", FAULTS_PATH, "Return the faults that are set.", _TAG),
-    Operation("DELETE", FAULTS_PATH, "Clear all faults.", _TAG),
-    Operation("DELETE", f"{FAULTS_PATH}/{{id}}", "Clear a fault.", _TAG, {"id": _FAULT}),
-    Operation("POST", "/admin/v2/floodgate/reset", "Empty the broker, as it was when new.", _TAG),
+    Operation("GET", FAULTS_PATH, "Return the faults that are set.", _TAG, refused=(404,)),
+    Operation("DELETE", FAULTS_PATH, "Clear all faults.", _TAG, done=(204,), refused=(404,)),
+    Operation(
+        "DELETE",
+        f"{FAULTS_PATH}/{{id}}",
+        "Clear a fault.",
+        _TAG,
+        {"id": _FAULT},
+        done=(204,),
+        refused=(404,),
+    ),
+    Operation(
+        "POST",
+        "/admin/v2/floodgate/reset",
+        "Empty the broker, as it was when new.",
+        _TAG,
+        done=(204,),
+        refused=(404,),
+    ),
 )
 """What is known of routes; a test holds that nothing is missing, and nothing is left over."""
 

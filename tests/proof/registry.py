@@ -124,6 +124,10 @@ PROOFS = {
     "worst_commands": Proof(
         "The worst command of each type holds up nobody", "tests.proof.sizes.worst_commands"
     ),
+    "rest_calls": Proof(
+        "50,000 calls of the described REST, in each profile, fail nowhere",
+        "tests.proof.rest.rest_calls",
+    ),
     "turns_of_messages": Proof(
         "Large subscriptions and topics hold up nobody", "tests.proof.sizes.turns_of_messages"
     ),
@@ -171,6 +175,10 @@ PROOFS = {
     ),
     "report_pages": Proof(
         "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
+    ),
+    "live_page": Proof(
+        "The page of connections and budgets is right and legible in a real browser",
+        "tests.proof.live_page",
     ),
     "coordinated_omission": Proof(
         "A stall of the server is in the response times", "tests.proof.coordinated_omission"

@@ -104,37 +104,38 @@ class Browser:
 
     async def look(self, address: str, look: Look) -> Seen:
         """Open a page by its address, and tell what it did and looks like."""
-        created = await self._send("Target.createTarget", url="about:blank")
+        async with self.opened(address, look) as page:
+            return await page.looked_at()
+
+    @asynccontextmanager
+    async def opened(self, address: str, look: Look) -> AsyncIterator[Page]:
+        """Open a page by its address for the length of a block; one at a time."""
+        created = await self.send("Target.createTarget", url="about:blank")
         target = created["targetId"]
-        attached = await self._send("Target.attachToTarget", targetId=target, flatten=True)
+        attached = await self.send("Target.attachToTarget", targetId=target, flatten=True)
         session, seen = attached["sessionId"], Seen()
         while not self._events.empty():
             self._events.get_nowait()
         for domain in ("Page", "Runtime", "Log", "Network"):
-            await self._send(f"{domain}.enable", session)
+            await self.send(f"{domain}.enable", session)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if look.dark else "light"}
-        await self._send("Emulation.setEmulatedMedia", session, media=look.media, features=[scheme])
+        await self.send("Emulation.setEmulatedMedia", session, media=look.media, features=[scheme])
         size = {"width": look.width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        await self._send("Emulation.setDeviceMetricsOverride", session, **size)
-        await self._send("Page.navigate", session, url=address)
+        await self.send("Emulation.setDeviceMetricsOverride", session, **size)
+        await self.send("Page.navigate", session, url=address)
         await self._until_loaded(seen, address)
-        found = await self._send(
-            "Runtime.evaluate", session, expression=_LABELS, returnByValue=True
-        )
-        told = found["result"]["value"]
-        seen.too_wide = int(told["too_wide"])
-        seen.overlaps, seen.cut = list(told["overlaps"]), list(told["cut"])
-        shot = await self._send("Page.captureScreenshot", session, captureBeyondViewport=True)
-        seen.picture = base64.b64decode(shot["data"])
-        while not self._events.empty():
-            _note(seen, self._events.get_nowait(), address)
-        await self._send("Target.closeTarget", targetId=target)
-        return seen
+        yield Page(self, session, address, seen)
+        await self.send("Target.closeTarget", targetId=target)
 
     async def close(self) -> None:
         """End Chromium."""
-        await self._send("Browser.close")
+        await self.send("Browser.close")
         self._reading.cancel()
+
+    def noted(self, seen: Seen, address: str) -> None:
+        """Write down what happened until now."""
+        while not self._events.empty():
+            _note(seen, self._events.get_nowait(), address)
 
     async def _until_loaded(self, seen: Seen, address: str) -> None:
         while True:
@@ -143,7 +144,8 @@ class Browser:
             if event["method"] == "Page.loadEventFired":
                 return
 
-    async def _send(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
+    async def send(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
+        """Give a command, and return its answer."""
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         command: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -160,6 +162,57 @@ class Browser:
                 self._waiting.pop(content["id"]).set_exception(error)
             else:
                 self._waiting.pop(content["id"]).set_result(content["result"])
+
+
+class Page:
+    """An open page of a browser; ``seen`` grows with what it does."""
+
+    def __init__(self, browser: Browser, session: str, address: str, seen: Seen) -> None:
+        self._browser = browser
+        self._session = session
+        self._address = address
+        self.seen = seen
+
+    async def value(self, expression: str) -> Any:
+        """Return the value of an expression of JavaScript; a promise is awaited."""
+        found = await self._browser.send(
+            "Runtime.evaluate",
+            self._session,
+            expression=expression,
+            returnByValue=True,
+            awaitPromise=True,
+        )
+        return found["result"].get("value")
+
+    async def until(self, condition: str) -> None:
+        """Wait until an expression of JavaScript is true in the page."""
+        await self.value(
+            f"new Promise((done) => {{ const look = () => ({condition}) ? done(true) : "
+            "setTimeout(look, 50); look(); })"
+        )
+
+    async def cut_off(self, offline: bool) -> None:
+        """Let it reach no server from now on, or again."""
+        await self._browser.send(
+            "Network.emulateNetworkConditions",
+            self._session,
+            offline=offline,
+            latency=0,
+            downloadThroughput=-1,
+            uploadThroughput=-1,
+        )
+
+    async def looked_at(self) -> Seen:
+        """Return what it did until now and looks like now."""
+        told, seen = await self.value(_LABELS), self.seen
+        seen.too_wide = int(told["too_wide"])
+        seen.overlaps, seen.cut = list(told["overlaps"]), list(told["cut"])
+        shot = await self._browser.send(
+            "Page.captureScreenshot", self._session, captureBeyondViewport=True
+        )
+        seen.picture = base64.b64decode(shot["data"])
+        self._browser.noted(seen, self._address)
+        return seen
 
 
 def _note(seen: Seen, event: dict[str, Any], address: str) -> None:

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 
 from broker.admin.resources.policies.rate_rows import read_rate
 from broker.admin.resources.policies.values import schema_of
+from broker.bundles import MAX_BUNDLES
 
 if TYPE_CHECKING:
     from server.seeing.openapi import Schema
 
 _TEXT: Schema = {"type": "string"}
-_WHOLE: Schema = {"type": "integer"}
+_WHOLE: Schema = {
+    "type": "integer",
+    "format": "int64",
+    "minimum": -(2**63),
+    "maximum": 2**63 - 1,
+}
+_BUNDLES: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_BUNDLES, "example": 4}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _PROPERTIES: Schema = {"type": "object", "additionalProperties": _TEXT}
 
@@ -49,9 +56,7 @@ _QUOTA = _object(
         ],
     },
 )
-_POLICIES = _object(
-    bundles=_object(numBundles={**_WHOLE, "example": 4}), replication_clusters=_TEXTS
-)
+_POLICIES = _object(bundles=_object(numBundles=_BUNDLES), replication_clusters=_TEXTS)
 
 BODIES: dict[str, Schema] = {
     "CursorAdmin.expire_to_id": _MESSAGE_ID,

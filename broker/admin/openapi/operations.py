@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from broker.admin.negotiation import METADATA_TYPE
+from broker.admin.openapi.answers import done, refused
 from broker.admin.openapi.bodies import BODIES, NUMBER_OF_PARTITIONS, REQUIRED
 from broker.admin.openapi.parameters import IN_PATHS, IN_QUERIES, READ_BY
 from broker.admin.paths import PathTable, Takes
@@ -43,7 +45,7 @@ def _operation(method: str, path: str, served: Sequence[Endpoint]) -> Operation:
         for one, known_as in zip(served, names, strict=True)
         for name in (*one.query, *READ_BY.get(known_as, ()))
     )
-    return Operation(
+    one = Operation(
         method=method,
         path=path,
         what=_sentence(first.handler),
@@ -53,7 +55,10 @@ def _operation(method: str, path: str, served: Sequence[Endpoint]) -> Operation:
         bodies=bodies,
         body_required=bool(bodies) and any(name in REQUIRED for name in names),
         built=not names[0].startswith(f"{_NOT_BUILT}."),
+        done=tuple(dict.fromkeys(status for name in names for status in done(method, name))),
     )
+    statuses = refused(method, names[0], one.variables, has_body=bool(bodies))
+    return replace(one, refused=tuple(statuses))
 
 
 def _bodies(method: str, endpoint: Endpoint) -> Iterator[tuple[str, Schema]]:

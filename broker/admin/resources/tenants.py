@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.bodies import BadBodyError, json_object, strings
+from broker.admin.bodies import JAVA_BLANKS, BadBodyError, json_object, strings
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment, tenant_name
 from broker.authorization.operations import ClusterOperation, Level, TenantOperation
@@ -165,8 +165,11 @@ class TenantAdmin:
             raise RestError(412, "TenantInfo is null")
         clusters = strings(body.get("allowedClusters"), "allowedClusters")
         roles = strings(body.get("adminRoles"), "adminRoles")
-        if roles is not None and "" in roles:
-            raise BadBodyError("adminRoles has an empty one", upstream_status=500)
+        given = body.get("adminRoles")
+        if isinstance(given, list) and None in given:
+            raise BadBodyError("adminRoles has null in it", upstream_status=500)
+        if any(role != role.strip(JAVA_BLANKS) for role in roles or ()):
+            raise RestError(412, "AdminRoles contains whitespace in the beginning or end.")
         if clusters is None:
             raise RestError(412, "Clusters cannot be null")
         if not clusters or not all(cluster.strip() for cluster in clusters):

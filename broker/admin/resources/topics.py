@@ -280,6 +280,8 @@ class TopicAdmin:
 
     async def update_properties(self, request: web.Request) -> web.Response:
         """Add properties to a topic, or replace them."""
+        if not topic_name(request).persistent:
+            raise RestError(406, "Need to provide a persistent topic name")
         properties, topic = await string_map(request), topic_name(request)
         if properties or not (self._context.rules.accepts_no_property and topic.persistent):
             await self._context.properties.update(topic, properties)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import aiohttp
@@ -10,9 +12,24 @@ from server.seeing.own_operations import OWN_OPERATIONS
 from tests.support.processes.cluster import cluster
 
 
-async def described(url: str) -> dict[tuple[str, str], dict[str, Any]]:
+async def test_what_a_description_refers_to_is_in_it() -> None:
+    async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
+        for part in (parts.broker, parts.proxy):
+            # When
+            found = await document(part.web_service_url)
+            # Then
+            named = re.findall(r'"\$ref": "#/components/(\w+)/(\w+)"', json.dumps(found))
+            assert [one for one in named if one[1] not in found["components"][one[0]]] == []
+
+
+async def document(url: str) -> dict[str, Any]:
     async with aiohttp.ClientSession() as session, session.get(f"{url}/openapi.json") as answer:
-        paths = (await answer.json())["paths"]
+        found: dict[str, Any] = await answer.json()
+    return found
+
+
+async def described(url: str) -> dict[tuple[str, str], dict[str, Any]]:
+    paths = (await document(url))["paths"]
     return {
         (method.upper(), path): one for path, item in paths.items() for method, one in item.items()
     }

@@ -31,6 +31,7 @@ async def test_both_directions_of_a_client_are_told(
             # When
             await peer.send(topics_command(1, NAMESPACE))
             await peer.command()
+            fields = parts.cnx(peer, "broker").log_fields
             # Then
             told = words(caplog.messages)
     assert told == [
@@ -40,6 +41,9 @@ async def test_both_directions_of_a_client_are_told(
         "received from A: GET_TOPICS_OF_NAMESPACE",
         "sent to A: GET_TOPICS_OF_NAMESPACE_RESPONSE",
     ]
+    for line in caplog.records[3 : len(told)]:
+        assert vars(line) | fields == vars(line)
+    assert sorted(fields) == ["address", "client_version", "connection"]
     assert f"namespace='{NAMESPACE}'" in caplog.messages[3]
     assert "topics=[3: " in caplog.messages[4]
 

@@ -13,6 +13,7 @@ from aiohttp import web
 from yarl import URL
 
 from proxy.service import ProxyService
+from server.limits.refusals import Limit
 from tests.support.certificates import PemFiles
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.rest_client import RestClient, rest_client
@@ -319,6 +320,7 @@ async def test_too_many_at_once_are_refused() -> None:
         go_on.set()
         assert [answer.text for answer in await asyncio.gather(*asking)] == ["done", "done"]
         assert proxy.forwarder.counters.refused == 1
+        assert proxy.flow.limits.refusals.counts[Limit.HTTP_CONCURRENT] == 1
 
 
 async def test_a_client_that_leaves_ends_its_request_at_the_broker() -> None:

@@ -174,9 +174,9 @@ def test_frames_that_leave_together_are_told_one_by_one(caplog: pytest.LogCaptur
     many = ping * 2_000
     # When
     with caplog.at_level(logging.DEBUG, "proto.command_log"):
-        sent("peer", [memoryview(ping[:3]), ping[3:] + ping], 2 * len(ping), in_a_pipe=False)
-        sent("peer", [many], len(many), in_a_pipe=False)
-        sent("peer", [b"x"], 1, in_a_pipe=True)
+        sent("peer", [memoryview(ping[:3]), ping[3:] + ping], 2 * len(ping), {}, in_a_pipe=False)
+        sent("peer", [many], len(many), {}, in_a_pipe=False)
+        sent("peer", [b"x"], 1, {}, in_a_pipe=True)
     # Then
     assert caplog.messages[:2] == [f"sent to peer: PING ({len(ping)} bytes)"] * 2
     one_by_one = len(caplog.messages) - 4

@@ -48,8 +48,8 @@ async def test_lines_of_an_http_request_have_its_id_and_its_client(
 ) -> None:
     # Given
     stream = io.StringIO()
-    configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
-    request = make_mocked_request("GET", "/", headers={"X-Request-Id": given})
+    configure_logs(LogLevel.DEBUG, LogFormat.JSON, stream)
+    request = make_mocked_request("GET", "/a?token=s3cret", headers={"X-Request-Id": given})
 
     async def answered(_: web.Request) -> web.Response:
         logging.getLogger("a").info("asked")
@@ -59,7 +59,8 @@ async def test_lines_of_an_http_request_have_its_id_and_its_client(
     await with_request_fields(request, answered)
     logging.getLogger("a").info("later")
     # Then
-    asked, later = map(json.loads, stream.getvalue().splitlines())
+    asked, answer, later = map(json.loads, stream.getvalue().splitlines())
+    assert (answer["event"], answer["request_id"]) == ("GET /a: 200", asked["request_id"])
     assert (asked["request_id"] == given) is kept
     assert "address" in asked
     assert "request_id" not in later

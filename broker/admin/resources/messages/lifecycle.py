@@ -15,6 +15,7 @@ from broker.admin.resources.messages.message_ids import given_target, message_id
 from broker.admin.resources.messages.subjects import (
     TOPIC_PATH,
     MessageTopics,
+    check_persistent,
     last_id,
     subscriptions_of,
 )
@@ -63,6 +64,8 @@ class LifecycleAdmin:
 
     async def terminate(self, request: web.Request) -> web.Response:
         """Have a topic take no more messages; return the id of the last."""
+        if not topic_name(request).persistent:
+            raise RestError(406, "Need to provide a persistent topic name")
         refusal = "Termination of a partitioned topic is not allowed"
         topic = await self._topics.stored(request, refusal)
         await self._topics.loaded.terminate(topic.name)
@@ -102,6 +105,7 @@ class LifecycleAdmin:
 
     async def trim(self, request: web.Request) -> web.Response:
         """Drop the ledgers of a topic that nobody needs, in all partitions."""
+        check_persistent(request, "Trim")
         for topic in await self._topics.all_stored(request):
             subscriptions_of(topic).moved()
         return done(200)

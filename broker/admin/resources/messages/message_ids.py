@@ -93,7 +93,7 @@ def path_number(request: web.Request, name: str) -> int:
         RestError: 404, as JAX-RS answers: it is something else.
     """
     text = request.match_info[name]
-    digits = text.removeprefix("-").removeprefix("+")
+    digits = text[1:] if text.startswith(("-", "+")) else text
     if not digits.isascii() or not digits.isdigit() or len(digits) > len(str(_LIMIT)):
         raise RestError(404, f"{name}={text[:40]!r} should be a whole number")
     return int(text)

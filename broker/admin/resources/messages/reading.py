@@ -16,7 +16,10 @@ from broker.admin.resources.messages.subjects import (
     SUBSCRIPTION_PATH,
     TOPIC_PATH,
     MessageTopics,
+    check_persistent,
+    check_subscribed,
     last_id,
+    persistent,
     subscription_name,
     subscription_of,
     subscriptions_of,
@@ -102,6 +105,7 @@ class ReadingAdmin:
         Raises:
             RestError: 404, it has fewer.
         """
+        check_persistent(request, "Peek messages")
         place = path_number(request, "messagePosition")
         refusal = "Peek messages on a partitioned topic is not allowed"
         topic = await self._topics.stored(request, refusal)
@@ -117,17 +121,20 @@ class ReadingAdmin:
 
     async def analyze(self, request: web.Request) -> web.Response:
         """Return what the backlog of a subscription holds, as far as it is read."""
-        topic = await self._topics.stored(
+        found = await self._topics.one(
             request,
             "Analyze backlog on a partitioned topic is not allowed, please try do it on specific "
             "topic partition",
         )
+        check_subscribed([found], subscription_name(request))
+        topic = persistent(found)
         subscription = subscription_of(topic, subscription_name(request))
         analyzing = analyzed(subscription.cursor, topic.ledger)
         return json_response(await self._steps.take(analyzing))
 
     async def examine(self, request: web.Request) -> web.Response:
         """Return the n-th message that is stored, from the first or from the last on."""
+        check_persistent(request, "Examine messages")
         topic = await self._topics.stored(
             request,
             "Examine messages on a partitioned topic is not allowed, please try examine message on "
@@ -144,6 +151,7 @@ class ReadingAdmin:
 
     async def id_at_time(self, request: web.Request) -> web.Response:
         """Return the id of the first message that was published at a time or later."""
+        check_persistent(request, "Get message ID by timestamp")
         time_ms = path_number(request, "timestamp")
         topic = await self._topics.stored(
             request,
@@ -176,6 +184,7 @@ class ReadingAdmin:
 
     async def last_message_id(self, request: web.Request) -> web.Response:
         """Return the id of the last message; (-1, -1) where it is no longer stored."""
+        check_persistent(request, "GetLastMessageId")
         topic = await self._topics.stored(request)
         return json_response(message_id(last_id(topic), topic.name.partition_index))
 

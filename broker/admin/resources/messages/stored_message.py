@@ -11,8 +11,8 @@ import pyarrow as pa
 from aiohttp import web
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin.requests import FailsUpstreamError
 from broker.messages.metadata import parse_metadata, payload_of
-from server.http import RestError
 
 if TYPE_CHECKING:
     from broker.messages.entry import Entry
@@ -30,7 +30,7 @@ def message_response(entry: Entry, max_bytes: int) -> web.Response:
         max_bytes: Most bytes that a payload may have once it is decompressed.
 
     Raises:
-        RestError: Its payload cannot be decompressed.
+        FailsUpstreamError: Its payload cannot be decompressed.
     """
     metadata = parse_metadata(entry.data)
     body = _decompressed(payload_of(entry.data), metadata, max_bytes)
@@ -100,11 +100,13 @@ def _decompressed(payload: bytes, metadata: pb.MessageMetadata, max_bytes: int) 
         return payload
     size = metadata.uncompressed_size
     if size > max_bytes:
-        raise RestError(500, f"the message says that it has {size} bytes: more than {max_bytes}")
+        raise FailsUpstreamError(
+            422, f"the message says that it has {size} bytes: more than {max_bytes}"
+        )
     try:
         if metadata.compression == pb.ZLIB:
             return zlib.decompressobj().decompress(payload, size) if size else b""
         codec = pa.Codec(_CODECS[metadata.compression])
         return bytes(codec.decompress(payload, size))
     except (KeyError, ValueError, OSError, zlib.error) as error:
-        raise RestError(500, f"the message cannot be decompressed: {error}") from None
+        raise FailsUpstreamError(422, f"the message cannot be decompressed: {error}") from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.owners import check_owner, check_owner_of_all
-from broker.admin.requests import segment, topic_name
+from broker.admin.requests import FailsUpstreamError, segment, topic_name
 from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
 from broker.subscriptions.subscriptions import Subscriptions
@@ -127,14 +127,28 @@ class MessageTopics:
         return [persistent(topic) for topic in await self.all(request)]
 
 
+def check_persistent(request: web.Request, what: str) -> None:
+    """Refuse what no non-persistent topic has, whether it exists or not.
+
+    Args:
+        request: Whose path names a topic.
+        what: What is asked of it.
+
+    Raises:
+        RestError: 405, it is one.
+    """
+    if not topic_name(request).persistent:
+        raise RestError(405, f"{what} on a non-persistent topic is not allowed")
+
+
 def persistent(topic: Topic) -> PersistentTopic:
     """Return a topic whose messages are stored.
 
     Raises:
-        RestError: It is another one; upstream's server fails at it.
+        FailsUpstreamError: It is another one.
     """
     if not isinstance(topic, PersistentTopic):
-        raise RestError(500, f"{topic.name} stores no messages: it is non-persistent")
+        raise FailsUpstreamError(405, f"{topic.name} stores no messages: it is non-persistent")
     return topic
 
 

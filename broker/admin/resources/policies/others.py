@@ -163,7 +163,11 @@ class OtherPolicyAdmin:
 
     async def add_properties(self, request: web.Request) -> web.Response:
         """Add properties to a namespace, or replace them."""
-        return await self._add(request, texts_by_name(await json_body(request)))
+        body = await json_body(request)
+        if self._context.rules.fails_as_upstream and isinstance(body, dict):
+            # Upstream takes a null, unlike of topics; there is nothing to keep of it.
+            body = {key: value for key, value in body.items() if value is not None}
+        return await self._add(request, texts_by_name(body))
 
     async def add_property(self, request: web.Request) -> web.Response:
         """Add one property."""

@@ -154,8 +154,8 @@ def _object(value: object) -> dict[str, object]:
 # -- readers in words of JSON Schema ---------------------------------------------------------------
 
 _SCHEMAS: dict[Reader, dict[str, Any]] = {
-    number: {"type": "integer", "format": "int32"},
-    long_number: {"type": "integer", "format": "int64"},
+    number: {"type": "integer", "format": "int32", "minimum": -(2**31), "maximum": 2**31 - 1},
+    long_number: {"type": "integer", "format": "int64", "minimum": -(2**63), "maximum": 2**63 - 1},
     real_number: {"type": "number"},
     boolean: {"type": "boolean"},
     text: {"type": "string"},

@@ -98,15 +98,12 @@ def test_what_is_only_shown_has_no_effect() -> None:
     assert in_force(DEFAULTS, {"persistence": {"bookkeeperEnsemble": 1}}) == DEFAULTS
 
 
-def test_inactive_topics_without_a_mode_are_those_without_subscriptions() -> None:
+def test_inactive_topics_without_a_mode_stay() -> None:
     # Given
     document = {
-        "inactive_topic_policies": {
-            "maxInactiveDurationSeconds": 5,
-            "deleteWhileInactive": True,
-        }
+        "inactive_topic_policies": {"maxInactiveDurationSeconds": 5, "deleteWhileInactive": True}
     }
     # When
     found = in_force(DEFAULTS, document).inactive_topics
-    # Then
-    assert found == InactiveTopics(True, 5, DeleteMode.NO_SUBSCRIPTIONS)
+    # Then: as in a real broker, which has no case for it
+    assert found == InactiveTopics(delete=False, after_seconds=5)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -12,6 +16,21 @@ from broker.stores.property_rows import (
     pair_text,
     pair_texts,
 )
+
+ROOT = Path(__file__).parents[4]
+
+
+def test_the_first_rows_import_nothing() -> None:
+    # Given: in a process of its own, since others may have been first here
+    made = "PropertyRows.same_for_all([b'x'], {'a': 'b'}); PropertyRows.from_mappings({b'x': {}})"
+    program = (
+        "import sys; from broker.stores.property_rows import PropertyRows; known = set(sys.modules)"
+        f"; {made}; print(sorted(set(sys.modules) - known))"
+    )
+    # When
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    # Then
+    assert (ran.stdout, ran.stderr) == ("[]\n", "")
 
 
 def rows(*properties: object) -> PropertyRows:

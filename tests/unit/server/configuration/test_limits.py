@@ -36,6 +36,7 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
         "maxHttpServerConnections": "4",
         "httpMaxRequestSize": "5",
         "httpMaxRequestHeaderSize": "600",
+        "httpServerIdleTimeout": "4000",
     }
     # When
     found = LimitConfig.from_keys(read_keys(keys), pulsar_compatible=pulsar_compatible)
@@ -49,6 +50,7 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
         http_body_bytes=5,
         http_header_bytes=600,
         http_seconds=2.5,
+        http_idle_seconds=4.0,
     )
 
 

@@ -86,6 +86,19 @@ async def test_more_requests_than_a_second_may_have_are_refused_as_recorded() ->
         assert port.limits.refusals.counts[Limit.HTTP_RATE] == 2
 
 
+async def test_a_connection_that_asks_nothing_is_closed() -> None:
+    async with served(HttpBounds(idle_seconds=0.01)) as port:
+        # When
+        silent, silent_writer = await port.opened()
+        asked, writer = await port.opened()
+        writer.write(b"PUT /size HTTP/1.1\r\nHost: x\r\n\r\n")
+        # Then
+        assert await silent.read() == b""
+        assert (await asked.read()).startswith(b"HTTP/1.1 200")
+        silent_writer.close()
+        writer.close()
+
+
 async def test_one_request_too_many_at_once_is_refused() -> None:
     async with served(HttpBounds(at_once=1)) as port:
         # Given

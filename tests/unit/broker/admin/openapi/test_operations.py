@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from unittest.mock import Mock
 
 import broker.admin.resources
+from broker.admin.openapi.answers import DONE, REFUSED
 from broker.admin.openapi.bodies import BODIES, REQUIRED
 from broker.admin.openapi.operations import admin_operations, handler_name
 from broker.admin.openapi.parameters import IN_PATHS, READ_BY
@@ -31,7 +32,7 @@ BODY_READERS = {
     "partitions_and_properties",
     "reset_target",
     "given_target",
-    "request.text",
+    "request.read",
 }
 HANDLERS = {handler_name(one.handler) for one in ENDPOINTS}
 RESOURCES = Path(broker.admin.resources.__file__).parent
@@ -82,6 +83,10 @@ def test_what_handlers_read_of_a_query_is_described() -> None:
 
 def test_bodies_are_described_of_handlers_that_there_are() -> None:
     assert set(BODIES) | REQUIRED <= HANDLERS
+
+
+def test_answers_are_described_of_handlers_that_there_are() -> None:
+    assert DONE.keys() | REFUSED.keys() <= HANDLERS
 
 
 def test_every_body_that_a_handler_reads_has_a_schema() -> None:

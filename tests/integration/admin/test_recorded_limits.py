@@ -1,0 +1,66 @@
+"""A real broker's recorded answers at the limits of its web port, asked of both profiles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.processes.cluster import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+LINES = (Path(__file__).parents[2] / "data" / "limits.jsonl").read_text().splitlines()
+RECORDED = {line["case"]: line for line in map(json.loads, LINES)}
+KEYS = {name: text for name, text in RECORDED["keys"]["keys"].items() if name.startswith("http")}
+TENANTS, JSON = "/admin/v2/tenants", {"Content-Type": "application/json"}
+BODY = b'{"allowedClusters":["standalone"]}'
+DEVIATIONS = {
+    ("floodgate", "a body of 1001 bytes"): 413,
+    ("floodgate", "a body without a length"): 411,
+    ("floodgate", "a line of 3000 bytes"): 431,
+    ("pulsar", "a line of 3000 bytes"): 431,
+}
+"""The list in docs/profiles.md."""
+
+
+async def unsized() -> AsyncIterator[bytes]:
+    yield BODY
+
+
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_what_is_too_much_or_too_large_is_answered_as_recorded(profile: str) -> None:
+    clock = ManualClock()
+    requests = {
+        "a body of 1000 bytes": ("PUT", f"{TENANTS}/a", BODY.ljust(1000), JSON),
+        "a body of 1001 bytes": ("PUT", f"{TENANTS}/b", BODY.ljust(1001), JSON),
+        "a body without a length": ("PUT", f"{TENANTS}/c", unsized(), JSON),
+        "a header of 3000 bytes": ("GET", TENANTS, None, {"X-Long": "x" * 3000}),
+        "a line of 3000 bytes": ("GET", f"{TENANTS}?x={'x' * 3000}", None, {}),
+    }
+    async with (
+        cluster(profile=profile, broker=KEYS, clock=clock) as parts,
+        aiohttp.ClientSession(parts.broker.web_service_url) as session,
+    ):
+        for case, (method, path, body, headers) in requests.items():
+            # When
+            async with session.request(method, path, data=body, headers=headers) as answer:
+                found = answer.status
+            # Then
+            assert found == DEVIATIONS.get((profile, case), RECORDED[case]["status"]), case
+        for path in (TENANTS, "/metrics/", "/status.html"):
+            # When
+            clock.advance(1.5)
+            refused = []
+            for _ in range(8):
+                async with session.get(path) as answer:
+                    refused.append(answer.status == 429)
+            # Then
+            assert refused == [False] * 6 + [True] * 2
+            # The recording took time, in which the rate came back.
+            assert RECORDED[f"eight requests of {path}"]["refused"].index(True) >= 6

@@ -1,0 +1,1 @@
+"""Calls of the REST that a server describes."""

@@ -1,0 +1,36 @@
+"""Failures of upstream's server that profile pulsar repeats: each was asked of a real broker.
+
+``tests/integration/admin/test_recorded_failures.py`` replays them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LINES = (Path(__file__).parents[2] / "data" / "rest_failures.jsonl").read_text().splitlines()
+_RECORDED = {
+    (line["method"], f"/admin/v2/{line['path']}")
+    for line in map(json.loads, _LINES)
+    if line["status"] == 500
+}
+_RECORDED |= {
+    # With null in them they are never answered there.
+    ("PUT", "/admin/v2/persistent/public/default/orders/properties"),
+    # As for the whole namespace, in a bundle that has a topic.
+    ("POST", "/admin/v2/namespaces/public/default/0x00000000_0x40000000/clearBacklog/none"),
+}
+_OWN = "Internal Server Error"
+
+
+def is_recorded(failed: Mapping[str, Any]) -> bool:
+    """Tell whether an answer of 500 is one of an operation at which a real broker fails, too."""
+    method, template = failed["label"].split(" ", 1)
+    shape = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)))
+    known = any(one == method and shape.fullmatch(path) for one, path in _RECORDED)
+    return failed["status"] == 500 and known and _OWN not in failed["text"]

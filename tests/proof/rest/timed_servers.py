@@ -1,0 +1,102 @@
+"""A broker and the proxy before it in one loop whose turns are timed by processor time.
+
+``python -m tests.proof.rest.timed_servers PROFILE``; see ``benchmarks.controlled_process``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.command_lines import answer_commands
+from broker.service import BrokerService
+from client import Client
+from limiter.clock import LoopClock, deadline
+from proxy.service import ProxyService
+from server.logs import LogFormat, LogLevel, configure_logs
+from tests.proof.process_memory import resident_bytes
+from tests.proof.sizes.worst_commands import timed_callbacks
+from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config
+
+if TYPE_CHECKING:
+    from tests.proof.sizes.worst_commands import Longest
+
+_KEYS = {"floodgateFaultsEnabled": "true"}
+_DELETES = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
+_PATIENCE_SECONDS = 10.0
+
+
+class TimedServers:
+    """The commands."""
+
+    def __init__(self, broker: BrokerService, proxy: ProxyService, longest: Longest) -> None:
+        self.broker = broker
+        self.proxy = proxy
+        self._longest = longest
+
+    async def turn(self) -> dict[str, Any]:
+        """Return the longest turn since this was last asked."""
+        return {"millis": self._longest.take()}
+
+    async def memory(self) -> dict[str, Any]:
+        """Return what is resident."""
+        return {"bytes": resident_bytes(os.getpid())}
+
+    async def fill(self, topic: str, messages: int) -> dict[str, Any]:
+        """Send messages that stay."""
+        async with deadline(LoopClock(), _PATIENCE_SECONDS):
+            client = Client(self.broker.service_url)
+            producer = await client.create_producer(topic)
+            for number in range(messages):
+                await producer.send(b"%d" % number)
+            await client.close()
+        return {}
+
+    async def exchange(self, topic: str, subscription: str, messages: int) -> dict[str, Any]:
+        """Send messages and receive them, by way of the proxy and directly; return how many.
+
+        Raises:
+            TimeoutError: That is not possible.
+        """
+        received = 0
+        for url in (self.proxy.service_url, self.broker.service_url):
+            async with deadline(LoopClock(), _PATIENCE_SECONDS):
+                client = Client(url)
+                consumer = await client.subscribe(topic, subscription)
+                producer = await client.create_producer(topic)
+                for number in range(messages):
+                    await producer.send(b"%d" % number)
+                    await consumer.acknowledge(await consumer.receive())
+                    received += 1
+                await client.close()
+        return {"received": received}
+
+
+async def serve(profile: str) -> None:
+    """Answer commands until there are no more."""
+    keys = {**_KEYS, "floodgateProfile": profile}
+    with timed_callbacks() as longest, no_errors_logged():
+        async with BrokerService(broker_config({**keys, **_DELETES})) as broker:
+            keys["brokerServiceURL"] = broker.service_url
+            keys["brokerWebServiceURL"] = broker.web_service_url
+            async with ProxyService(proxy_config(keys)) as proxy:
+                await _answer(TimedServers(broker, proxy, longest))
+
+
+async def _answer(servers: TimedServers) -> None:
+    await answer_commands(
+        {"broker": servers.broker.web_service_url, "proxy": servers.proxy.web_service_url},
+        {
+            "turn": servers.turn,
+            "memory": servers.memory,
+            "fill": servers.fill,
+            "exchange": servers.exchange,
+        },
+    )
+
+
+if __name__ == "__main__":
+    configure_logs(LogLevel.INFO, LogFormat.CONSOLE)
+    asyncio.run(serve(sys.argv[1]))

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.admin.bodies import JsonNumber
+from broker.admin.resources.policies.rows import ROWS
+from broker.admin.resources.policies.values import schema_of
+from broker.policies.documents import in_force
+from broker.policies.effective import DEFAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from broker.admin.resources.policies.row import PolicyRow
+
+_VALUES = {"integer": JsonNumber("1"), "number": JsonNumber("1"), "boolean": True, "string": "x"}
+OBJECTS = [row for row in ROWS if "properties" in schema_of(row.read)]
+
+
+@pytest.mark.parametrize("row", OBJECTS, ids=lambda row: row.key)
+def test_every_part_of_a_policy_can_be_missing(row: PolicyRow) -> None:
+    for body in bodies(row):
+        in_force(DEFAULTS, {row.key: row.read(body)})
+
+
+def bodies(row: PolicyRow) -> Iterator[dict[str, object]]:
+    """Yield objects with some of the parts of a policy."""
+    members = schema_of(row.read)["properties"]
+    values = {name: of.get("enum", [_VALUES[of["type"]]])[0] for name, of in members.items()}
+    for size in range(len(values) + 1):
+        for names in combinations(values, size):
+            yield {name: values[name] for name in names}
