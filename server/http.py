@@ -52,6 +52,8 @@ MAX_REQUEST_BYTES = 1024 * 1024
 # As long as no connection lasts: aiohttp has no word for never.
 NEVER_SECONDS = 365 * 86_400.0
 
+READY_PATH = "/admin/v2/brokers/ready"
+
 # How long requests in flight may take to end when the server closes.
 CLOSE_SECONDS = 2.0
 
@@ -202,7 +204,7 @@ def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRout
     return [
         web.get("/metrics", without_slash),
         web.get("/metrics/", metrics),
-        web.get("/admin/v2/brokers/ready", ready),
+        web.get(READY_PATH, ready),
     ]
 
 
