@@ -129,11 +129,13 @@ def openapi_route(
     """Return the route, which describes itself too; the document is made when first asked for."""
     made: list[bytes] = []
 
+    def describe(app: web.Application) -> bytes:
+        return json_bytes(document(title, operations(app)))
+
     async def openapi(request: web.Request) -> web.Response:
         if not made:
-            # Half a megabyte of JSON takes about as long as a turn may.
-            described = list(operations(request.app))
-            made.append(await asyncio.to_thread(lambda: json_bytes(document(title, described))))
+            # Hundreds of operations, half a megabyte of JSON: longer than a turn may take.
+            made.append(await asyncio.to_thread(describe, request.app))
         return web.Response(body=made[0], headers={"Content-Type": JSON_TYPE})
 
     return web.get(OPENAPI_PATH, openapi)
