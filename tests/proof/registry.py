@@ -132,6 +132,10 @@ PROOFS = {
         "tests.proof.overload.old_versions",
     ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
+    "security_replay": Proof(
+        "Every recorded role is allowed what a real broker allows it, and is refused the rest",
+        "tests.proof.security_replay",
+    ),
     "differential": Proof(
         "On random odd input, profile pulsar answers as a real Pulsar", "tests.proof.differential"
     ),
