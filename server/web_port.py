@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import TopicListMetrics
+from server.authentication.metrics import AuthenticationMetrics
 from server.authentication.own_routes import superusers_only
 from server.authentication.requests import authentication_middleware, open_paths
 from server.connection.web_handshake import ListenerTls
@@ -19,7 +20,6 @@ from server.limiter_report.report import LimiterReporter, StoredMessages
 from server.limiter_report.routes import limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
 from server.limits.refusals import LimitMetrics
-from server.metrics.authentication import AuthenticationMetrics
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics

@@ -27,7 +27,7 @@ from client.client import Client  # noqa: E402
 from proxy.config import ProxyConfig  # noqa: E402
 from proxy.service import ProxyService  # noqa: E402
 from server.authentication.counters import AuthenticationCounters  # noqa: E402
-from server.metrics.authentication import AuthenticationMetrics  # noqa: E402
+from server.authentication.metrics import AuthenticationMetrics  # noqa: E402
 from tests.support.certificates import PemFiles  # noqa: E402
 
 if TYPE_CHECKING:

@@ -174,11 +174,11 @@ PROOFS = {
         "tests.proof.shipped_scenarios",
     ),
     "report_pages": Proof(
-        "Pages of runs are silent and legible in a real browser", "tests.proof.report_pages"
+        "Pages of runs are silent and legible in a real browser", "tests.proof.pages.report_pages"
     ),
     "live_page": Proof(
         "The page of connections and budgets is right and legible in a real browser",
-        "tests.proof.live_page",
+        "tests.proof.pages.live_page",
     ),
     "coordinated_omission": Proof(
         "A stall of the server is in the response times", "tests.proof.coordinated_omission"

@@ -12,10 +12,10 @@ import pytest
 
 from broker.configuration.config import known_keys
 from server.authentication.errors import AuthenticationError
+from server.authentication.metrics import AuthenticationMetrics
 from server.authentication.service import AuthenticationService, open_service
 from server.authentication.session import FAILED
 from server.configuration.authentication import authentication_settings
-from server.metrics.authentication import AuthenticationMetrics
 from tests.support.authentication.requests import VARIANTS, Keys, cases
 from tests.support.clocks.manual_clock import ManualClock
 
