@@ -9,6 +9,7 @@ from broker.cnx import ServerCnxState
 from proto.frames import encode_payload_command
 from tests.fuzz.driving.broker_world import LARGE_NAMESPACE
 from tests.fuzz.inputs.commands import TOPIC
+from tests.fuzz.inputs.credentials import PROXY
 from tests.support.peers.raw_peer import frame
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ def _watching(_: BrokerWorld, peer: Peer) -> None:
 def _through_a_proxy(world: BrokerWorld, peer: Peer) -> None:
     command = world.connect()
     command.connect.proxy_version = "proxy"
+    if world.token:
+        command.connect.auth_data = PROXY
     command.connect.original_principal = "admin"
     peer.say(frame(command))
 

@@ -22,11 +22,11 @@ def _url64(data: bytes) -> bytes:
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
-ADMIN = _token(sub="admin")
+ADMIN, PROXY = _token(sub="admin"), _token(sub="proxy")
 TOKENS = (
     ADMIN,
     _token(sub="somebody"),
-    _token(sub="proxy"),
+    PROXY,
     _token(sub="admin", exp=EPOCH_MS // 1000 + _EXPIRES_SECONDS),
     b"a.b.c",
     b"",
@@ -37,6 +37,8 @@ KEYS = {
         "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
     ),
     "tokenSecretKey": "data:;base64," + base64.b64encode(SECRET).decode(),
+    "authorizationEnabled": "true",
+    "superUserRoles": "admin",
     "proxyRoles": "proxy",
 }
-"""The keys by which a broker asks for tokens."""
+"""The keys by which a broker asks for tokens, and knows what roles may do."""

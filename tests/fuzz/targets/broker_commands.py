@@ -14,7 +14,7 @@ from tests.fuzz.inputs.script import COMMAND, ScriptMutator, Step, written
 from tests.support.processes.commands import TYPES, complete_command
 
 PULSAR, ASKS = 8, 16
-"""Bits of the first byte: profile pulsar; who connects needs a token."""
+"""Bits of the first byte: profile pulsar; authentication and authorization are on."""
 FIGURES = {"frames": 0, "valid": 0}
 _LIKELY = tuple(COMMANDS.legal_in(PRELUDES[1].state))
 _worlds: dict[int, BrokerWorld] = {}
