@@ -119,6 +119,9 @@ PROOFS = {
         "Old versions of a namespace are charged once and come whole",
         "tests.proof.overload.old_versions",
     ),
+    "abuse": Proof(
+        "Hostile peers hurt nobody else, and leave nothing behind", "tests.proof.abuse.abuse"
+    ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
     "differential": Proof(
         "On random odd input, profile pulsar answers as a real Pulsar", "tests.proof.differential"

@@ -1,0 +1,172 @@
+"""Three rounds of all attacks on broker and proxy, while clients that behave are served."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.controlled_process import controlled_process
+from tests.proof.abuse.attacks import ATTACKS
+from tests.proof.abuse.cluster import attacked_cluster, targets
+from tests.proof.abuse.rest import Rest, at_rest, judge_rest
+from tests.proof.abuse.table import write_table
+from tests.proof.process_memory import peak_resident_bytes, reset_peak
+from tests.proof.result import ProofResult
+from tests.proof.servers import check_logs, server_address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.controlled_process import ControlledProcess
+    from loadgen.servers.processes import ServerProcess
+    from tests.proof.abuse.attacks import Attack
+    from tests.proof.result import ProofOptions
+
+ROUNDS = 3
+ALONE_SECONDS = 4.0
+AFTER_SECONDS = 0.5
+"""What follows from an attack (thousands of connections that end) counts as part of it."""
+QUICK_SECONDS = 1.0
+GOAL_MS = 50.0
+_PATIENCE_SECONDS = 120.0
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Attack, three times over."""
+    result = ProofResult()
+    with (
+        attacked_cluster(options) as servers,
+        controlled_process(
+            "tests.proof.abuse.healthy_peer", options.out / "healthy.log", *_addresses(servers)
+        ) as healthy,
+        controlled_process("tests.proof.abuse.attacker", options.out / "attacker.log") as attacker,
+    ):
+        proof = _Abuse(options, servers, healthy, attacker)
+        proof.warm_up()
+        rests = [proof.at_rest(None)]
+        for number in range(ROUNDS):
+            proof.attack_once(number)
+            rests.append(proof.at_rest(rests[0]))
+    _judge(proof, rests, result, quick=options.quick)
+    check_logs(options.out / "logs", result)
+    write_table(options.out / "table.txt", proof.rows)
+    return result
+
+
+class _Abuse:
+    """The rounds; the mutable state is what was seen so far."""
+
+    def __init__(
+        self,
+        options: ProofOptions,
+        servers: tuple[ServerProcess, ServerProcess],
+        healthy: ControlledProcess,
+        attacker: ControlledProcess,
+    ) -> None:
+        self._options = options
+        self._servers = servers
+        self._healthy = healthy
+        self._attacker = attacker
+        self._targets = targets(servers, options)
+        self.rows: list[dict[str, Any]] = []
+
+    def warm_up(self) -> None:
+        """Let everything that is made once be made; then watch the healthy without attacks."""
+        for name in self._possible():
+            self._attack(name, ATTACKS[name], 0.3, 0.05)
+        self._healthy.ask("take")
+        time.sleep(QUICK_SECONDS if self._options.quick else ALONE_SECONDS)
+        self._row(0, "alone", self._healthy.ask("take"), {})
+
+    def _waited_ms(self) -> dict[str, float]:
+        """Return for how long each server was ready to run and had no core."""
+        return {
+            each.module: int(Path(f"/proc/{each.pid}/schedstat").read_text().split()[1]) / 1e6
+            for each in self._servers
+        }
+
+    def attack_once(self, number: int) -> None:
+        """Carry out one round."""
+        for name in self._possible():
+            attack = ATTACKS[name]
+            self._options.note(f"round {number + 1}: {attack.title}")
+            for server in self._servers:
+                reset_peak(server.pid)
+            self._healthy.ask("take")
+            waited = self._waited_ms()
+            seconds = QUICK_SECONDS if self._options.quick else attack.seconds
+            found = self._attack(name, attack, seconds)
+            time.sleep(AFTER_SECONDS)
+            self._row(number + 1, name, self._healthy.ask("take"), found)
+            self.rows[-1]["waited_for_a_core_ms"] = {
+                module: round(ms - waited[module]) for module, ms in self._waited_ms().items()
+            }
+
+    def at_rest(self, before: Rest | None) -> Rest:
+        """Look at the servers while the healthy only send and receive."""
+        self._healthy.ask("go_on", yes=False)
+        found = at_rest(self._servers, before)
+        self._healthy.ask("go_on", yes=True)
+        return found
+
+    def _possible(self) -> list[str]:
+        return [name for name, each in ATTACKS.items() if self._targets_of(each)]
+
+    def _targets_of(self, attack: Attack) -> list[dict[str, Any]]:
+        found = self._targets
+        if attack.needs == "proxy":
+            return [each for each in found if each["role"] == "proxy"]
+        if attack.needs == "tls":
+            return [each for each in found if each["tls"] is not None]
+        if attack.needs == "tokens":
+            return [each for each in found if each["bad_tokens"]]
+        return found
+
+    def _attack(
+        self, name: str, attack: Attack, seconds: float, scale: float | None = None
+    ) -> dict[str, Any]:
+        told = self._targets_of(attack)
+        if scale is not None:
+            told = [{**each, "scale": scale} for each in told]
+        return self._attacker.ask(
+            "attack", _PATIENCE_SECONDS, name=name, lasts=seconds, targets=told
+        )
+
+    def _row(
+        self, number: int, name: str, healthy: dict[str, Any], attackers: dict[str, Any]
+    ) -> None:
+        peaks = {each.module: round(peak_resident_bytes(each.pid) / 1e6) for each in self._servers}
+        self.rows.append(
+            {
+                "round": number,
+                "attack": name,
+                "title": ATTACKS[name].title if name in ATTACKS else "no attack",
+                "healthy": healthy,
+                "attackers": attackers,
+                "peak_mb": peaks,
+            }
+        )
+
+
+def _addresses(servers: Sequence[ServerProcess]) -> list[str]:
+    binary = ["{}:{}".format(*server_address(each)) for each in servers]
+    return [*binary, *(each.web_url for each in servers), ""]
+
+
+def _judge(proof: _Abuse, rests: list[Rest], result: ProofResult, *, quick: bool) -> None:
+    result.figures["rows"] = proof.rows
+    for name in dict.fromkeys(row["attack"] for row in proof.rows):
+        rows = [row for row in proof.rows if row["attack"] == name]
+        served = [each for row in rows for each in row["healthy"].items()]
+        kind, worst = max(served, key=lambda each: each[1]["p99_ms"])
+        failures = [text for _, each in served for text in each["failures"]]
+        number = sum(each["served"] for _, each in served)
+        result.check(
+            f"{name}: healthy clients are served",
+            not failures and (quick or worst["p99_ms"] <= GOAL_MS),
+            f"{rows[0]['title']}: {number:,} healthy operations, {len(failures)} failed; the worst "
+            f"p99 of any kind in a round is {worst['p99_ms']:.0f} ms ({kind})"
+            + "".join(f"; {text}" for text in failures[:1]),
+        )
+    judge_rest(rests, result, quick=quick)
