@@ -5,10 +5,10 @@ BIN := .venv/bin
 LIBRARIES := limiter proto client server broker proxy loadgen examples
 STAMP := .venv/.ready
 
-.PHONY: help demo test proof check bench protos picture lock clean setup
+.PHONY: help demo test proof image-check check bench protos picture lock clean setup
 
 help:  ## what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP)  ## the environment alone
 
@@ -24,6 +24,9 @@ test: $(STAMP)  ## all tests, under six minutes on two cores
 
 proof: $(STAMP)  ## soaks, storms, kill loops and large imports; results in out/proof
 	@$(BIN)/python -m tests.proof
+
+image-check: $(STAMP)  ## both images, built without a container engine (buildah, debootstrap), and run
+	@$(BIN)/python -m tests.proof image_check
 
 check: $(STAMP)  ## lint, format, types, import directions, clocks, programs of the pages, generated code
 	@$(BIN)/ruff check .

@@ -32,6 +32,7 @@ class Bench:
 
 BENCHES = {
     "listings": Bench("Listings of 10,000 names of 100 bytes", "benchmarks.listings.unfiltered"),
+    "tls": Bench("Listings of 10,000 names by TLS", "benchmarks.listings.encrypted"),
     "patterns": Bench("Listings with patterns, and the smallest", "benchmarks.listings.filtered"),
     "flow": Bench("Large answers through one class of connections", "benchmarks.connections.flow"),
     "gate": Bench("Small frames through the read gate", "benchmarks.connections.gate"),

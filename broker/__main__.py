@@ -23,7 +23,7 @@ async def serve(config: BrokerConfig, imports: Imports) -> int:
     with drain_on_signals() as drain:
         async with BrokerService(config, imports) as broker:
             if not drain.is_set():
-                ready_line("broker", broker.service_url, broker.web_service_url)
+                ready_line("broker", *broker.urls.told())
             await drain.wait()
     if broker.overdue_calls:
         _end_at_once(broker.overdue_calls)

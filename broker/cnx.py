@@ -5,16 +5,23 @@ The commands stand in broker.commands.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
+from broker.ownership.ownership import bundle_of_topic
+from broker.stores.changes import StoreError
+from proto.commands import NO_REQUEST
 from proto.frames import encode_command
+from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
+from server.connection.request_errors import RequestError
 from server.connection.served_connection import ServedConnection
 from server.tasks.cooperative import ShortWork
 
@@ -32,15 +39,19 @@ if TYPE_CHECKING:
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
+    from broker.stores.store import MetadataStore
     from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
     from limiter.memory.response_memory import ResponseMemory
     from proto.frames import Frame
     from proto.names import NamespaceName
+    from server.authentication.handshake import ConnectRules
+    from server.authentication.session import ClientSession, CredentialRefresh
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters
     from server.connection.flow_parts import FlowParts
+    from server.tls.handshakes import AcceptedTls
 
 
 class ServerCnxState(Enum):
@@ -58,6 +69,7 @@ class BrokerParts:
     Attributes:
         namespace_named: Returns the namespace of a name as the client wrote it, or refuses it.
         joins: Attaches consumers, and takes long commands in steps.
+        authentication: Tells who a peer is; None: whoever connects is served.
     """
 
     config: BrokerConfig
@@ -78,7 +90,9 @@ class BrokerParts:
     publish_rules: PublishRules
     schemas: SchemaRegistry
     publish_limits: PublishLimits
+    store: MetadataStore
     joins: ShortWork = field(default_factory=ShortWork)
+    authentication: ConnectRules | None = None
 
 
 class ServerCnx(ServedConnection):
@@ -87,24 +101,28 @@ class ServerCnx(ServedConnection):
     Attributes:
         parts: Those of its broker.
         requests: Its requests that are under way.
-        client_version: As the client calls itself.
+        session: Who its peer is; None without authentication.
+        refresh: Watches whether its peer's credentials still hold.
         listed_in_chunk: The chunk from the socket in which a listing was answered at once.
         producers: Its producers by id, those that are being made included.
         consumers: Its consumers by id.
         subscribing: Ids of consumers whose SUBSCRIBE is under way, and whether it is still wanted.
         turn_writer: Sends receipts and messages, those of a turn at once.
         publishes: What it publishes, and why it is not read.
+        takes_messages: False: what it publishes is dropped, for its broker ends.
         closed_by_broker: Its producers that this broker closed lately, by id: what they still
             send is ignored.
 
     Source: upstream ServerCnx.
     """
 
-    def __init__(self, parts: BrokerParts) -> None:
-        super().__init__(parts.flow, parts.commands, parts.config.max_message_size)
+    def __init__(self, parts: BrokerParts, tls: AcceptedTls | None = None) -> None:
+        super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
-        self.client_version = ""
+        self.session: ClientSession | None = None
+        self.refresh: CredentialRefresh | None = None
         self.listed_in_chunk = 0
+        self.takes_messages = True
         self.when_lost(parts.watches.cancel_owner, parts.memory.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
         self.producers: dict[int, Producer] = {}
@@ -146,21 +164,55 @@ class ServerCnx(ServedConnection):
 
     def connected(self) -> None:
         """Count the connection."""
-        super().connected()
         self.parts.connections.add(self)
         self.parts.counters.opened()
+        if self.refusal is not None:
+            self.parts.counters.create_fail += 1
+        super().connected()
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""
         super().lost(error)
         self.state = ServerCnxState.FAILED
         self._liveness.lost()
-        self.parts.connections.discard(self)
-        self.parts.counters.closed()
+        if self.refresh is not None:
+            self.refresh.stop()
+        if self.served:
+            self.parts.connections.discard(self)
+            self.parts.counters.closed()
 
     def producer_was_closed(self, producer_id: int) -> None:
         """Ignore the messages of a producer for a while: this broker closed it."""
         self.closed_by_broker.add(producer_id)
+
+    # -- faults -------------------------------------------------------------------------------
+
+    def topic_of_producer(self, producer_id: int) -> str:
+        """Return the full name of a producer's topic; empty if it is not known."""
+        producer = self.producers.get(producer_id)
+        return "" if producer is None or producer.topic is None else producer.topic.full_name
+
+    def topic_of_consumer(self, consumer_id: int) -> str:
+        """Return the full name of a consumer's topic; empty if it is not known."""
+        consumer = self.consumers.get(consumer_id)
+        return "" if consumer is None else str(consumer.subscription.topic.name)
+
+    def close_producers(self, producer_id: int | None) -> None:
+        """Close a producer as if its topic were unloaded; None: all."""
+        for producer in tuple(self.producers.values()):
+            if producer_id in (None, producer.producer_id) and producer.topic is not None:
+                producer.disconnect()
+
+    def close_consumers(self, consumer_id: int | None) -> None:
+        """Close a consumer as if its topic were unloaded; None: all."""
+        for consumer in tuple(self.consumers.values()):
+            if consumer_id in (None, consumer.consumer_id):
+                consumer.close()
+                consumer.subscription.remove_consumer(consumer)
+
+    def move_topic(self, topic: str) -> None:
+        """Let go of a topic's bundle; nothing happens where that is not possible now."""
+        self.requests.tasks.start(NO_REQUEST, partial(_move, self.parts, topic))
 
     def _end_producers(self) -> None:
         self.publishes.lost()
@@ -173,6 +225,14 @@ class ServerCnx(ServedConnection):
         await self.requests.tasks.finished()
         self.turn_writer.flush()
         self.close()
+
+
+async def _move(parts: BrokerParts, topic: str) -> None:
+    with suppress(InvalidNameError, RequestError, StoreError):
+        name = TopicName.parse(topic)
+        policies = await parts.store.policies(name.namespace)
+        if policies is not None:
+            await parts.ownership.release(bundle_of_topic(name, policies.bundles))
 
 
 def _consumers_leave(cnx: ServerCnx) -> None:

@@ -10,8 +10,10 @@ import pyarrow as pa
 from broker import metrics
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
+from broker.admin.openapi.operations import admin_operations
 from broker.admin.resources.imports import import_routes
-from broker.admin.routes import ADMIN_PLACES, admin_routes
+from broker.admin.resources.reset import reset_routes
+from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
@@ -44,6 +46,7 @@ from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
+from server.authentication.handshake import ConnectRules, ProxyRules
 from server.configuration.common import ResponseBuffers
 from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
@@ -121,9 +124,11 @@ class BrokerService(ServerService["ServerCnx"]):
         await self.messaging.open(self._exits)
         self.messaging.follow(self.dynamic.config)
         self._followers.append(self.messaging.follow)
+        admin = self._admin_context()
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
-            *admin_routes(self._admin_context()),
+            *reset_routes(admin, FIRST_NAMESPACES, self.faults),
+            *admin_routes(admin),
         ]
         parts = self._parts()
         watches = metrics.watch_metrics(config.cluster_name, parts.watches)
@@ -135,18 +140,30 @@ class BrokerService(ServerService["ServerCnx"]):
             ADMIN_PLACES,
             messages=self.messaging.stored,
             gather=self.messaging.metrics.gather,
+            operations=lambda: admin_operations(endpoints(admin)),
         )
         await import_at_start(self.store, self._imports)
         pa.default_memory_pool().release_unused()
         await self._serve_clients(
-            lambda: ServerCnx(parts), config.broker_service_port, "brokerServicePort"
+            lambda tls: ServerCnx(parts, tls), config.broker_service_port, "brokerServicePort"
         )
         if self._shared is not None:
             identity = self.messaging.store.identity
             try:
-                await self._shared.open(self.service_url, self.web_service_url, identity)
+                await self._shared.open(self.urls, identity)
             except StoreError as error:
                 raise StartError(str(error)) from None
+
+    async def _send_clients_away(self) -> None:
+        """Let receipts leave, let other brokers have the bundles, and close all topics."""
+        topics = self.messaging.loaded_topics
+        for cnx in self.connections:
+            cnx.takes_messages = False
+        await topics.flushed()
+        if self._shared is None:
+            await topics.close()
+        else:
+            await topics.close(await self._shared.hand_over())
 
     async def _open_store(self) -> None:
         try:
@@ -170,7 +187,7 @@ class BrokerService(ServerService["ServerCnx"]):
         else:
             self.ownership = sole_ownership(
                 self.store,
-                lambda: (self.service_url, self.web_service_url),
+                lambda: self.urls,
                 pulsar_compatible=self._pulsar_compatible,
             )
 
@@ -231,8 +248,7 @@ class BrokerService(ServerService["ServerCnx"]):
             dynamic=self.dynamic,
             listings=self._admin_listings,
             ownership=self.ownership,
-            service_url=lambda: self.service_url,
-            web_service_url=lambda: self.web_service_url,
+            urls=lambda: self.urls,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
         )
 
@@ -281,7 +297,17 @@ class BrokerService(ServerService["ServerCnx"]):
             publish_rules=messaging.publish_rules,
             schemas=self.schemas,
             publish_limits=messaging.publish_limits,
+            store=self.store,
+            authentication=self._connect_rules(),
         )
+
+    def _connect_rules(self) -> ConnectRules | None:
+        """Return by what peers are authenticated; None: whoever connects is served."""
+        settings = self.config.authentication
+        if self.authentication is None or settings is None:
+            return None
+        proxies = ProxyRules(self.config.proxy_roles, checks_original=settings.checks_original)
+        return ConnectRules(self.authentication, proxies, settings.refresh_seconds)
 
     def _messaging(self) -> Messaging:
         context = MessagingContext(
@@ -292,7 +318,7 @@ class BrokerService(ServerService["ServerCnx"]):
             topic_rules=self._topic_rules,
             policies=self.policies,
             ownership=self.ownership,
-            address=lambda: self.web_service_url.removeprefix("http://"),
+            address=lambda: self.urls.web_address,
         )
         return messaging_of(context)
 

@@ -182,6 +182,7 @@ _MODULES = {
     "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
+_ABOVE = __name__.removesuffix("client")  # "floodgate." in the wheel
 _SUBMODULES = ("exceptions", "schema")
 __all__ = sorted(_HOME)
 
@@ -189,7 +190,7 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> object:
     """Import a name when it is first used (PEP 562)."""
     if name in _SUBMODULES:
-        return import_module(f"client.{name}")
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_ABOVE + _HOME[name]), name)

@@ -11,11 +11,14 @@ from client.authentication.tls import AuthenticationTLS, tls_context
 from client.connection.connect_options import ConnectOptions
 from client.exceptions import InvalidConfiguration, OperationNotSupported
 from client.messages.enums import check_choices
+from proto.transport.tls import TlsLayer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from client.service_info import ServiceInfo
 
-_LOGGER = "client"
+_LOGGER = __name__.rpartition(".")[0]
 """The logger above all of this package's."""
 
 
@@ -89,15 +92,17 @@ class ClientOptions:
             operation_timeout_seconds=self.operation_timeout_seconds,
             connect_timeout_seconds=self.connection_timeout_ms / 1_000,
             credentials=self.service.authentication,
-            tls=tls_context(
-                self.service.tls_trust_certs_file_path,
-                self._certificate(),
-                allow_insecure=self.tls_allow_insecure_connection,
-                validate_hostname=self.tls_validate_hostname,
-            )
-            if self.service.use_tls
-            else None,
+            tls=self._tls_layers() if self.service.use_tls else None,
         )
+
+    def _tls_layers(self) -> Callable[[str], TlsLayer]:
+        context = tls_context(
+            self.service.tls_trust_certs_file_path,
+            self._certificate(),
+            allow_insecure=self.tls_allow_insecure_connection,
+            validate_hostname=self.tls_validate_hostname,
+        )
+        return lambda host: TlsLayer(context, server_side=False, server_hostname=host)
 
     def _certificate(self) -> tuple[str, str] | None:
         authentication = self.service.authentication

@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 
 from loadgen.errors import ExitCode, LoadgenError
 from proto.version import VERSION
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ class LazyGroup(TyperGroup):
 def imported_command(name: str) -> Any:  # noqa: ANN401
     """Import the module of a sub-command and return the command that Typer makes of it."""
     entry = SUBCOMMANDS[name]
-    found = getattr(importlib.import_module(entry.module), entry.function)
+    found = getattr(importlib.import_module(module_name(entry.module)), entry.function)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
     function: Callable[..., object] = found
@@ -136,6 +137,14 @@ def main() -> None:
     except LoadgenError as error:
         _say(str(error))
         code = int(error.exit_code)
+    except ModuleNotFoundError as error:
+        from loadgen.extras import missing_extra
+
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        _say(str(missing))
+        code = int(missing.exit_code)
     else:
         if code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
             _say("interrupted before it was done")

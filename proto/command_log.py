@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from google.protobuf.message import DecodeError, Message
 
@@ -45,6 +45,16 @@ a token there, so that of them the keys alone are shown."""
 _LENGTH = struct.Struct(">I")
 
 
+class CommandRecord(Protocol):
+    """Keeps the commands of one connection."""
+
+    def received(self, frame: Frame) -> None:
+        """Keep a received one."""
+
+    def sent(self, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
+        """Keep those that are sent together."""
+
+
 def is_read() -> bool:
     """Return True if the log's level is debug."""
     return logger.isEnabledFor(logging.DEBUG)
@@ -62,20 +72,31 @@ def connection_lost(peer: str) -> None:
 
 def received(peer: str, frame: Frame) -> None:
     """Log a received frame."""
-    logger.debug("received from %s: %s", peer, described(frame.total_size, _start(frame.parts)))
+    logger.debug("received from %s: %s", peer, received_line(frame))
 
 
 def sent(peer: str, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
     """Log the frames that are sent; of a pipe, the number of bytes."""
+    for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
+        logger.debug("sent to %s: %s", peer, line)
+
+
+def received_line(frame: Frame) -> str:
+    """Return a received command in words."""
+    return described(frame.total_size, _start(frame.parts))
+
+
+def sent_lines(buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> Iterator[str]:
+    """Yield the commands that are sent, in words; of a pipe, the number of bytes."""
     if in_a_pipe:
-        logger.debug("sent to %s: %d bytes of a pipe", peer, size_bytes)
+        yield f"{size_bytes} bytes of a pipe"
         return
     told_bytes = 0
     for total_size, body in _frames(_start(buffers)):
         told_bytes += _LENGTH.size + total_size
-        logger.debug("sent to %s: %s", peer, described(total_size, body))
+        yield described(total_size, body)
     if told_bytes < size_bytes:
-        logger.debug("sent to %s: %d bytes more", peer, size_bytes - told_bytes)
+        yield f"{size_bytes - told_bytes} bytes more"
 
 
 def described(total_size: int, body: bytes) -> str:

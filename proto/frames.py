@@ -209,6 +209,11 @@ class FrameDecoder:
         """True if a frame has begun and not ended."""
         return self._expected is not None or self._buffered > 0 or self._draining > 0
 
+    @property
+    def between_frames(self) -> bool:
+        """True if what is buffered begins with a frame: ``take_residue`` misses nothing."""
+        return self._expected is None and not self._draining
+
     def feed(self, data: bytes | memoryview) -> None:
         """Take a chunk as it arrived."""
         view = memoryview(data)

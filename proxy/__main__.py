@@ -19,7 +19,7 @@ async def serve(config: ProxyConfig, _: Imports) -> int:
     with drain_on_signals() as drain:
         async with ProxyService(config) as proxy:
             if not drain.is_set():
-                ready_line("proxy", proxy.service_url, proxy.web_service_url)
+                ready_line("proxy", *proxy.urls.told())
             await drain.wait()
     return 0
 

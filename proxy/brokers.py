@@ -14,9 +14,13 @@ from client.exceptions import ConnectError
 from proto.version import PROXY_VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from client.connection.authentication import Credentials
     from client.connection.cnx import ClientCnx
     from client.connection.pool import ConnectionPool
     from limiter.clock import Clock
+    from server.tls.contexts import ClientTls
 
 Address = tuple[str, int]
 AVOIDED_SECONDS = 2.0
@@ -30,6 +34,8 @@ def connect_options(
     drain_oversized: bool,
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     answer_limit_bytes: int | None = None,
+    tls: ClientTls | None = None,
+    credentials: Credentials | None = None,
 ) -> ConnectOptions:
     """Return the options of the proxy's connections to brokers.
 
@@ -37,6 +43,8 @@ def connect_options(
         drain_oversized: Whether what exceeds the frame limit costs its request only.
         keep_alive_seconds: How often a broker is asked whether it lives.
         answer_limit_bytes: Largest frame that the proxy's clients take; see ConnectOptions.
+        tls: Spoken to all brokers; None for plain connections.
+        credentials: The proxy's own.
     """
     return ConnectOptions(
         client_version=PROXY_VERSION,
@@ -45,6 +53,8 @@ def connect_options(
         drain_oversized=drain_oversized,
         keep_alive_seconds=keep_alive_seconds,
         answer_limit_bytes=answer_limit_bytes,
+        tls=None if tls is None else tls.layer,
+        credentials=credentials,
     )
 
 
@@ -82,11 +92,25 @@ class BrokerConnections:
         pool: Opens them.
         service: The configured brokers; None where there is but one.
         own: Whether the pool is this client's alone, and ends with it.
+        asks_for: The client as brokers are told of it: only what they answer to the same may be
+            shared.
+        tls: Whether the brokers are spoken to by TLS.
+
+    Attributes:
+        tls: As given.
     """
 
     def __init__(
-        self, pool: ConnectionPool, service: ServiceAddresses | None = None, *, own: bool = False
+        self,
+        pool: ConnectionPool,
+        service: ServiceAddresses | None = None,
+        *,
+        own: bool = False,
+        asks_for: Hashable = None,
+        tls: bool = False,
     ) -> None:
+        self.asks_for = asks_for
+        self.tls = tls
         self._pool = pool
         self._service = service
         self._own = own
@@ -99,14 +123,14 @@ class BrokerConnections:
             ConnectError: The broker cannot be reached.
         """
         if self._service is None or address != self._service.first:
-            return await self._pool.get(address)
+            return await self._pool.get(address, tls=self.tls)
         *tried_before, last = self._service.in_order()
         for one in tried_before:
             try:
-                return await self._pool.get(one)
+                return await self._pool.get(one, tls=self.tls)
             except ConnectError:
                 self._service.unreachable(one)
-        return await self._pool.get(last)
+        return await self._pool.get(last, tls=self.tls)
 
     def release(self) -> None:
         """Give up the connections: the client has left."""

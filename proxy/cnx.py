@@ -10,26 +10,28 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
-from proto.commands import NO_REQUEST, error_command
-from proxy.pipe.direct_handler import PipeLeg
+from proxy.pipe.ending import end_pipe
+from proxy.pipe.leg import PipeLeg
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from proto.frames import Frame
     from proxy.brokers import Address, BrokerConnections
     from proxy.config import ProxyConfig
+    from proxy.credentials import OriginalClient
     from proxy.errors import ErrorForms
     from proxy.listing.flights import Flights
     from proxy.lookup_handler import LookupProxyHandler
     from proxy.pipe.direct_handler import DirectProxyHandler
+    from server.authentication.service import AuthenticationService
+    from server.authentication.session import ClientSession, CredentialRefresh
     from server.connection.command_table import CommandTable
     from server.connection.counters import ConnectionCounters, ProxyCounters
     from server.connection.flow_parts import FlowParts
-
-TOO_MANY_CONNECTIONS = "Reached the maximum number of connections of the proxy"
+    from server.tls.handshakes import AcceptedTls
 
 
 class ProxyConnectionState(Enum):
@@ -60,8 +62,29 @@ class ProxyRules:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientAuthentication:
+    """The parts by which a proxy authenticates its clients.
+
+    Attributes:
+        service: Knows credentials.
+        refresh_seconds: authenticationRefreshCheckSeconds.
+        forwards_credentials: forwardAuthorizationCredentials: brokers are shown them too.
+        connections_for: Makes the connections to brokers that speak for a client.
+    """
+
+    service: AuthenticationService
+    refresh_seconds: float
+    forwards_credentials: bool
+    connections_for: Callable[[OriginalClient], BrokerConnections]
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """The parts of a proxy that all its connections work with."""
+    """The parts of a proxy that all its connections work with.
+
+    Attributes:
+        authentication: Tells who a client is; None: whoever connects is served.
+    """
 
     config: ProxyConfig
     rules: ProxyRules
@@ -75,9 +98,9 @@ class ProxyParts:
     error_forms: ErrorForms
     counters: ProxyCounters
     connection_counters: ConnectionCounters
-    per_ip: dict[str, int]
     flow: FlowParts
     connections: set[ProxyConnection]
+    authentication: ClientAuthentication | None = None
 
 
 class ProxyConnection(ServedConnection, PipeLeg):
@@ -87,55 +110,60 @@ class ProxyConnection(ServedConnection, PipeLeg):
         parts: Those of its proxy.
         requests: Its requests that are under way; a listing waits for a flight instead.
         brokers: Its connections to brokers.
+        session: Who its client is; None without authentication.
+        original: The same, as brokers are told.
+        refresh: Watches whether its client's credentials still hold.
 
     Source: upstream ProxyConnection.
     """
 
-    def __init__(self, parts: ProxyParts) -> None:
-        super().__init__(parts.flow, parts.commands, parts.config.max_message_size)
+    def __init__(self, parts: ProxyParts, tls: AcceptedTls | None = None) -> None:
+        super().__init__(parts.flow, parts.commands, parts.config.max_message_size, tls)
         self.parts = parts
         self.brokers = parts.new_brokers()
-        self._counted_ip = ""
+        self.session: ClientSession | None = None
+        self.original: OriginalClient | None = None
+        self.refresh: CredentialRefresh | None = None
         self.when_lost(parts.flights.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
         self.when_lost(lambda _: self.brokers.release(), PipeLeg.end_other)
 
     def connected(self) -> None:
-        """Count the connection, or refuse it when there are too many."""
-        super().connected()
+        """Count the connection."""
         parts = self.parts
         parts.connections.add(self)
         parts.connection_counters.opened()
-        self._counted_ip = self.peer.rsplit(":", 1)[0]
-        parts.per_ip[self._counted_ip] = parts.per_ip.get(self._counted_ip, 0) + 1
-        if self._one_too_many():
-            parts.counters.rejected_connections += 1
-            self.send(error_command(NO_REQUEST, pb.NotAllowedError, TOO_MANY_CONNECTIONS))
-            self.close()
-        else:
+        if self.refusal is None:
             parts.counters.new_connections += 1
+        else:
+            parts.counters.rejected_connections += 1
+        super().connected()
 
-    def _one_too_many(self) -> bool:
-        parts, config = self.parts, self.parts.config
-        if 0 < config.max_concurrent_inbound_connections < parts.connection_counters.active:
-            return True
-        of_ip = parts.per_ip[self._counted_ip]
-        return 0 < config.max_concurrent_inbound_connections_per_ip < of_ip
+    def frame_received(self, frame: Frame) -> None:
+        """Handle a frame; one of a pipe is passed on."""
+        if self.takes_frame is not None:
+            self.takes_frame(frame)
+        else:
+            super().frame_received(frame)
 
     def lost(self, error: Exception | None) -> None:
         """Count its end; those who hold something for it are told next (see ``when_lost``)."""
         super().lost(error)
         self.state = ProxyConnectionState.CLOSED
-        parts = self.parts
-        parts.connections.discard(self)
-        parts.connection_counters.closed()
-        parts.per_ip[self._counted_ip] -= 1
-        if not parts.per_ip[self._counted_ip]:
-            del parts.per_ip[self._counted_ip]
+        if self.refresh is not None:
+            self.refresh.stop()
+        if self.served:
+            self.parts.connections.discard(self)
+            self.parts.connection_counters.closed()
+
+    def begin_drain(self) -> None:
+        """Take no more requests; a pipe goes on for a while (see ``drain``)."""
+        if self.other is None:
+            super().begin_drain()
 
     async def drain(self) -> None:
-        """Take no more requests, let those under way answer, then close."""
-        self.take_no_more()
+        """Let requests under way answer, and a pipe's receipts pass, then close."""
         await self.requests.tasks.finished()
         await self.parts.flights.finished(self)
+        await end_pipe(self, self.parts.flow.clock, self.parts.config.pipe_drain_seconds)
         self.close()

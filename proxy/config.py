@@ -13,29 +13,33 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, InstanceOf
 
-from client.connection.service_url import server_address
+from client.connection.service_url import parse_service_url
 from server.configuration.addresses import host_port
+from server.configuration.authentication import Source, authentication_settings, with_token_prefix
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
-    REFUSED_WHEN_SET,
     REFUSED_WHEN_TRUE,
     REVERSE_PROXY_PREFIX,
     CheckedKeys,
     KnownKeys,
-    refuse_set,
     refuse_true,
 )
 from server.configuration.model import build_model
+from server.configuration.tls_keys import broker_tls
+from server.limits.connections import ConnectionBounds
+from server.module_names import module_name
+from server.tls.settings import ClientTlsSettings  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_REFUSED_WHEN_TRUE = {**REFUSED_WHEN_TRUE, "tlsEnabledWithBroker": "TLS"}
-_REFUSED_WHEN_SET = {**REFUSED_WHEN_SET, "servicePortTls": "TLS"}
-_NO_CREDENTIALS = "org.apache.pulsar.client.impl.auth.AuthenticationDisabled"
+_PORT_KEY = "servicePort"
+_CLIENTS = "org.apache.pulsar.client.impl.auth.Authentication"
+_CREDENTIALS = {f"{_CLIENTS}Token": "token", f"{_CLIENTS}Basic": "basic"}
 _SCHEME, _DEFAULT_PORT = "pulsar://", 6650
+_TLS_SCHEME, _DEFAULT_TLS_PORT = "pulsar+ssl://", 6651
 
 
 _REVERSE_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
@@ -60,14 +64,27 @@ class PortRange(NamedTuple):
     last: int
 
 
+class BrokerCredentials(NamedTuple):
+    """The credentials that the proxy shows to brokers.
+
+    Attributes:
+        kind: ``token`` or ``basic``.
+        parameters: brokerClientAuthenticationParameters.
+    """
+
+    kind: str
+    parameters: Source
+
+
 class ProxyConfig(ServerConfig):
     """The configuration of a proxy; see ServerConfig for the keys that it shares with a broker."""
 
-    service_port: int = Field(default=6650, ge=0, le=65535)
-    """servicePort; 0 is any free port."""
+    service_port: int | None = Field(default=6650, ge=0, le=65535)
+    """servicePort; 0 is any free port, None only where there is one for TLS."""
     broker_service_url: str
     """brokerServiceURL, as ``pulsar://host:port``; required.
 
+    With tlsEnabledWithBroker brokerServiceURLTLS, as ``pulsar+ssl://host:port``.
     Differs: more brokers may follow, as in a client's service URL, ``pulsar://one:6650,two:6650``;
     whichever can be reached is asked where a topic is served.
     """
@@ -94,8 +111,17 @@ class ProxyConfig(ServerConfig):
     """brokerProxyAllowedTargetPorts: ports a tunnel may lead to."""
     broker_proxy_connect_timeout_seconds: float = Field(default=10.0, ge=0)
     """brokerProxyConnectTimeoutMs."""
+    drain_seconds: float = Field(default=60.0, ge=0)
+    """floodgateProxyShutdownTimeoutMs: how long a drain may take; upstream has no key for it."""
+    pipe_drain_seconds: float = Field(default=0.0, ge=0)
+    """floodgatePipeDrainMs: how long a drain lets clients go on through their pipes."""
     broker_web_service_url: str = ""
-    """brokerWebServiceURL, as ``http://host:port``; empty: no admin requests are forwarded."""
+    """brokerWebServiceURL, as ``http://host:port``; empty: no admin requests are forwarded.
+
+    With tlsEnabledWithBroker brokerWebServiceURLTLS, as ``https://host:port``.
+    """
+    broker_tls: ClientTlsSettings | None = None
+    """tlsEnabledWithBroker and the keys that begin with brokerClient; None for no TLS."""
     http_proxy_timeout_seconds: float = Field(default=300.0, gt=0)
     """httpProxyTimeout: how long a forwarded request may take."""
     http_input_max_replay_buffer_size: int = Field(
@@ -106,14 +132,23 @@ class ProxyConfig(ServerConfig):
         default=1024, ge=1, validation_alias="maxConcurrentHttpRequests"
     )
     """Requests that are forwarded at once; upstream lets further ones wait."""
+    broker_credentials: InstanceOf[BrokerCredentials] | None = None
+    """brokerClientAuthenticationPlugin and ...Parameters; None: none are shown."""
     http_reverse_proxies: tuple[ReverseProxy, ...] = ()
     """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
 
     @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """MaxConcurrentInboundConnections and maxConcurrentInboundConnectionsPerIp."""
+        return ConnectionBounds(
+            self.max_concurrent_inbound_connections,
+            self.max_concurrent_inbound_connections_per_ip,
+        )
+
+    @property
     def broker_addresses(self) -> tuple[tuple[str, int], ...]:
         """Host and port of each broker of brokerServiceURL."""
-        hosts = self.broker_service_url.removeprefix(_SCHEME).split(",")
-        return tuple(server_address(f"{_SCHEME}{host}") for host in hosts)
+        return parse_service_url(self.broker_service_url).addresses
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
@@ -122,10 +157,9 @@ class ProxyConfig(ServerConfig):
         Raises:
             ConfigError: Something is wrong; every problem at once, one sentence each.
         """
+        properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
-        refuse_true(checked, _REFUSED_WHEN_TRUE)
-        refuse_set(checked, _REFUSED_WHEN_SET)
-        _refuse_credentials(checked)
+        refuse_true(checked, REFUSED_WHEN_TRUE)
         others = {"http_reverse_proxies": _reverse_proxies(checked, properties)}
         return build_model(cls, {**_converted(checked), **others}, checked)
 
@@ -133,70 +167,86 @@ class ProxyConfig(ServerConfig):
 @cache
 def known_keys() -> KnownKeys:
     """Return the keys of Pulsar's proxy, the six limiter keys, and those of our own."""
-    packaged = resources.files("proxy").joinpath("proxy_keys.json")
+    packaged = resources.files(module_name("proxy")).joinpath("proxy_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
 
 def _converted(checked: CheckedKeys) -> dict[str, object]:
+    tls = broker_tls(checked)
     return {
-        **shared_values(checked),
-        "service_port": checked.port("servicePort"),
-        "broker_service_url": _broker_service_url(checked),
+        **shared_values(checked, _PORT_KEY),
+        "authentication": authentication_settings(checked, proxy=True),
+        "broker_credentials": _broker_credentials(checked),
+        "service_port": checked.value(_PORT_KEY),
+        "broker_tls": tls,
+        "broker_service_url": _broker_service_url(checked, tls=tls is not None),
         "broker_proxy_allowed_host_names": checked.names("brokerProxyAllowedHostNames"),
         "broker_proxy_allowed_ip_addresses": checked.names("brokerProxyAllowedIPAddresses"),
         "broker_proxy_allowed_target_ports": _target_ports(checked),
         "broker_proxy_connect_timeout_seconds": checked.seconds("brokerProxyConnectTimeoutMs"),
-        "broker_web_service_url": _broker_web_service_url(checked),
+        "drain_seconds": checked.seconds("floodgateProxyShutdownTimeoutMs"),
+        "pipe_drain_seconds": checked.seconds("floodgatePipeDrainMs"),
+        "broker_web_service_url": _broker_web_service_url(checked, tls=tls is not None),
         "http_proxy_timeout_seconds": checked.seconds("httpProxyTimeout"),
     }
 
 
-def _broker_service_url(checked: CheckedKeys) -> str:
-    url = checked.text("brokerServiceURL")
+def _broker_service_url(checked: CheckedKeys, *, tls: bool) -> str:
+    key, scheme = ("brokerServiceURLTLS", _TLS_SCHEME) if tls else ("brokerServiceURL", _SCHEME)
+    url = checked.text(key)
     if url is None:
         checked.refuse(
-            "brokerServiceURL is missing: name the broker, for example "
-            "brokerServiceURL=pulsar://127.0.0.1:6650"
+            f"{key} is missing: name the broker, for example {key}={scheme}127.0.0.1:"
+            f"{_DEFAULT_TLS_PORT if tls else _DEFAULT_PORT}"
         )
         return ""
     one, *others = url.split(",")
     found = [
-        _address(checked, address) for address in (one, *(_SCHEME + other for other in others))
+        _address(checked, key, scheme, address)
+        for address in (one, *(scheme + other for other in others))
     ]
-    return ",".join([found[0], *(address.removeprefix(_SCHEME) for address in found[1:])])
+    return ",".join([found[0], *(address.removeprefix(scheme) for address in found[1:])])
 
 
-def _address(checked: CheckedKeys, url: str) -> str:
-    """Return ``pulsar://host:port`` with the port always written; else add a problem."""
+def _address(checked: CheckedKeys, key: str, scheme: str, url: str) -> str:
+    """Return the scheme, ``host:port`` with the port always written; else add a problem."""
+    default_port = _DEFAULT_TLS_PORT if scheme == _TLS_SCHEME else _DEFAULT_PORT
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port, parts = None, None, urlsplit("")
-    if parts.scheme == "pulsar+ssl":
+    if scheme == _SCHEME and parts.scheme == "pulsar+ssl":
         checked.refuse(
-            f"brokerServiceURL={url!r}: this version does not support TLS; use {_SCHEME}"
+            f"{key}={url!r}: an address for TLS; set tlsEnabledWithBroker=true and name it by "
+            "brokerServiceURLTLS"
         )
-    elif parts.scheme != "pulsar" or not host or not _only_an_address(url):
-        checked.refuse(f"brokerServiceURL={url!r}: expected one address, {_SCHEME}host:port")
+    elif f"{parts.scheme}://" != scheme or not host or not _only_an_address(url, scheme):
+        checked.refuse(f"{key}={url!r}: expected one address, {scheme}host:port")
     else:
-        return f"{_SCHEME}{host_port(host, _DEFAULT_PORT if port is None else port)}"
+        return f"{scheme}{host_port(host, default_port if port is None else port)}"
     return ""
 
 
-def _broker_web_service_url(checked: CheckedKeys) -> str:
-    url = (checked.text("brokerWebServiceURL") or "").removesuffix("/")
-    if url and not (_is_http(url) and urlsplit(url).path == ""):
-        checked.refuse(f"brokerWebServiceURL={url!r}: expected one address, http://host:port")
+def _broker_web_service_url(checked: CheckedKeys, *, tls: bool) -> str:
+    key, scheme = ("brokerWebServiceURLTLS", "https") if tls else ("brokerWebServiceURL", "http")
+    url = (checked.text(key) or "").removesuffix("/")
+    if tls and not url and checked.text("brokerWebServiceURL"):
+        checked.refuse(
+            "brokerWebServiceURL is set with tlsEnabledWithBroker=true: name the broker's https "
+            "port by brokerWebServiceURLTLS, or remove the key"
+        )
+    if url and not (_is_http(url, scheme) and urlsplit(url).path == ""):
+        checked.refuse(f"{key}={url!r}: expected one address, {scheme}://host:port")
         return ""
     return url
 
 
-def _is_http(url: str) -> bool:
-    """Return True for the URL of a server and, maybe, a path; TLS is not supported."""
+def _is_http(url: str, scheme: str = "http") -> bool:
+    """Return True for the URL of a server and, maybe, a path."""
     try:
         parts = urlsplit(url)
-        return parts.scheme == "http" and bool(parts.hostname) and _is_plain(url, parts.port)
+        return parts.scheme == scheme and bool(parts.hostname) and _is_plain(url, parts.port)
     except ValueError:
         return False
 
@@ -229,9 +279,9 @@ def _reverse_proxies(
     return tuple(found)
 
 
-def _only_an_address(url: str) -> bool:
+def _only_an_address(url: str, scheme: str) -> bool:
     """Return True if a URL has no user, path or second host, which would be dropped in silence."""
-    rest = url[len(_SCHEME) :].removesuffix("/")
+    rest = url[len(scheme) :].removesuffix("/")
     return bool(rest) and not any(character in rest for character in "/,@?# \t\r\n")
 
 
@@ -258,9 +308,21 @@ def _port_range(text: str) -> PortRange | None:
     return PortRange(int(first), int(last))
 
 
-def _refuse_credentials(checked: CheckedKeys) -> None:
-    if checked.text("brokerClientAuthenticationPlugin") not in (None, _NO_CREDENTIALS):
+def _broker_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
+    plugin = checked.text("brokerClientAuthenticationPlugin")
+    parameters = Source(checked.text("brokerClientAuthenticationParameters") or "")
+    if plugin in (None, f"{_CLIENTS}Disabled"):
+        return None
+    kind = _CREDENTIALS.get(plugin)
+    if kind is None:
         checked.refuse(
-            "brokerClientAuthenticationPlugin is set: this version sends no credentials to the "
-            "broker; remove the key"
+            f"brokerClientAuthenticationPlugin={plugin!r:.120}: no such credentials here; "
+            f"there are {', '.join(_CREDENTIALS)}"
         )
+        return None
+    if not parameters:
+        checked.refuse(
+            "brokerClientAuthenticationParameters is missing: say where the proxy's credentials "
+            "are, for example brokerClientAuthenticationParameters=file:///path"
+        )
+    return BrokerCredentials(kind, parameters)

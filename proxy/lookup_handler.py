@@ -53,12 +53,14 @@ class LookupProxyHandler:
                 answer = await lookup_once(
                     broker, request.topic, authoritative=authoritative, listener_name=listener
                 )
+                url = answer.brokerServiceUrlTls if brokers.tls else answer.brokerServiceUrl
+                if brokers.tls and not url:
+                    raise ConnectError(
+                        "the broker names no address for TLS: set its brokerServicePortTls"
+                    )
                 if answer.response == pb.CommandLookupTopicResponse.Connect:
-                    return _through_proxy(request.request_id, answer)
-                address, authoritative = (
-                    server_address(answer.brokerServiceUrl),
-                    answer.authoritative,
-                )
+                    return _through_proxy(request.request_id, url)
+                address, authoritative = server_address(url, tls=brokers.tls), answer.authoritative
             raise ConnectError("Reached max number of redirections")
         except PulsarException as error:
             raise self._translation.of(error, broker) from None
@@ -172,15 +174,16 @@ def _known_to_a_pulsar_proxy(topic: str) -> bool:
     return known and all(map(is_named_entity, parts))
 
 
-def _through_proxy(
-    request_id: int, answer: pb.CommandLookupTopicResponse
-) -> pb.CommandLookupTopicResponse:
-    """Return the answer that makes a client come back here and name the broker found."""
+def _through_proxy(request_id: int, url: str) -> pb.CommandLookupTopicResponse:
+    """Return the answer that makes a client come back here and name the broker found.
+
+    By TLS or not it is named the same: how the proxy speaks to it is not the client's business.
+    """
     return pb.CommandLookupTopicResponse(
         request_id=request_id,
         response=pb.CommandLookupTopicResponse.Connect,
         authoritative=True,
-        brokerServiceUrl=answer.brokerServiceUrl,
-        brokerServiceUrlTls=answer.brokerServiceUrl,
+        brokerServiceUrl=url,
+        brokerServiceUrlTls=url,
         proxy_through_service_url=True,
     )

@@ -8,8 +8,9 @@ from client.connection.pool import ConnectionPool
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proxy.brokers import Address, BrokerConnections, ServiceAddresses, connect_options
-from proxy.cnx import ProxyConnection, ProxyParts, ProxyRules
+from proxy.cnx import ClientAuthentication, ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
+from proxy.credentials import broker_credentials
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
 from proxy.forwarding.forwarder import Forwarder, ForwardingRules
 from proxy.forwarding.metrics import ForwardingMetrics
@@ -20,22 +21,21 @@ from proxy.listing.pulsar_charging import PulsarCharging
 from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
 from proxy.metrics import ProxyMetrics
 from proxy.pipe.allowed_targets import BrokerTargets
-from proxy.pipe.direct_handler import DirectProxyHandler
+from proxy.pipe.direct_handler import BrokerAccess, DirectProxyHandler
+from proxy.role_pools import RolePools
 from server.configuration.common import ResponseBuffers
 from server.connection.counters import ProxyCounters
 from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
 from server.service import ServerService
+from server.tls.contexts import ClientTls
 
 if TYPE_CHECKING:
+    from client.connection.connect_options import ConnectOptions
     from limiter.clock import Clock
     from proxy.config import ProxyConfig
     from proxy.listing.charging import Charging
-
-
-DRAIN_SECONDS = 60.0
-"""Seconds that a drain may take; the proxy has no key for it upstream."""
 
 
 class ProxyService(ServerService["ProxyConnection"]):
@@ -44,11 +44,13 @@ class ProxyService(ServerService["ProxyConnection"]):
     Source: upstream ProxyService.
     """
 
+    _forwards_http = True
+
     def __init__(
         self, config: ProxyConfig, clock: Clock | None = None, listen: Listen = listen
     ) -> None:
         places = config.max_concurrent_lookup_requests
-        super().__init__(config, places, DRAIN_SECONDS, clock, listen)
+        super().__init__(config, places, config.drain_seconds, clock, listen)
         self.config = config
         self.counters = ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
@@ -56,18 +58,31 @@ class ProxyService(ServerService["ProxyConnection"]):
             PulsarErrorTranslation() if self._pulsar_compatible else ErrorTranslation()
         )
         self.flights = self._flights()
+        self._service = ServiceAddresses(config.broker_addresses, self._clock)
+        self._targets = BrokerTargets(config)
+        if config.broker_tls is not None:
+            self._broker_tls = ClientTls(config.broker_tls, self._clock)
+        self._credentials = broker_credentials(config.broker_credentials)
         options = connect_options(
             drain_oversized=True,
             keep_alive_seconds=config.flow.keep_alive_seconds,
             answer_limit_bytes=self._frame_limit_bytes,
+            tls=self._broker_tls,
+            credentials=self._credentials,
         )
         self._pool = ConnectionPool(options, self._clock)
-        self._service = ServiceAddresses(config.broker_addresses, self._clock)
-        self._targets = BrokerTargets(config)
-        self.forwarder = Forwarder(self._targets, self._forwarding_rules(), self._clock)
+        self.role_pools = RolePools(
+            self._private_options() if self._has_private_connections else options,
+            self._service,
+            self._clock,
+            shared=not self._has_private_connections,
+        )
+        rules = self._forwarding_rules()
+        self.forwarder = Forwarder(self._targets, rules, self._clock, self._broker_tls)
 
     async def _start(self) -> None:
         self._exits.push_async_callback(self._pool.close)
+        self._exits.push_async_callback(self.role_pools.close)
         self._exits.push_async_callback(self.forwarder.close)
         config = self.config
         routes = forwarding_routes(
@@ -78,7 +93,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, places)
         parts = self._parts()
         await self._serve_clients(
-            lambda: ProxyConnection(parts), self.config.service_port, "servicePort"
+            lambda tls: ProxyConnection(parts, tls), self.config.service_port, "servicePort"
         )
 
     def _metrics(self) -> ProxyMetrics:
@@ -108,9 +123,9 @@ class ProxyService(ServerService["ProxyConnection"]):
             error_forms=ErrorForms.of_profile(pulsar_compatible=self._pulsar_compatible),
             counters=self.counters,
             connection_counters=self.connection_counters,
-            per_ip={},
             flow=self.flow,
             connections=self.connections,
+            authentication=self._client_authentication(),
         )
 
     def _rules(self) -> ProxyRules:
@@ -132,8 +147,13 @@ class ProxyService(ServerService["ProxyConnection"]):
             self._targets,
             self.flow.process,
             self._clock,
-            self.config.broker_proxy_connect_timeout_seconds,
+            BrokerAccess(
+                self.config.broker_proxy_connect_timeout_seconds,
+                self._broker_tls,
+                self._credentials,
+            ),
             like_pulsar=self._pulsar_compatible,
+            faults=self.faults,
         )
 
     def _forwarding_rules(self) -> ForwardingRules:
@@ -153,6 +173,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.unanswered,
             share=self.config.response_buffers is ResponseBuffers.SHARED,
             frame_limit_bytes=self._frame_limit_bytes,
+            asks_again=not self._pulsar_compatible and len(self.config.broker_addresses) > 1,
         )
 
     @property
@@ -171,9 +192,33 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     def _new_brokers(self) -> BrokerConnections:
         """Return a new client's way to brokers; shared answers need shared connections."""
-        if self._pulsar_compatible and self.config.response_buffers is ResponseBuffers.PRIVATE:
-            options = connect_options(
-                drain_oversized=False, keep_alive_seconds=self.config.flow.keep_alive_seconds
-            )
-            return BrokerConnections(ConnectionPool(options, self._clock), self._service, own=True)
-        return BrokerConnections(self._pool, self._service)
+        tls = self._broker_tls is not None
+        if self._has_private_connections:
+            pool = ConnectionPool(self._private_options(), self._clock)
+            return BrokerConnections(pool, self._service, own=True, tls=tls)
+        return BrokerConnections(self._pool, self._service, tls=tls)
+
+    @property
+    def _has_private_connections(self) -> bool:
+        private = self.config.response_buffers is ResponseBuffers.PRIVATE
+        return self._pulsar_compatible and private
+
+    def _private_options(self) -> ConnectOptions:
+        return connect_options(
+            drain_oversized=False,
+            keep_alive_seconds=self.config.flow.keep_alive_seconds,
+            tls=self._broker_tls,
+            credentials=self._credentials,
+        )
+
+    def _client_authentication(self) -> ClientAuthentication | None:
+        """Return by what clients are authenticated; None: whoever connects is served."""
+        settings = self.config.authentication
+        if self.authentication is None or settings is None:
+            return None
+        return ClientAuthentication(
+            self.authentication,
+            settings.refresh_seconds,
+            forwards_credentials=settings.forwards_credentials,
+            connections_for=self.role_pools.connections_for,
+        )

@@ -18,6 +18,7 @@ import typer
 from limiter.permits.ledger import UnbalancedLedgerError
 from proto.version import VERSION
 from server import loop
+from server.configuration.authentication import literal_refusal
 from server.configuration.file import parse_setting, read_properties
 from server.connection.listener import raise_open_files_limit
 from server.errors import ConfigError, StartError
@@ -192,7 +193,7 @@ def properties_of(
             problems.extend(error.problems)
         else:
             properties[key] = value
-            if refusal := known_keys.refusal(key):
+            if refusal := known_keys.refusal(key) or literal_refusal(key, value):
                 problems.append(refusal)
     if problems:
         raise ConfigError(problems)

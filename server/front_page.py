@@ -8,6 +8,9 @@ from aiohttp import web
 
 from proto.version import VERSION
 from server.limiter_report.routes import LIMITER_PATH
+from server.seeing.connections import CONNECTIONS_PATH
+from server.seeing.openapi import OPENAPI_PATH
+from server.seeing.page import PAGE_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,6 +28,9 @@ class Place(NamedTuple):
 SHARED_PLACES = (
     Place("/metrics/", "metrics for Prometheus; OpenMetrics for who asks for it"),
     Place("/admin/v2/brokers/ready", "health: ok, or 503 before the start and in the drain"),
+    Place(PAGE_PATH, "a page for people: connections, budgets with holders and waiters, live"),
+    Place(CONNECTIONS_PATH, "the connections, and how each stands"),
+    Place(OPENAPI_PATH, "what there is here, for programs: OpenAPI"),
     Place(LIMITER_PATH, "the limiter's ledger: who holds memory; ?format=table for people"),
 )
 

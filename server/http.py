@@ -11,13 +11,18 @@ import logging
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientPayloadError, hdrs, web
 from aiohttp.http import HttpProcessingError
+from aiohttp.http_exceptions import LineTooLong
 
+from limiter.clock import LoopClock
 from proto.excerpts import excerpt
-from server.connection.listener import Listen, Listener, listen
+from server.connection.listener import Listen, Listener, ListenerTls, listen
+from server.limits.http import HttpBounds, HttpLimits, HttpPlace
+from server.logs import with_request_fields
 from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from server.metrics.scrape import Scrapes
 
@@ -74,15 +79,36 @@ class RestError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class HttpServer:
-    """An HTTP endpoint that is listening."""
+class HttpPort:
+    """A port of an HTTP endpoint.
 
-    listener: Listener
+    Attributes:
+        number: 0 for any free one.
+        key: The configuration key that names it.
+        tls: None for plain HTTP.
+    """
+
+    number: int
+    key: str = "webServicePort"
+    tls: ListenerTls | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """An HTTP endpoint that is listening.
+
+    Attributes:
+        listeners: One for each of its ports, in order.
+        runner: Of its application.
+    """
+
+    listeners: tuple[Listener, ...]
     runner: web.AppRunner
 
     async def close(self) -> None:
         """Stop accepting, give requests in flight two seconds, and close. Idempotent."""
-        self.listener.close()
+        for listener in self.listeners:
+            listener.close()
         await self.runner.cleanup()
 
 
@@ -107,6 +133,7 @@ def application(
     routes: Iterable[web.AbstractRouteDef] = (),
     middlewares: Iterable[Middleware] = (),
     gather: Gather | None = None,
+    body_bytes: int = MAX_REQUEST_BYTES,
 ) -> web.Application:
     """Build the endpoint: metrics, readiness and ``routes``, behind ``middlewares``.
 
@@ -116,9 +143,10 @@ def application(
         routes: What is served besides.
         middlewares: What every request goes through.
         gather: Collects families of metrics in steps.
+        body_bytes: Most bytes of a request's body.
     """
     app = web.Application(
-        client_max_size=MAX_REQUEST_BYTES, middlewares=[_errors_as_json, *middlewares]
+        client_max_size=body_bytes, middlewares=[with_request_fields, _errors_as_json, *middlewares]
     )
     app.add_routes(_own_routes(Scrapes(registry, gather), readiness))
     app.add_routes(routes)
@@ -126,32 +154,44 @@ def application(
 
 
 async def serve_http(
-    app: web.Application, host: str, port: int, listen: Listen = listen
+    app: web.Application,
+    host: str,
+    ports: Iterable[HttpPort],
+    listen: Listen = listen,
+    limits: HttpLimits | None = None,
 ) -> HttpServer:
-    """Serve ``app`` on one address.
+    """Serve ``app`` on some ports of one host, to as many connections as ``limits`` say.
 
     Raises:
-        ListenError: The address cannot be listened on.
+        ListenError: An address cannot be listened on.
     """
     runner = web.AppRunner(
         app, access_log=None, handle_signals=False, shutdown_timeout=CLOSE_SECONDS
     )
     await runner.setup()
+    listeners: list[Listener] = []
     try:
-        listener = await listen(_factory(runner), host, port, port_key="webServicePort")
+        factory = _factory(runner, limits)
+        for port in ports:
+            listener = await listen(factory, host, port.number, port_key=port.key, tls=port.tls)
+            listeners.append(listener)
     except BaseException:
-        await runner.cleanup()
+        await HttpServer(tuple(listeners), runner).close()
         raise
-    return HttpServer(listener, runner)
+    return HttpServer(tuple(listeners), runner)
 
 
-def _factory(runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:
+def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], asyncio.Protocol]:
     server = runner.server
     if server is None:
         raise RuntimeError("the application runner was not set up")
     loop = asyncio.get_running_loop()
     no_log: Any = None  # aiohttp takes it for "none", and does not say so
-    return lambda: _Connection(server, loop=loop, access_log=no_log)
+    limits = given or HttpLimits(HttpBounds(), LoopClock())
+    most = limits.bounds.header_bytes
+    return lambda: _Connection(
+        server, limits, loop=loop, access_log=no_log, max_line_size=most, max_field_size=most
+    )
 
 
 @contextmanager
@@ -175,14 +215,42 @@ class _Connection(web.RequestHandler):
         waiting: Tasks that end with it.
     """
 
-    __slots__ = ("waiting",)
+    __slots__ = ("_place", "waiting")
 
-    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
-        super().__init__(*args, **named)
+    def __init__(self, server: web.Server, limits: HttpLimits, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
+        super().__init__(server, **named)
         self.waiting: set[asyncio.Task[Any]] = set()
+        self._place = HttpPlace(limits)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless it is one connection too many."""
+        super().connection_made(transport)
+        refusal = self._place.taken(self._ask_is_late)
+        if refusal is not None:
+            self._end_with(503, refusal)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; the headers of a request have a time in which they come."""
+        super().data_received(data)
+        self._place.heard(asks=bool(self._messages or self._current_request))
+
+    def _ask_is_late(self, reason: str) -> None:
+        self._end_with(408, reason)
+
+    def _end_with(self, status: int, reason: str) -> None:
+        """Answer who has not asked yet, and close."""
+        if self.transport is not None:
+            body = json_bytes({"reason": reason})
+            head = (
+                f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {JSON_TYPE}\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+        self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Cancel what is done for a client that reads no answer any more."""
+        self._place.left()
         super().connection_lost(exc)
         for task in list(self.waiting):
             task.cancel()
@@ -197,6 +265,11 @@ class _Connection(web.RequestHandler):
         """Answer what is no HTTP as other errors are answered, and close."""
         if not isinstance(exc, HttpProcessingError):
             return super().handle_error(request, status, exc, message)
+        if isinstance(exc, LineTooLong):
+            logger.info("closing HTTP from %s: %s", request.remote, type(exc).__name__)
+            response = json_response({"reason": self._place.too_long()}, 431)
+            response.force_close()
+            return response
         return _no_http(request, exc)
 
     def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says

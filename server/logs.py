@@ -3,23 +3,34 @@
 Standard output belongs to the ready line. What aiohttp, asyncio and our own modules log
 through :mod:`logging` passes through the same processors. What is logged may quote a peer: each
 text is bounded, and one line (see proto.excerpts).
+
+A line about a client's connection has fields beside its sentence: ``connection`` (its number),
+``address``, ``client_version`` and, once there is one, ``principal``; a line about an HTTP request
+``request_id`` and ``address``. See ``log_fields`` of the connections.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import traceback
 from enum import StrEnum
+from itertools import count
 from typing import TYPE_CHECKING, TextIO
 
 import structlog
+from aiohttp import web
 
 from proto.excerpts import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from structlog.typing import EventDict, ExcInfo, Processor
 
+_REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_REQUESTS = count(1)
 TRACE_LINES = 100
 """Lines of an exception's trace that are written, the last ones."""
 
@@ -67,6 +78,20 @@ def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.value.upper())
+
+
+@web.middleware
+async def with_request_fields(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Give all log lines of an HTTP request its id and its client's address.
+
+    The id is the one that the client sent as ``X-Request-Id``, if it is one, else the next number.
+    """
+    given = request.headers.get("X-Request-Id", "")
+    request_id = given if _REQUEST_ID.fullmatch(given) else str(next(_REQUESTS))
+    with structlog.contextvars.bound_contextvars(request_id=request_id, address=request.remote):
+        return await handler(request)
 
 
 def _in_one_short_line(_: object, __: str, event: EventDict) -> EventDict:

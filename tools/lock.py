@@ -26,7 +26,8 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     java = "\n".join(project["optional-dependencies"]["java"])
     everything = "Every dependency, pinned with its hashes."
-    resolve(["--extra", "dev", "pyproject.toml"], "", "requirements.lock", everything)
+    extras = [word for name in ("dev", "loadgen", "postgresql") for word in ("--extra", name)]
+    resolve([*extras, "pyproject.toml"], "", "requirements.lock", everything)
     resolve(["-"], java, "requirements-java.lock", "A Java runtime for machines without one.")
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
     from proto.names import NamespaceName
+    from server.configuration.addresses import ServerUrls
 
 T = TypeVar("T")
 NO_NAMESPACE = "Namespace does not exist"
@@ -67,8 +68,7 @@ class AdminContext:
     """The parts of a broker that handlers of admin requests work with.
 
     Attributes:
-        service_url: Returns ``pulsar://...``, empty before the broker takes clients.
-        web_service_url: Returns ``http://...``.
+        urls: Returns its addresses; nowhere to connect to before it takes clients.
         rules: The differences between the profiles.
     """
 
@@ -82,8 +82,7 @@ class AdminContext:
     dynamic: DynamicConfiguration
     listings: ListingResponses
     ownership: Ownership
-    service_url: Callable[[], str]
-    web_service_url: Callable[[], str]
+    urls: Callable[[], ServerUrls]
     rules: AdminRules
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
@@ -110,7 +109,7 @@ class AdminContext:
     @property
     def broker_id(self) -> str:
         """Host and web port, the name that upstream gives a broker."""
-        return self.web_service_url().removeprefix("http://")
+        return self.urls().web_address
 
 
 def _there(found: T | None) -> T:

@@ -99,5 +99,7 @@ def redirect_to(owner: Owner, request: web.Request) -> web.HTTPTemporaryRedirect
     """Return the answer that sends a client to a topic's owner."""
     query = {name: value for name, value in request.query.items() if name != "authoritative"}
     query["authoritative"] = "false" if owner.decided else "true"
-    path = URL(f"{owner.web_service_url}{request.rel_url.raw_path}", encoded=True)
+    urls = owner.urls
+    base = (urls.web_tls if request.scheme == "https" else urls.web) or urls.any_web
+    path = URL(f"{base}{request.rel_url.raw_path}", encoded=True)
     return web.HTTPTemporaryRedirect(path.with_query(query))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from server.http import RestError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from aiohttp import web
+
+    from broker.authorization.operations import Needs
 
     Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -56,13 +58,19 @@ class Endpoint:
         method: The HTTP method.
         path: With variables in braces; ``{domain}`` stands for both domains' names.
         handler: Answers a request.
+        needs: What somebody must be allowed who makes it, where requests are authorized.
         takes: The kind of body it takes.
+        query: Names of the parameters it reads, and ``body`` the JSON schema of its body, where
+            the tables of broker.admin.openapi cannot know them: its handler serves several paths.
     """
 
     method: str
     path: str
     handler: Handler
+    needs: Needs
     takes: Takes = Takes.NOTHING
+    query: tuple[str, ...] = ()
+    body: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,11 @@ class PathTable:
                 kept.variables.update(template.variables)
                 kept.methods.setdefault(endpoint.method, []).append(endpoint)
         self._templates = sorted(found.values(), key=lambda one: -one.literal_characters)
+
+    def templates(self) -> Iterator[tuple[str, Mapping[str, Sequence[Endpoint]]]]:
+        """Yield each path, with its variables in braces, and its endpoints by method."""
+        for template in self._templates:
+            yield "/" + "/".join(template.parts), template.methods
 
     def find(self, raw_path: str) -> list[Resource]:
         """Return the resources that a path may name, the most literal first.

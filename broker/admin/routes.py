@@ -35,6 +35,7 @@ from server.front_page import Place
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
+    from broker.admin.authorizing import RequestAuthorization
     from broker.admin.context import AdminContext, AdminRules
     from broker.admin.paths import Endpoint, Resource
 
@@ -55,9 +56,11 @@ ADMIN_PLACES = (
 """Examples of paths on the front page."""
 
 
-def admin_routes(context: AdminContext) -> list[web.AbstractRouteDef]:
-    """Return the routes of one broker."""
-    requests = AdminRequests(endpoints(context), context.rules)
+def admin_routes(
+    context: AdminContext, authorization: RequestAuthorization | None = None
+) -> list[web.AbstractRouteDef]:
+    """Return the routes of one broker; without authorization everybody may make every request."""
+    requests = AdminRequests(endpoints(context), context.rules, authorization)
     return [
         web.route("*", f"/admin{{rest:{_OTHERS}[\\s\\S]*}}", requests.answer),
         web.route("*", r"/lookup{rest:[\s\S]*}", requests.answer),
@@ -95,15 +98,22 @@ def endpoints(context: AdminContext) -> list[Endpoint]:
 class AdminRequests:
     """The dispatch of each request to its handler."""
 
-    def __init__(self, endpoints: list[Endpoint], rules: AdminRules) -> None:
+    def __init__(
+        self,
+        endpoints: list[Endpoint],
+        rules: AdminRules,
+        authorization: RequestAuthorization | None = None,
+    ) -> None:
         self._paths = PathTable(endpoints)
         self._rules = rules
+        self._authorization = authorization
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer a request.
 
         Raises:
-            RestError: There is no such path or method, or a type is not taken or not answered.
+            RestError: There is no such path or method, a type is not taken or not answered, or
+                the request is not allowed.
             HTTPTemporaryRedirect: Another broker serves the topic.
         """
         resources = self._paths.find(request.rel_url.raw_path)
@@ -119,6 +129,8 @@ class AdminRequests:
         endpoint = taking(resource.methods[method], media_type, has_body=request.body_exists)
         wanted = accepted_type(request.headers.get("Accept", ""))
         request.match_info.update(resource.variables)
+        if self._authorization is not None:
+            await self._authorization.check(endpoint.needs, request)
         try:
             response = await answered(endpoint.handler, request, self._rules)
         except ServedElsewhereError as error:

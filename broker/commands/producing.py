@@ -159,6 +159,8 @@ def send(cnx: ServerCnx, frame: Frame) -> None:
     if not (parsed.HasField("send") and parsed.IsInitialized()):
         raise RemoteProtocolError("a SEND that lacks its body, or a required field")
     sent = parsed.send
+    if not cnx.takes_messages:
+        return
     found = cnx.producers.get(sent.producer_id)
     if found is not None and found.state is ProducerState.OPEN:
         _publish(cnx, found, sent, data)

@@ -1,4 +1,4 @@
-"""CONNECT: the handshake of a client."""
+"""CONNECT and AUTH_RESPONSE: the handshake of a client, and its fresh credentials."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from proto.commands import with_body
+from proto.errors import RemoteProtocolError
 from proto.version import SERVER_VERSION
+from server.authentication.errors import AuthenticationError
+from server.authentication.handshake import session_of
+from server.authentication.session import CredentialRefresh, fail_authentication, refuse_connection
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
+    from server.authentication.handshake import ConnectRules
 
 PROTOCOL_VERSION = 21
 """Newest protocol version this broker speaks."""
@@ -19,6 +25,11 @@ PROTOCOL_VERSION = 21
 def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Answer CONNECT: the lower of both protocol versions, and what this broker can."""
     request = with_body(command, "connect").connect
+    if cnx.parts.authentication is not None and not _authenticate(
+        cnx, request, cnx.parts.authentication
+    ):
+        cnx.parts.counters.create_fail += 1
+        return
     cnx.client_version = request.client_version
     if request.HasField("proxy_version"):
         # Many clients are behind it, and it is the proxy that is fair between them.
@@ -39,3 +50,39 @@ def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     flags.supports_repl_dedup_by_lid_and_eid = True
     flags.supports_topic_watcher_reconcile = watchers
     cnx.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
+
+
+def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRules) -> bool:
+    """Learn who the client is; refuse it, and return False, if that cannot be."""
+    try:
+        session = session_of(request, cnx.peer_certificate(), rules.service, rules.proxies)
+    except AuthenticationError as error:
+        fail_authentication(cnx, error.reason)
+        return False
+    except RequestError as error:
+        refuse_connection(cnx, error.server_error, error.message)
+        return False
+    spoken = min(request.protocol_version, PROTOCOL_VERSION)
+    refreshes = request.feature_flags.supports_auth_refresh
+    cnx.session = session
+    cnx.refresh = CredentialRefresh(
+        cnx,
+        session,
+        rules.service,
+        rules.refresh_seconds,
+        cnx.parts.flow.clock,
+        protocol_version=spoken if refreshes else None,
+    )
+    return True
+
+
+def auth_response(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Take fresh credentials; without authentication nobody has any, as recorded."""
+    response = with_body(command, "authResponse").authResponse
+    given = response.response
+    if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
+        raise RemoteProtocolError("AUTH_RESPONSE without credentials")
+    if cnx.refresh is None:
+        fail_authentication(cnx, "AUTH_RESPONSE without authentication")
+    else:
+        cnx.refresh.answered(response, cnx.peer_certificate())

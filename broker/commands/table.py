@@ -25,6 +25,7 @@ COMMANDS = CommandTable(
     (
         # A second CONNECT closes, as recorded.
         Row(Type.CONNECT, session.connect, START),
+        Row(Type.AUTH_RESPONSE, session.auth_response, CONNECTED),
         Row(Type.PING, ping, BOTH),
         Row(Type.PONG, pong, BOTH),
         Row(Type.LOOKUP, metadata.lookup, CONNECTED),

@@ -33,16 +33,17 @@ from broker.stores.store_url import (
     usable_store_url,
     without_password,
 )
+from server.configuration.authentication import authentication_settings, with_token_prefix
 from server.configuration.common import MEGABYTE_BYTES, Profile, ServerConfig, shared_values
 from server.configuration.known_keys import (
-    REFUSED_WHEN_SET,
     REFUSED_WHEN_TRUE,
     CheckedKeys,
     KnownKeys,
-    refuse_set,
     refuse_true,
 )
 from server.configuration.model import build_model
+from server.limits.connections import ConnectionBounds
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,8 +85,7 @@ class GivenKeys:
 DEFAULT_WATCH_BYTES = 256 * MEGABYTE_BYTES
 DEFAULT_METADATA_STORE_URL = "memory:local"
 
-_REFUSED_WHEN_TRUE = {**REFUSED_WHEN_TRUE, "tlsEnabled": "TLS"}
-_REFUSED_WHEN_SET = {**REFUSED_WHEN_SET, "brokerServicePortTls": "TLS"}
+_PORT_KEY = "brokerServicePort"
 
 
 class TopicType(Enum):
@@ -98,8 +98,16 @@ class TopicType(Enum):
 class BrokerConfig(ServerConfig):
     """The configuration of a broker at its start; see ServerConfig for the rest."""
 
-    broker_service_port: int = Field(default=6650, ge=0, le=65535)
-    """brokerServicePort; 0 is any free port."""
+    broker_service_port: int | None = Field(default=6650, ge=0, le=65535)
+    """brokerServicePort; 0 is any free port, None only where there is one for TLS."""
+    proxy_roles: frozenset[str] = frozenset()
+    """proxyRoles: who may speak for others."""
+    broker_max_connections: int = Field(default=0, validation_alias="brokerMaxConnections")
+    """Client connections at once; 0 or less: no limit."""
+    broker_max_connections_per_ip: int = Field(
+        default=0, validation_alias="brokerMaxConnectionsPerIp"
+    )
+    """Client connections of one address at once; 0 or less: no limit."""
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequest"
     )
@@ -224,9 +232,10 @@ class BrokerConfig(ServerConfig):
         Raises:
             ConfigError: Something is wrong; every problem at once, one sentence each.
         """
+        properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
-        refuse_true(checked, _REFUSED_WHEN_TRUE)
-        refuse_set(checked, _REFUSED_WHEN_SET)
+        refuse_true(checked, REFUSED_WHEN_TRUE)
+        _refuse_tls_without_port(checked)
         return build_model(cls, {**_converted(checked), "given": GivenKeys(properties)}, checked)
 
     def __repr_args__(self) -> Iterable[tuple[str | None, object]]:
@@ -239,6 +248,11 @@ class BrokerConfig(ServerConfig):
         """Those of the message store, and the bound of what is not stored yet."""
         megabytes = self.publishing.buffer_bytes // MEGABYTE_BYTES
         return {**self.message_store.told, BUFFER_KEY: str(megabytes)}
+
+    @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """BrokerMaxConnections and brokerMaxConnectionsPerIp."""
+        return ConnectionBounds(self.broker_max_connections, self.broker_max_connections_per_ip)
 
     @property
     def announces_topic_watchers(self) -> bool:
@@ -254,15 +268,17 @@ class BrokerConfig(ServerConfig):
 @cache
 def known_keys() -> KnownKeys:
     """Return the keys of Pulsar 4.2's broker and those of our own."""
-    packaged = resources.files("broker").joinpath("broker_keys.json")
+    packaged = resources.files(module_name("broker")).joinpath("broker_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
 
 def _converted(checked: CheckedKeys) -> dict[str, object]:
     import_directory = checked.text("floodgateImportDirectory")
     return {
-        **shared_values(checked),
-        "broker_service_port": checked.port("brokerServicePort"),
+        **shared_values(checked, _PORT_KEY),
+        "authentication": authentication_settings(checked, proxy=False),
+        "proxy_roles": frozenset(checked.names("proxyRoles")),
+        "broker_service_port": checked.value(_PORT_KEY),
         "metadata_store_url": _metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),
         "metadata_store_session_timeout_seconds": checked.seconds(
@@ -282,6 +298,13 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }
+
+
+def _refuse_tls_without_port(checked: CheckedKeys) -> None:
+    """Refuse the key that older versions switched TLS on by, where no port speaks it."""
+    ports = (f"{_PORT_KEY}Tls", "webServicePortTls")
+    if checked.flag("tlsEnabled") and all(checked.value(key) is None for key in ports):
+        checked.refuse(f"tlsEnabled=true: no port speaks TLS; set {' or '.join(ports)} instead")
 
 
 def _topic_watch_max_bytes(checked: CheckedKeys) -> int:

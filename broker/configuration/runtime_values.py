@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
 
 MASK = "******"
-_SECRET_KEY = re.compile(r"password|secret|credential|authenticationparam|sensitive", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"password|secret|credential|authenticationparam|sensitive|basicauthconf", re.IGNORECASE
+)
 _SECRET_IN_URL = re.compile(r"(://[^/?#]*?:)[^/?#]*@")
 
 

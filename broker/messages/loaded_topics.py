@@ -19,6 +19,7 @@ from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
 from proto.names import TopicName
+from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 logger = logging.getLogger(__name__)
+
+CLOSED_AT_ONCE = 16
+"""Topics that are closed at the same time, so that they wait for the disk together."""
 
 
 class TopicParts(NamedTuple):
@@ -226,13 +230,16 @@ class LoadedTopics:
 
     # -- their end ----------------------------------------------------------------------------
 
-    async def unload(self, name: TopicName) -> bool:
-        """Close a topic; false if it is not loaded. Its clients come back and load it again."""
+    async def unload(self, name: TopicName, new_owner: ServerUrls = NO_URLS) -> bool:
+        """Close a topic; false if it is not loaded.
+
+        Its clients come back and load it again, or go to the service URL of its new owner.
+        """
         async with self._locks.of(str(name)):
             topic = self._topics.get(str(name))
             if topic is None:
                 return False
-            await to_its_end(self._unload(topic))
+            await to_its_end(self._unload(topic, new_owner))
             return True
 
     def let_go(self, belongs: Callable[[TopicName], bool]) -> Awaitable[object]:
@@ -263,12 +270,12 @@ class LoadedTopics:
                 await self._parts.store.delete_ledger(name)
             await asyncio.sleep(0)
 
-    async def _unload(self, topic: Topic) -> None:
+    async def _unload(self, topic: Topic, new_owner: ServerUrls = NO_URLS) -> None:
         topic.closing = True
         try:
-            topic.producers.disconnect(fenced())
+            topic.producers.disconnect(fenced(), new_owner)
             topic.rate.stop()  # Who was paused for it may publish to others.
-            topic.subscriptions.close_consumers()
+            topic.subscriptions.close_consumers(new_owner)
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
         finally:
@@ -423,10 +430,24 @@ class LoadedTopics:
             raise RefusedError(Refusal.NOT_ACCEPTABLE, refusal)
         return topic
 
-    async def close(self) -> None:
-        """Close all topics: the broker ends."""
+    async def flushed(self) -> None:
+        """Return once the receipts of what was published leave; nothing more is."""
         for topic in self:
-            await self.unload(topic.name)
+            if isinstance(topic, PersistentTopic):
+                with suppress(MessageStoreError):
+                    await topic.ledger.flushed()
+
+    async def close(self, new_owner: Callable[[TopicName], ServerUrls] = lambda _: NO_URLS) -> None:
+        """Close all topics: the broker ends, and clients go elsewhere, or wait for it.
+
+        Args:
+            new_owner: Returns the addresses of the broker that serves a topic now; empty for
+                none, which has clients look the topic up.
+        """
+        names = [topic.name for topic in self]
+        for begin in range(0, len(names), CLOSED_AT_ONCE):
+            some = names[begin : begin + CLOSED_AT_ONCE]
+            await asyncio.gather(*[self.unload(name, new_owner(name)) for name in some])
 
 
 def check_unused(topic: Topic) -> None:

@@ -9,7 +9,9 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.position import signed, to_wire
 from broker.messages.publishing.receipts import producer_prefix, receipt_frame, send_error
 from broker.messages.publishing.statistics import PublishStatistics
+from broker.ownership.handing_over import tell_new_owner
 from proto.commands import NO_REQUEST, Type, error_command
+from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -250,13 +252,14 @@ class Producer:
         self._end()
         self.cnx.send(error_command(self.request_id, error.server_error, error.message))
 
-    def disconnect(self) -> None:
-        """End at the broker's wish: the client asks where its topic is, and comes back."""
+    def disconnect(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """End at the broker's wish: the client asks where its topic is, unless it is told."""
         was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
         self._end()
         if was_open:
             self.cnx.producer_was_closed(self.producer_id)
         close = pb.CommandCloseProducer(producer_id=self.producer_id, request_id=NO_REQUEST)
+        tell_new_owner(close, new_owner)
         self.cnx.send(pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=close))
 
     def _end(self) -> None:

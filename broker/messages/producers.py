@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from broker.messages.access_modes import AccessModes, PulsarAccessModes
 from broker.messages.errors import name_taken, producer_fenced, too_many_producers
+from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,11 +116,17 @@ class Producers:
         elif self._modes.epoch not in (before, None):
             self._epoch_changed(self._modes.epoch or 0)
 
-    def disconnect(self, error: RequestError) -> None:
-        """Close all at the broker's wish; those that wait are refused."""
+    def disconnect(self, error: RequestError, new_owner: ServerUrls = NO_URLS) -> None:
+        """Close all at the broker's wish; those that wait are refused.
+
+        Args:
+            error: What these are told.
+            new_owner: The addresses of the broker to which the others are to go; empty: they
+                look the topic up.
+        """
         waiting = self._modes.dismiss_waiting()
         for producer in self:
-            producer.disconnect()
+            producer.disconnect(new_owner)
         for one in waiting:
             if not one.gone:
                 one.fail(error)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from server.configuration.addresses import NO_URLS, ServerUrls
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -87,7 +89,7 @@ class AnySubscriptions(Protocol):
     def consumer_count(self) -> int:
         """Consumers of all subscriptions."""
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Close all consumers at the broker's wish."""
 
     def get(self, name: str) -> TopicSubscription | None:

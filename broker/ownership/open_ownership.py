@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from broker.ownership.shared import SharedOwnership
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
+    from server.configuration.addresses import ServerUrls
 
 
 def sole_ownership(
-    store: MetadataStore, urls: Callable[[], tuple[str, str]], *, pulsar_compatible: bool
+    store: MetadataStore, urls: Callable[[], ServerUrls], *, pulsar_compatible: bool
 ) -> SoleOwnership:
     """Return the ownership of a broker alone with its store.
 
     Args:
         store: Knows how many bundles a namespace has.
-        urls: Returns the broker's service URL and its web service URL.
+        urls: Returns the broker's addresses.
         pulsar_compatible: A bundle must be looked up before it is served, as recorded.
     """
     return LookedUpOwnership(urls, store) if pulsar_compatible else SoleOwnership(urls)

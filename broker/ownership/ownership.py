@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from proto.names import NamespaceName, TopicName
+    from server.configuration.addresses import ServerUrls
 
 
 class Bundle(NamedTuple):
@@ -36,14 +37,12 @@ class Owner(NamedTuple):
     """The broker that serves a bundle.
 
     Attributes:
-        service_url: ``pulsar://host:port``.
-        web_service_url: ``http://host:port``.
+        urls: Its addresses.
         here: It is this broker.
         decided: False: it shall become the owner, and does when it is asked.
     """
 
-    service_url: str
-    web_service_url: str
+    urls: ServerUrls
     here: bool
     decided: bool = True
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.bundles import BundleRange
 from broker.ownership import tables
+from broker.ownership.handing_over import hand_over, urls_of_topic
 from broker.ownership.ownership import (
     Bundle,
     NotServedError,
@@ -17,9 +19,11 @@ from broker.ownership.ownership import (
     bundle_of_topic,
 )
 from broker.ownership.tables import Registration
+from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks, to_its_end
 from limiter.clock import clock_sleep
 from proto.names import InvalidNameError, NamespaceName
+from server.configuration.addresses import ServerUrls
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -73,6 +77,7 @@ class SharedOwnership:
         self._when_lost: list[Callback] = []
         self._when_moved: list[Callback] = []
         self._tasks: set[asyncio.Task[object]] = set()
+        self._leaving = False
         self.moved_total = 0
         session.on_over = self._lost_all
         session.on_asked = self._asked
@@ -87,29 +92,46 @@ class SharedOwnership:
         """Bundles that this broker owns."""
         return len(self._owned)
 
-    async def open(self, service_url: str, web_service_url: str, store: str) -> None:
+    async def open(self, urls: ServerUrls, store: str) -> None:
         """Let the others know this broker, and own bundles from now on.
 
         Args:
-            service_url: ``pulsar://host:port``.
-            web_service_url: ``http://host:port``.
+            urls: Its addresses.
             store: Identity of its store of messages, which is open.
 
         Raises:
             StoreError: They cannot be told.
         """
-        self._registration = Registration(service_url, web_service_url, store)
+        self._registration = Registration(urls, store)
         self._session.open(self._registration)
         await self._session.ready()
 
     async def close(self) -> None:
-        """Hand over all bundles; the topics have been closed before."""
+        """Let go of all bundles; the topics have been closed before. Idempotent."""
+        self._leaving = True
         self._owned.take_all()
         await self._session.close()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def hand_over(self) -> Callable[[TopicName], ServerUrls]:
+        """Let go of all bundles, for this broker ends, and have others own what they may.
+
+        Nothing may be published any more. A bundle whose messages are in a log waits for us.
+
+        Returns:
+            What names the new owner of a topic; nothing for none.
+        """
+        bundles, owners = list(self._owned), dict[Bundle, ServerUrls]()
+        await self.close()
+        if tables.is_free(self._registration.store):
+            try:
+                owners = await hand_over(self._use, bundles, self._clock)
+            except StoreError as error:
+                logger.warning("the bundles of this broker are not handed over: %s", error)
+        return urls_of_topic(owners)
 
     # -- who owns what ------------------------------------------------------------------------
 
@@ -134,6 +156,8 @@ class SharedOwnership:
 
     async def _acquire(self, bundle: Bundle, count: int, *, authoritative: bool) -> Owner:
         for _ in range(ATTEMPTS):
+            if self._leaving:
+                raise NotServedError("this broker is being shut down: ask another one")
             me = await self._session.ready()
             async with self._locks.of(bundle):
                 found = await self._found(bundle, count, me, authoritative=authoritative)
@@ -148,7 +172,7 @@ class SharedOwnership:
         async with self._use() as connection:
             row = await tables.owner_of(connection, bundle)
         if row is not None and row.owner != me:
-            return Owner(row.service_url, row.web_service_url, here=False)
+            return Owner(row.urls, here=False)
         if row is not None and row.hashes != bundle.hashes:
             # A namespace of this name had other bundles.
             await self._let_go(Bundle(bundle.namespace, row.hashes))
@@ -193,8 +217,7 @@ class SharedOwnership:
         return self._here()
 
     def _here(self) -> Owner:
-        mine = self._registration
-        return Owner(mine.service_url, mine.web_service_url, here=True)
+        return Owner(self._registration.urls, here=True)
 
     # -- letting go ---------------------------------------------------------------------------
 
@@ -215,7 +238,7 @@ class SharedOwnership:
                 await to_its_end(self._release(theirs))
                 return
             if self._clock.now() >= give_up:
-                raise NotServedError(f"{row.service_url} does not let go of bundle {bundle}")
+                raise NotServedError(f"{row.urls.any_service} does not let go of bundle {bundle}")
             await clock_sleep(self._clock, LOOK_SECONDS)
 
     async def _release(self, bundle: Bundle) -> None:
@@ -232,15 +255,25 @@ class SharedOwnership:
             await tables.release(connection, bundle, me)
 
     def _asked(self, text: str) -> None:
-        """Let go of a bundle that another broker was asked to have released."""
+        """Let go of a bundle, as another broker was asked to have it, or own one that it offers."""
         try:
-            namespace, low, high = text.split(" ")
+            namespace, low, high, *heirs = text.split(" ")
             hashes = BundleRange(int(low), int(high))
             bundle = Bundle(NamespaceName.parse(namespace), hashes)
         except (ValueError, InvalidNameError):
             return
-        if bundle in self._owned and bundle not in self._locks:
+        if heirs:
+            if heirs == [self._session.id] and not self._leaving:
+                self._run(self._take_over(bundle))
+        elif bundle in self._owned and bundle not in self._locks:
             self._run(self._release(bundle))
+
+    async def _take_over(self, bundle: Bundle) -> None:
+        """Own a bundle that was offered, unless somebody was faster."""
+        policies = await self._store.policies(bundle.namespace)
+        if policies is not None:
+            with suppress(NotServedError):
+                await self._acquire(bundle, policies.bundles, authoritative=True)
 
     def _lost_all(self) -> None:
         """End what must not be done any more, in this turn; the rest ends as soon as it can."""
@@ -275,8 +308,7 @@ class SharedOwnership:
         """Return host and web port of each broker that lives."""
         await self._session.ready()
         async with self._use() as connection:
-            urls = await tables.live_brokers(connection)
-        return [url.removeprefix("http://") for url in urls]
+            return await tables.live_brokers(connection)
 
 
 async def _waited(work: Awaitable[object]) -> object:

@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 
     from broker.stores.store import MetadataStore
     from proto.names import NamespaceName, TopicName
+    from server.configuration.addresses import ServerUrls
 
 
 class SoleOwnership:
     """The ownership of a broker alone with its store. See Ownership.
 
     Args:
-        urls: Returns its service URL and its web service URL.
+        urls: Returns its addresses.
     """
 
     alone = True
 
-    def __init__(self, urls: Callable[[], tuple[str, str]]) -> None:
+    def __init__(self, urls: Callable[[], ServerUrls]) -> None:
         self._urls = urls
         self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []
 
@@ -38,7 +39,7 @@ class SoleOwnership:
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Return this broker."""
-        return Owner(*self._urls(), here=True)
+        return Owner(self._urls(), here=True)
 
     async def release(self, bundle: Bundle) -> None:
         """Have the topics of a bundle closed; they are served again when they are asked for."""
@@ -56,18 +57,18 @@ class SoleOwnership:
 
     async def brokers(self) -> Sequence[str]:
         """Return this broker."""
-        return [self._urls()[1].removeprefix("http://")]
+        return [self._urls().web_address]
 
 
 class LookedUpOwnership(SoleOwnership):
     """The same in profile pulsar: a bundle is owned from its first lookup until it is unloaded.
 
     Args:
-        urls: Returns its service URL and its web service URL.
+        urls: Returns its addresses.
         store: Knows how many bundles a namespace has.
     """
 
-    def __init__(self, urls: Callable[[], tuple[str, str]], store: MetadataStore) -> None:
+    def __init__(self, urls: Callable[[], ServerUrls], store: MetadataStore) -> None:
         super().__init__(urls)
         self._store = store
         self._owned = OwnedBundles()

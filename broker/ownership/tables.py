@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.bundles import BundleRange
 from broker.ownership.ownership import Bundle, Owner
+from server.configuration.addresses import ServerUrls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
 
 CHANNEL = "floodgate_ownership"
-"""Notifications: a bundle that its owner shall let go."""
+"""Notifications: a bundle that its owner shall let go, or that the broker named shall own."""
 MEMORY_PREFIX = "memory-"
 """Beginning of the identity of a store of messages that ends with its process."""
 _CREATION_LOCK = 0x6F776E6572
@@ -31,6 +32,9 @@ CREATE TABLE IF NOT EXISTS floodgate.brokers (
     web_service_url text NOT NULL,
     store text NOT NULL,
     lease_until timestamptz NOT NULL);
+ALTER TABLE floodgate.brokers
+    ADD COLUMN IF NOT EXISTS service_url_tls text NOT NULL DEFAULT '',
+    ADD COLUMN IF NOT EXISTS web_service_url_tls text NOT NULL DEFAULT '';
 CREATE TABLE IF NOT EXISTS floodgate.bundles (
     namespace text COLLATE "C" NOT NULL,
     low bigint NOT NULL,
@@ -40,6 +44,9 @@ CREATE TABLE IF NOT EXISTS floodgate.bundles (
     PRIMARY KEY (namespace, low, high));
 CREATE INDEX IF NOT EXISTS bundles_by_owner ON floodgate.bundles (owner);
 """
+_URLS = "service_url, web_service_url, service_url_tls, web_service_url_tls"
+"""The columns of a broker's addresses, in the order of ServerUrls."""
+_OWNERS_URLS = ", ".join(f"o.{column}" for column in _URLS.split(", "))
 _DEAD = "lease_until <= clock_timestamp()"
 
 
@@ -47,13 +54,11 @@ class Registration(NamedTuple):
     """A broker as the others know it.
 
     Attributes:
-        service_url: ``pulsar://host:port``.
-        web_service_url: ``http://host:port``.
+        urls: Its addresses.
         store: Identity of its store of messages.
     """
 
-    service_url: str
-    web_service_url: str
+    urls: ServerUrls
     store: str
 
 
@@ -63,14 +68,12 @@ class BundleRow(NamedTuple):
     Attributes:
         hashes: Its range, which may be another than the one that was asked for.
         owner: Id of its owner, who lives.
-        service_url: The owner's.
-        web_service_url: The owner's.
+        urls: The owner's.
     """
 
     hashes: BundleRange
     owner: str
-    service_url: str
-    web_service_url: str
+    urls: ServerUrls
 
 
 async def make_tables(connection: Connection) -> None:
@@ -100,10 +103,12 @@ async def register(
     async with connection.transaction():
         await _bury(connection, "id = $1 OR ($2 AND store = $3)", old, outlives, broker.store)
         await connection.execute(
-            "INSERT INTO floodgate.brokers VALUES ($1, $2, $3, $4, clock_timestamp() + "
-            "$5::double precision * interval '1 second')",
+            f"INSERT INTO floodgate.brokers (id, {_URLS}, store, lease_until) "
+            "VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + "
+            "$7::double precision * interval '1 second')",
             new,
-            *broker,
+            *broker.urls,
+            broker.store,
             lease_seconds,
         )
 
@@ -127,9 +132,10 @@ async def leave(connection: Connection, broker: str) -> None:
 
 
 async def live_brokers(connection: Connection) -> Sequence[str]:
-    """Return the web service URLs of the brokers that live."""
-    query = "SELECT web_service_url FROM floodgate.brokers WHERE NOT " + _DEAD
-    return sorted({str(row[0]) for row in await connection.fetch(query)})
+    """Return host and web port of each broker that lives."""
+    query = f"SELECT {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
+    rows = await connection.fetch(query)
+    return sorted({ServerUrls(*map(str, row)).web_address for row in rows})
 
 
 async def _bury(connection: Connection, condition: str, *values: object) -> None:
@@ -150,7 +156,7 @@ async def _bury(connection: Connection, condition: str, *values: object) -> None
 async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
     """Return the owner of a bundle, or of one that overlaps it; None if nobody lives who has it."""
     row = await connection.fetchrow(
-        "SELECT b.low, b.high, o.id, o.service_url, o.web_service_url "
+        f"SELECT b.low, b.high, o.id, {_OWNERS_URLS} "
         "FROM floodgate.bundles b JOIN floodgate.brokers o ON o.id = b.owner "
         "WHERE b.namespace = $1 AND b.low < $3 AND b.high > $2 "
         "AND o.lease_until > clock_timestamp() LIMIT 1",
@@ -158,7 +164,10 @@ async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
         bundle.hashes.low,
         bundle.hashes.high,
     )
-    return None if row is None else BundleRow(BundleRange(row[0], row[1]), *row[2:])
+    if row is None:
+        return None
+    low, high, owner, *urls = row
+    return BundleRow(BundleRange(low, high), owner, ServerUrls(*urls))
 
 
 async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | None:
@@ -228,6 +237,21 @@ async def ask_to_release(connection: Connection, bundle: Bundle) -> None:
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 
+async def heirs(connection: Connection) -> Sequence[str]:
+    """Return the ids of the brokers that live, the idlest first."""
+    rows = await connection.fetch(
+        "SELECT o.id FROM floodgate.brokers o LEFT JOIN floodgate.bundles b ON b.owner = o.id "
+        "WHERE o.lease_until > clock_timestamp() GROUP BY o.id ORDER BY count(b.owner), o.id"
+    )
+    return [str(row[0]) for row in rows]
+
+
+async def offer(connection: Connection, bundle: Bundle, broker: str) -> None:
+    """Ask a broker to own a bundle, which is nobody's."""
+    text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high} {broker}"
+    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
+
+
 async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner] | None:
     """Return the id of the broker that shall own a bundle: who has its messages, else the idlest.
 
@@ -241,7 +265,7 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
     )
     store = "" if row is None else str(row[0])
     found = await connection.fetchrow(
-        "SELECT o.id, o.service_url, o.web_service_url FROM floodgate.brokers o "
+        f"SELECT o.id, {_OWNERS_URLS} FROM floodgate.brokers o "
         "LEFT JOIN floodgate.bundles b ON b.owner = o.id "
         "WHERE o.lease_until > clock_timestamp() AND ($1 OR o.store = $2) "
         "GROUP BY o.id ORDER BY count(b.owner), o.id LIMIT 1",
@@ -250,7 +274,8 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
     )
     if found is None:
         return None
-    return str(found[0]), Owner(found[1], found[2], here=False, decided=False)
+    chosen, *urls = found
+    return str(chosen), Owner(ServerUrls(*urls), here=False, decided=False)
 
 
 async def namespace_deleted(connection: Connection, namespace: str) -> None:

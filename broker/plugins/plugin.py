@@ -18,6 +18,7 @@ from broker.configuration.plugin_keys import CLASS_KEY, DEFAULT_CLASS_NAME
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from limiter.clock import Clock, deadline
 from server.errors import StartError
+from server.module_names import class_module
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -178,7 +179,7 @@ class _UnusableError(Exception):
 def _found(name: str) -> type[PulsarResourcesExtended]:
     module_name, _, class_name = name.partition(":")
     try:
-        module = importlib.import_module(module_name)
+        module = importlib.import_module(class_module(module_name))
     except (Exception, SystemExit) as error:
         raise _UnusableError(f"{module_name} cannot be imported: {told(error)}") from error
     found = getattr(module, class_name, None)

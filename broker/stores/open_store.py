@@ -44,6 +44,14 @@ def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> Met
 
 def _postgresql(url: str, cache_bytes: int, clock: Clock | None) -> MetadataStore:
     # The driver takes 60 ms and 10 MB, and is imported only where it is used.
-    from broker.stores.postgresql.store import PostgresqlStore
+    try:
+        from broker.stores.postgresql.store import PostgresqlStore
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise StoreError(
+            f"metadataStoreUrl={without_password(url)} needs the package asyncpg: "
+            'pip install "floodgate[postgresql]"'
+        ) from error
 
     return PostgresqlStore(url, cache_bytes, clock)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from server.configuration.addresses import NO_URLS, ServerUrls
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -17,7 +19,7 @@ class HasConsumers(Protocol):
     def consumers(self) -> Sequence[Consumer]:
         """Those that are connected."""
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Disconnect all consumers, and tell their clients."""
 
 
@@ -50,10 +52,10 @@ class SubscriptionsByName(Generic[S]):
         """Consumers that are connected, of all subscriptions."""
         return sum(len(one.consumers) for one in self._by_name.values())
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Close all consumers, and tell their clients."""
         for subscription in self:
-            subscription.close_consumers()
+            subscription.close_consumers(new_owner)
 
     def update_rates(self, seconds: float) -> None:
         """End a period of the statistics."""

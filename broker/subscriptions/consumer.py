@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from broker.ownership.handing_over import tell_new_owner
 from broker.subscriptions.message_frames import MessageFrames
 from broker.subscriptions.rates import Counters, Rates
 from proto.commands import NO_REQUEST
+from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -264,14 +266,20 @@ class Consumer:
             kind = pb.BaseCommand.REACHED_END_OF_TOPIC
             self.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
 
-    def close(self) -> None:
-        """Tell the client that the broker closed it; its place in the subscription is not left."""
+    def close(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Tell the client that the broker closed it; its place in the subscription is not left.
+
+        Args:
+            new_owner: The addresses of the broker to which it is to go; empty: it looks the
+                topic up.
+        """
         self.cnx.consumers.pop(self.consumer_id, None)
         # Many may be closed at once, and a system call for each would hold up everybody.
-        self.cnx.send_with_turn(close_consumer_command(self.consumer_id))
+        self.cnx.send_with_turn(close_consumer_command(self.consumer_id, new_owner))
 
 
-def close_consumer_command(consumer_id: int) -> pb.BaseCommand:
+def close_consumer_command(consumer_id: int, new_owner: ServerUrls = NO_URLS) -> pb.BaseCommand:
     """Return the CLOSE_CONSUMER for a consumer that the broker closed."""
     closed = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST)
+    tell_new_owner(closed, new_owner)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)

@@ -15,6 +15,7 @@ from broker.subscriptions.dispatchers.single_active import (
     SingleActiveDispatcher,
 )
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
+from server.configuration.addresses import NO_URLS, ServerUrls
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class Subscription:
         self.messages_out += gone.messages_out
         self.bytes_out += gone.bytes_out
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Disconnect all consumers, and tell their clients.
 
         A thousand may go in one turn: what they had is not shared out among those that follow.
@@ -191,7 +192,7 @@ class Subscription:
         for consumer in gone:
             consumer.cnx.outbound.forget_listener(dispatcher.wake)
             self._count(consumer)
-            consumer.close()
+            consumer.close(new_owner)
         self._is_active()
         self._owner.became_empty(self)
 

@@ -73,11 +73,12 @@ class LookupHandler:
         return pb.CommandLookupTopicResponse(
             request_id=request.request_id,
             response=answers.Connect if owner.decided else answers.Redirect,
-            brokerServiceUrl=owner.service_url,
+            brokerServiceUrl=owner.urls.service or None,
+            brokerServiceUrlTls=owner.urls.service_tls or None,
             authoritative=True,
             # Upstream sets it where the advertised address is a loopback one. Another broker is not
             # reached through this one.
-            proxy_through_service_url=owner.here and _is_loopback(owner.service_url),
+            proxy_through_service_url=owner.here and _is_loopback(owner.urls.any_service),
         )
 
     async def _owner(self, topic: TopicName, *, authoritative: bool) -> Owner:
@@ -149,7 +150,7 @@ def _partition_of_nothing(text: str, topic: TopicName) -> str:
 
 
 def _is_loopback(url: str) -> bool:
-    host = url.removeprefix("pulsar://").rsplit(":", 1)[0].strip("[]")
+    host = url.partition("://")[2].rsplit(":", 1)[0].strip("[]")
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

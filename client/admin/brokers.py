@@ -8,6 +8,8 @@ from client.admin.rest import Body
 from client.admin.url import path, query
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from client.admin.rest import AdminRest
 
 _CONFIGURATION = "/admin/v2/brokers/configuration"
@@ -80,3 +82,21 @@ class Floodgate:
         """
         body = {"path": file, **({"skipInvalid": True} if skip_invalid else {})}
         return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))
+
+    async def reset(self) -> None:
+        """Make the broker as it was when it was new: everything in it is deleted."""
+        await self._rest.text("POST", f"{_FLOODGATE}/reset")
+
+    async def set_fault(self, fault: Mapping[str, Any]) -> dict[str, Any]:
+        """Set a fault at this broker or proxy; return it with its id."""
+        return await self._rest.mapping(f"{_FLOODGATE}/faults", "POST", Body(fault))
+
+    async def faults(self) -> list[dict[str, Any]]:
+        """Return the faults that are set, with what each did."""
+        found = await self._rest.value("GET", f"{_FLOODGATE}/faults")
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+    async def clear_faults(self, fault_id: str | None = None) -> None:
+        """Clear a fault, or all."""
+        which = "" if fault_id is None else path(fault_id)
+        await self._rest.text("DELETE", f"{_FLOODGATE}/faults{which}")

@@ -140,6 +140,9 @@ class ClientCnx(Connection):
             connect.proxy_version = self._options.proxy_version
         if self._options.original_principal is not None:
             connect.original_principal = self._options.original_principal
+        if self._options.original_auth_data is not None:
+            connect.original_auth_method = self._options.original_auth_method or ""
+            connect.original_auth_data = self._options.original_auth_data
         flags = connect.feature_flags
         flags.supports_auth_refresh = flags.supports_topic_watchers = True
         flags.supports_partial_producer = True

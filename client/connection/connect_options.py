@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from proto.version import FLOODGATE_VERSION
 
 if TYPE_CHECKING:
-    import ssl
+    from collections.abc import Callable
 
     from client.connection.authentication import Credentials
+    from proto.transport.tls import TlsLayer
 
 PROTOCOL_VERSION = 21
 """The newest protocol version this client speaks."""
@@ -35,6 +36,8 @@ class ConnectOptions:
         protocol_version: Newest version offered.
         proxy_version: Set by a proxy only.
         original_principal: Role of the client behind a proxy; None without.
+        original_auth_method: Method of that client's credentials, where they are passed on.
+        original_auth_data: That client's credentials; never shown.
         operation_timeout_seconds: How long a request may take.
         max_pending_requests: Unanswered requests the connection may have.
         keep_alive_seconds: How often the server is asked whether it lives; 0 or less: never. One
@@ -45,7 +48,8 @@ class ConnectOptions:
             than the server may send: for a proxy whose clients take no larger frames.
         connect_timeout_seconds: How long a server may take to accept the connection.
         credentials: Shown in CONNECT and at every challenge; None for none.
-        tls: Rules and certificates for ``pulsar+ssl``; None refuses such addresses.
+        tls: Makes the TLS of a connection to a host, for ``pulsar+ssl``; None refuses such
+            addresses.
         max_servers: Connections to different servers that a pool may have.
     """
 
@@ -53,6 +57,8 @@ class ConnectOptions:
     protocol_version: int = PROTOCOL_VERSION
     proxy_version: str | None = None
     original_principal: str | None = None
+    original_auth_method: str | None = None
+    original_auth_data: str | None = field(default=None, repr=False)
     operation_timeout_seconds: float = OPERATION_TIMEOUT_SECONDS
     max_pending_requests: int = MAX_PENDING_REQUESTS
     drain_oversized: bool = False
@@ -60,5 +66,5 @@ class ConnectOptions:
     answer_limit_bytes: int | None = None
     connect_timeout_seconds: float = CONNECT_TIMEOUT_SECONDS
     credentials: Credentials | None = None
-    tls: ssl.SSLContext | None = None
+    tls: Callable[[str], TlsLayer] | None = None
     max_servers: int = MAX_SERVERS

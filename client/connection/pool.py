@@ -10,7 +10,6 @@ from client.connection.connect_options import ConnectOptions
 from client.connection.errors import ClientClosedError
 from client.exceptions import ConnectError
 from limiter.clock import Clock, LoopClock, deadline
-from proto.transport.tls import TlsLayer
 
 
 class ServerKey(NamedTuple):
@@ -70,7 +69,7 @@ async def open_connection(
         raise ConnectError(f"{host}:{port} closed the connection")
     layer = None
     if tls and options.tls is not None:
-        layer = TlsLayer(options.tls, server_side=False, server_hostname=host)
+        layer = options.tls(host)
     cnx = ClientCnx(options, clock, layer, target)
     transport.set_protocol(cnx)
     cnx.connection_made(transport)

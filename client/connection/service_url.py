@@ -25,15 +25,20 @@ class ServiceUrl(NamedTuple):
     tls: bool
 
 
-def server_address(url: str) -> tuple[str, int]:
+def server_address(url: str, *, tls: bool = False) -> tuple[str, int]:
     """Return host and port of a server, ``pulsar://host[:port]``.
+
+    Args:
+        url: Where it is.
+        tls: It must be ``pulsar+ssl://host[:port]``.
 
     Raises:
         ConnectError: Another scheme, no host, a port that is no number, or more than these.
     """
-    address = _address(url, _PLAIN, DEFAULT_PORT)
+    scheme, port = (_TLS, DEFAULT_TLS_PORT) if tls else (_PLAIN, DEFAULT_PORT)
+    address = _address(url, scheme, port)
     if address is None:
-        raise _refusal(url, "pulsar://host:6650")
+        raise _refusal(url, f"{scheme}://host:{port}")
     return address
 
 

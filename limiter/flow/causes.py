@@ -53,6 +53,8 @@ class PauseCause(Enum):
     """All connections together have too much pending, and this one has some of it."""
     CONNECTING_TO_BROKER = "connecting_to_broker"
     """The pipe is not open yet."""
+    FAULT = "fault"
+    """A fault that was set on command holds it up (server.faults)."""
 
     # Members are one of a kind; Enum's own hash is a Python function.
     __hash__ = object.__hash__

@@ -20,6 +20,7 @@ from loadgen.commands.run_outcome import fail_if_invalid
 from loadgen.commands.scenario_options import scenario_parameters
 from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
 from loadgen.executors.processes import RunExecutor
+from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
 from loadgen.live.simulated import simulated_display
 from loadgen.run.options import RunOptions
@@ -208,6 +209,8 @@ def _run_once(
     document: Document, options: RunOptions, own: ClusterWanted | None, *, as_json: bool
 ) -> RunResult:
     with_spark = options.executor == RunExecutor.SPARK
+    if with_spark:
+        require(SPARK)
     first = "starting Spark, which takes some seconds" if with_spark else "connecting"
     with (
         termination_interrupts(),

@@ -10,6 +10,7 @@ from loadgen.demo.advice import advice_lines, advised
 from loadgen.demo.checks import demo_checks, exit_code, hidden_storm, own_checks, stuck_checks
 from loadgen.demo.plan import StormSize
 from loadgen.demo.returning import returning_sentence
+from loadgen.extras import PICTURES, is_installed
 from loadgen.report.page import write_report
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures
 from loadgen.results.reading import load_run
@@ -119,7 +120,8 @@ def conclude(
     words += advice_lines(parts.advice) if parts.advice else []
     notes += words
     write_report(report, runs, title=_title(options, topics), checks=checks, notes=notes)
-    pictures = draw_pictures(runs, options.out) if options.own is not None else []
+    drawn = options.own is not None and is_installed(PICTURES)
+    pictures = draw_pictures(runs, options.out) if drawn else []
     duration_seconds = steps.elapsed_seconds
     summary = options.out / SUMMARY_NAME
     document = {

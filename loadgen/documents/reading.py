@@ -30,7 +30,7 @@ _SUFFIXES = (".yaml", ".yml")
 @cache
 def shipped() -> dict[str, Path]:
     """Return the files of the shipped scenarios by their names."""
-    folder = Path(str(resources.files("loadgen.documents").joinpath("shipped")))
+    folder = Path(str(resources.files(__package__).joinpath("shipped")))
     return dict(sorted((file.stem, file) for file in folder.glob("*.yaml")))
 
 

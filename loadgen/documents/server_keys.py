@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.documents.faults import Fault
 from server.configuration.known_keys import KnownKeys
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,5 +34,5 @@ def server_key_faults(cluster: ClusterPlan) -> Iterator[Fault]:
 @cache
 def known_keys(role: str) -> KnownKeys:
     """Return the keys of ``broker`` or ``proxy``."""
-    keys = resources.files(role).joinpath(f"{role}_keys.json")
+    keys = resources.files(module_name(role)).joinpath(f"{role}_keys.json")
     return KnownKeys.from_json(keys.read_text(encoding="utf-8"))

@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 from loadgen.clients.records import TaskReport
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.servers.processes import python_path
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 # From the last "connected" to T0: time enough for the message to reach every worker.
 LEAD_SECONDS = 0.5
-_WORKER = "loadgen.executors.worker"
+_WORKER = module_name("loadgen.executors.worker")
 _END_SECONDS = 5.0
 
 

@@ -17,6 +17,7 @@ from loadgen.own_servers.local import local_broker, local_proxy
 from server.configuration.file import key_lines, parse_properties, read_text
 from server.configuration.known_keys import KnownKeys
 from server.errors import ConfigError
+from server.module_names import module_name
 from server.server_info import SEND_BUFFER_KEY
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class OwnServer:
     @property
     def known(self) -> KnownKeys:
         """The keys of its role; the server refuses any other that is set over its file."""
-        keys = resources.files(self.role).joinpath(f"{self.role}_keys.json")
+        keys = resources.files(module_name(self.role)).joinpath(f"{self.role}_keys.json")
         return KnownKeys.from_json(keys.read_text(encoding="utf-8"))
 
     def settings(

@@ -138,7 +138,7 @@ def _section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
 
 
 def _asset(name: str) -> str:
-    return (files("loadgen.report") / name).read_text(encoding="utf-8")
+    return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def _scenarios(runs: Sequence[Run]) -> str:

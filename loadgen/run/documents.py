@@ -123,8 +123,16 @@ def _heading(options: RunOptions) -> dict[str, Any]:
     }
 
 
+def _version(package: str) -> str:
+    """Return an installed package's version; those of extras need not be there."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
 def _environment() -> dict[str, Any]:
-    versions = {package: metadata.version(package) for package in _PACKAGES}
+    versions = {package: _version(package) for package in _PACKAGES}
     return {
         "python": platform.python_version(),
         "spark": versions["pyspark"],

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from server.module_names import module_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
@@ -96,4 +98,4 @@ class ScenarioKind:
 
 def _named(target: str) -> Any:  # noqa: ANN401
     module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(module_name(module)), name)

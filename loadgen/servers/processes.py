@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from loadgen.errors import LoadgenError
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ _LONGEST_READY_LINE_BYTES = 4096
 _REFUSED = (1, 2)
 _SENTENCES_SHOWN = 30
 _LOG_RECORD = re.compile(r"\d{4}-\d\d-\d\dT\S+Z \[")
-_READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar://\S+) (https?://\S+)")
+_READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https?://\S+)")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class ServerLaunch:
         sets = [
             part for key, value in self.settings.items() for part in ("--set", f"{key}={value}")
         ]
-        return [sys.executable, "-m", self.module, *sets, *self.arguments]
+        return [sys.executable, "-m", module_name(self.module), *sets, *self.arguments]
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def ends_with_this_process() -> list[str]:
 
 def python_path() -> dict[str, str]:
     """Return the variable by which a process finds this very code from any working directory."""
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[__name__.count(".")])
     inherited = os.environ.get("PYTHONPATH")
     return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}
 

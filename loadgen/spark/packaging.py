@@ -18,12 +18,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
+from server.module_names import ABOVE, PACKAGES, WHEEL, module_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _OURS = "floodgate"
-_OUR_PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
+_OUR_PACKAGES = (WHEEL,) if ABOVE else PACKAGES
 # PySpark is on every node; pictures are drawn where people are.
 _LEFT_OUT = frozenset({"pyspark", "py4j", "matplotlib"})
 _NOT_RUN = frozenset({"tests", "__pycache__", "include"})
@@ -36,10 +37,10 @@ PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}"
 export PYTHONPATH
 exec "${{LOADGEN_PYTHON:-{_PYTHON}}}" "$@"
 """
-JOB = '''\
+JOB = f'''\
 """loadgen, for spark-submit: its arguments are those of the command `loadgen`."""
 
-from loadgen.__main__ import main
+from {module_name("loadgen")}.__main__ import main
 
 main()
 '''

@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+from server.module_names import module_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -27,7 +29,8 @@ def stopped_watches() -> Iterator[None]:
     """Let no turn end by the time it takes, while a block runs."""
     with ExitStack() as stack:
         for name in CUT_BY_TIME:
-            stack.enter_context(patch.object(import_module(name), "perf_counter", _never_passes))
+            module = import_module(module_name(name))
+            stack.enter_context(patch.object(module, "perf_counter", _never_passes))
         yield
 
 

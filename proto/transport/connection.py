@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self.close, self.abort = self.sender.close, self.sender.abort
         self._tls = tls
         self._hangups = process.hangups
-        self._logs_commands = command_log.is_read()
+        self._logs_commands = self._tells_commands = command_log.is_read()
         self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
         self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=totals)
         self.peer = "unconnected"
@@ -98,9 +98,21 @@ class Connection(asyncio.Protocol):
     # -- what subclasses add ------------------------------------------------------------------
 
     @property
+    def log_fields(self) -> dict[str, object]:
+        """What a structured log line about the connection has beside its sentence."""
+        return {"address": self.peer}
+
+    @property
     def handshake_finished(self) -> bool:
         """True if the handshake is finished."""
         return True
+
+    def peer_certificate(self) -> dict[str, Any] | None:
+        """Return the peer's certificate, if TLS has checked one."""
+        return self._tls.peer_certificate() if self._tls is not None else None
+
+    def accepted(self) -> None:
+        """Learn that the socket is connected; TLS, if any, comes next."""
 
     def connected(self) -> None:
         """Begin: the connection is up."""
@@ -146,6 +158,7 @@ class Connection(asyncio.Protocol):
         self.local = _address(transport.get_extra_info("sockname"))
         if self._logs_commands:
             command_log.connection_made(self.peer, self.local)
+        self.accepted()
         if self._tls is None:
             self.connected()
         else:
@@ -176,7 +189,7 @@ class Connection(asyncio.Protocol):
         try:
             plain = tls.receive(ciphertext)
         except RemoteProtocolError as error:
-            logger.info("closing %s: %s", self.peer, error)
+            logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.tls_failed(error)
             self.sender.send_records(tls)
             self.abort()
@@ -205,6 +218,18 @@ class Connection(asyncio.Protocol):
         if residue:
             sink(residue)
 
+    def receive_frames(self, data: bytes | memoryview) -> None:
+        """Take frames again instead of bytes, beginning with ``data``."""
+        self._raw = None
+        self.decoder.feed(data)
+        self.take_frames()
+
+    def take_again(self, frame: Frame) -> None:
+        """Handle a frame next, in a turn of its own: it came before, and was kept."""
+        if not self.closed:
+            self.intake.give_back(frame)
+            self._drain_soon()
+
     def take_frames(self) -> None:
         """Handle the frames that are complete: all while the gate is open, then what overtakes.
 
@@ -216,10 +241,10 @@ class Connection(asyncio.Protocol):
                 self._drain_soon()
             self._read_or_pause()
         except RemoteProtocolError as error:
-            logger.info("closing %s: %s", self.peer, error)
+            logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.abort()
         except Exception:
-            logger.exception("closing %s after an error of ours", self.peer)
+            logger.exception("closing %s after an error of ours", self.peer, extra=self.log_fields)
             self.abort()
 
     def _took_all(self) -> bool:
@@ -234,13 +259,26 @@ class Connection(asyncio.Protocol):
                 frame = self.intake.next_frame(gate_open=self.gate.open)
             if frame is None:
                 return True
-            if self._logs_commands:
-                command_log.received(self.peer, frame)
+            if self._tells_commands:
+                self._tell_command(frame)
             self.frame_received(frame)
             taken_bytes += frame.work_bytes()
             if taken_bytes >= BYTES_A_TURN or self.turn_ended or perf_counter() >= end:
                 break
         return False
+
+    def record_commands(self, record: command_log.CommandRecord | None) -> None:
+        """Have commands kept from now on, in both directions; None: no more."""
+        self.sender.record = record
+        self._tells_commands = self.sender.tells_commands = (
+            self._logs_commands or record is not None
+        )
+
+    def _tell_command(self, frame: Frame) -> None:
+        if self._logs_commands:
+            command_log.received(self.peer, frame)
+        if self.sender.record is not None:
+            self.sender.record.received(frame)
 
     def _takes_frames(self) -> bool:
         ended = self.closed or self.sender.closing

@@ -42,6 +42,9 @@ class FrameIntake:
         decoder: Cuts what arrives into frames.
         parks: Whether frames are parked while the gate is closed.
         totals: Where the process adds up what is parked.
+
+    Attributes:
+        held: Nothing is parked and nothing overtakes for now, whatever ``parks`` says.
     """
 
     def __init__(
@@ -49,9 +52,11 @@ class FrameIntake:
     ) -> None:
         self._decoder = decoder
         self.parks = parks
+        self.held = False
         self._totals = totals
         self._parked: deque[Frame] = deque()
         self.parked_bytes = 0
+        self._given_back = 0
         self._another_kind = False
         self._answered = 0
         self.frames_seen = 0
@@ -74,6 +79,7 @@ class FrameIntake:
     def _may_park(self) -> bool:
         return (
             self.parks
+            and not self.held
             and not self._another_kind
             and len(self._parked) < MAX_PARKED_FRAMES
             and self.parked_bytes < MAX_PARKED_BYTES
@@ -118,14 +124,22 @@ class FrameIntake:
 
     def _unpark(self) -> Frame:
         frame = self._parked.popleft()
+        self._given_back = max(0, self._given_back - 1)
         self._another_kind = self._another_kind and bool(self._parked)
         self._change(-1, -frame.total_size)
         return frame
+
+    def give_back(self, frame: Frame) -> None:
+        """Take a frame back, to be the next behind those given back before."""
+        self._parked.insert(self._given_back, frame)
+        self._given_back += 1
+        self._change(1, frame.total_size)
 
     def discard(self) -> None:
         """Drop all frames: the connection is gone."""
         self._change(-len(self._parked), -self.parked_bytes)
         self._parked.clear()
+        self._given_back = 0
 
     def _change(self, frames: int, size_bytes: int) -> None:
         self.parked_bytes += size_bytes

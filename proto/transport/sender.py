@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+MAX_RECORDS_WAITING = 65_536
+"""Bytes of records of TLS itself that may wait for a peer: a handshake has some 10,000 at most."""
+
+
 class Sender:
     """Sends the entries of one connection.
 
@@ -46,10 +50,11 @@ class Sender:
         peer: The peer's address.
         outbound: The weight of what waits.
         closing: Nothing more is taken.
-        passes_queue: Whether frames may go past the queue: never with encryption.
+        passes_queue: Whether frames may go past the queue; with encryption none does all the same.
         in_a_pipe: Its bytes are bounded by the marks, and nothing but the other side of its pipe
             may stop its reading.
         on_sent: Called when something is on its way to the peer.
+        screen: Looks into each entry and may change it; false if nothing of it is to leave.
     """
 
     def __init__(
@@ -64,17 +69,20 @@ class Sender:
         self._process = process
         self._tls = tls
         self._tls_bytes = 0
+        self._records_waiting = 0
         self._on_mark = on_mark
-        self._logs_commands = command_log.is_read()
+        self._logs_commands = self.tells_commands = command_log.is_read()
+        self.record: command_log.CommandRecord | None = None
         self.transport: asyncio.Transport | None = None
         self.descriptor = -1
         self._unacknowledged: Callable[[], int] | None = None
         self.peer = "unconnected"
         self.outbound = OutboundBuffer(marks or WriteBufferMarks(), process.outbound)
         self.closing = False
-        self.passes_queue = tls is None
+        self.passes_queue = True
         self.in_a_pipe = False
         self.on_sent: Callable[[], object] | None = None
+        self.screen: Callable[[OutboundEntry], bool] | None = None
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
         self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
 
@@ -108,11 +116,16 @@ class Sender:
             paid_bytes: What of them a permit of the memory limiter pays for.
         """
         entry = OutboundEntry(buffers, size_bytes, on_left, paid_bytes)
+        if self.screen is not None and not self.in_a_pipe:
+            if not self.screen(entry):
+                entry.leave()
+                return
+            buffers, size_bytes = entry.buffers, entry.size_bytes
         if self.closing or self.transport is None or self.transport.is_closing():
             entry.leave()
             return
-        if self._logs_commands:
-            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
+        if self.tells_commands:
+            self._tell_commands(buffers, size_bytes)
         self._queue.add(entry)
         if not self._process.parks_frames:
             self._queue.judge()  # As Netty: before the kernel was asked.
@@ -133,9 +146,11 @@ class Sender:
 
     @property
     def may_write_through(self) -> bool:
-        """True if ``write_through`` would: nothing is queued, and ``passes_queue``."""
+        """True if ``write_through`` would: nothing is queued or encrypted, and ``passes_queue``."""
         transport = self.transport
         if transport is None or self.closing or not self.passes_queue or self._queue:
+            return False
+        if self._tls is not None:
             return False
         return not transport.is_closing()
 
@@ -173,14 +188,20 @@ class Sender:
             self.abort()
             return True
         self._queue.written_bytes += size_bytes
-        if self._logs_commands:
-            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
+        if self.tells_commands:
+            self._tell_commands(buffers, size_bytes)
         if transport.get_write_buffer_size():
             self._queue.was_written(OutboundEntry(buffers, size_bytes, part(), paid_bytes))
             self._queue.judge()
             self._wait_for_room()
         self._tell_of_bytes()
         return True
+
+    def _tell_commands(self, buffers: Sequence[Buffer], size_bytes: int) -> None:
+        if self._logs_commands:
+            command_log.sent(self.peer, buffers, size_bytes, in_a_pipe=self.in_a_pipe)
+        if self.record is not None:
+            self.record.sent(buffers, size_bytes, in_a_pipe=self.in_a_pipe)
 
     def _process_has_room(self) -> None:
         self._gate.open_for(PauseCause.PROCESS_OUTBOUND_FULL)
@@ -294,8 +315,18 @@ class Sender:
         return self._tls is None or self._tls.established
 
     def send_records(self, tls: TlsLayer) -> None:
-        """Send the records of TLS itself: handshake, alerts and keys."""
-        records = tls.take_outgoing()
-        if records and self.transport is not None and not self.transport.is_closing():
-            self._tls_bytes += len(records)
-            self.transport.write(records)
+        """Send the records of TLS itself: handshake, alerts and keys.
+
+        A peer may ask for them without end (KeyUpdate), and read none.
+        """
+        records, transport = tls.take_outgoing(), self.transport
+        if not records or transport is None or transport.is_closing():
+            return
+        if not transport.get_write_buffer_size():
+            self._records_waiting = 0
+        self._records_waiting += len(records)
+        self._tls_bytes += len(records)
+        transport.write(records)
+        if self._records_waiting > MAX_RECORDS_WAITING:
+            logger.warning("closing %s: it does not read what it asks of TLS", self.peer)
+            self.reset()

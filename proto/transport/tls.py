@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
+from typing import Any
 
 from proto.errors import RemoteProtocolError
 
@@ -80,6 +81,13 @@ class TlsLayer:
         except ssl.SSLError as error:
             raise RemoteProtocolError(f"TLS: {error.reason}") from None
         return bytes(plain)
+
+    def peer_certificate(self) -> dict[str, Any] | None:
+        """Return the certificate that the peer has shown and somebody trusted vouches for.
+
+        As ``ssl.SSLObject.getpeercert`` tells it; None if it has shown none, or nobody looked.
+        """
+        return self._tls.getpeercert() or None if self.established else None
 
     def encrypt(self, plain: bytes | memoryview) -> bytes:
         """Return the ciphertext of plain bytes; only once established."""

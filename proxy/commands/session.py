@@ -12,11 +12,15 @@ from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.version import SERVER_VERSION
 from proxy.cnx import ProxyConnectionState
+from proxy.credentials import OriginalClient
 from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
+from server.authentication.errors import AuthenticationError
+from server.authentication.handshake import shown_method
+from server.authentication.session import ClientSession, CredentialRefresh, fail_authentication
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from proxy.cnx import ProxyConnection
+    from proxy.cnx import ClientAuthentication, ProxyConnection
 
 PROTOCOL_VERSION = 21
 OLDEST_PROTOCOL_VERSION = 10
@@ -28,6 +32,7 @@ BEHIND_A_PROXY = "Must not provide proxyVersion"
 def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
     """Answer lookups here, or open a pipe to the broker that the client names."""
     request = with_body(command, "connect").connect
+    cnx.client_version = request.client_version
     if request.protocol_version < OLDEST_PROTOCOL_VERSION:
         raise RemoteProtocolError(
             f"protocol version {request.protocol_version} is older than the proxy can serve"
@@ -35,7 +40,12 @@ def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
     if request.HasField("proxy_version") and cnx.parts.rules.refuses_proxies:
         cnx.send(error_command(NO_REQUEST, pb.NotAllowedError, BEHIND_A_PROXY))
         cnx.close()
-    elif request.HasField("proxy_to_broker_url"):
+        return
+    authentication = cnx.parts.authentication
+    if authentication is not None and not _authenticate(cnx, request, authentication):
+        cnx.parts.connection_counters.create_fail += 1
+        return
+    if request.HasField("proxy_to_broker_url"):
         cnx.state = ProxyConnectionState.PROXY_CONNECTING_TO_BROKER
         cnx.becomes_pipe()
         cnx.gate.close_for(PauseCause.CONNECTING_TO_BROKER)
@@ -44,8 +54,60 @@ def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
         _answer_lookups(cnx, request)
 
 
+def _authenticate(
+    cnx: ProxyConnection, request: pb.CommandConnect, by: ClientAuthentication
+) -> bool:
+    """Learn who the client is; refuse it, and return False, if that cannot be."""
+    method = shown_method(request)
+    try:
+        principal = by.service.authenticate(method, request.auth_data, cnx.peer_certificate())
+    except AuthenticationError as error:
+        fail_authentication(cnx, error.reason)
+        return False
+    cnx.session = ClientSession(principal)
+    if by.forwards_credentials:
+        data = request.auth_data.decode("utf-8", "replace")
+        cnx.original = OriginalClient(principal.role, method, data)
+    else:
+        cnx.original = OriginalClient(principal.role)
+    return True
+
+
+def _for_the_client(
+    cnx: ProxyConnection, request: pb.CommandConnect, by: ClientAuthentication
+) -> None:
+    """Ask brokers in the client's name, as long as its credentials hold."""
+    if cnx.session is None or cnx.original is None:
+        return
+    cnx.brokers = by.connections_for(cnx.original)
+    spoken = min(request.protocol_version, PROTOCOL_VERSION)
+    refreshes = request.feature_flags.supports_auth_refresh
+    cnx.refresh = CredentialRefresh(
+        cnx,
+        cnx.session,
+        by.service,
+        by.refresh_seconds,
+        cnx.parts.flow.clock,
+        protocol_version=spoken if refreshes else None,
+    )
+
+
+def auth_response(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+    """Take a client's fresh credentials."""
+    response = with_body(command, "authResponse").authResponse
+    given = response.response
+    if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
+        raise RemoteProtocolError("AUTH_RESPONSE without credentials")
+    if cnx.refresh is None:
+        fail_authentication(cnx, "AUTH_RESPONSE without authentication")
+    else:
+        cnx.refresh.answered(response, cnx.peer_certificate())
+
+
 def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     parts = cnx.parts
+    if parts.authentication is not None:
+        _for_the_client(cnx, request, parts.authentication)
     if request.HasField("proxy_version"):
         cnx.stands_for_many()
         parts.flights.exempt_from_quota(cnx)
@@ -64,7 +126,7 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     """Become a pipe to the broker that the client named, or refuse and close."""
     counters, rules = cnx.parts.connection_counters, cnx.parts.rules
     try:
-        await cnx.parts.direct_handler.open(cnx, request)
+        await cnx.parts.direct_handler.open(cnx, request, cnx.original)
     except RequestError as error:
         counters.create_fail += 1
         if rules.tells_unavailable_targets or not isinstance(error, UnavailableTargetError):

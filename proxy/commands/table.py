@@ -20,6 +20,7 @@ BOTH = INIT + LOOKUPS
 
 ROWS = (
     Row(Type.CONNECT, session.connect, INIT),
+    Row(Type.AUTH_RESPONSE, session.auth_response, LOOKUPS),
     Row(Type.PING, ping, BOTH),
     Row(Type.PONG, pong, BOTH),
     Row(Type.LOOKUP, metadata.lookup, LOOKUPS),

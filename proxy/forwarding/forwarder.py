@@ -26,12 +26,14 @@ from proxy.forwarding.redirects import (
     redirected_method,
     redirected_url,
 )
+from server.authentication.requests import session_of_request
 from server.http import RestError, cancelled_when_client_leaves
 
 if TYPE_CHECKING:
     from multidict import CIMultiDict
 
     from proxy.pipe.allowed_targets import BrokerTargets
+    from server.tls.contexts import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -95,9 +97,17 @@ class Forwarder:
         targets: The brokers that a redirect may lead to.
         rules: The bounds.
         clock: Where time comes from.
+        tls: Spoken to who is named by ``https``; None where nobody is.
     """
 
-    def __init__(self, targets: BrokerTargets, rules: ForwardingRules, clock: Clock) -> None:
+    def __init__(
+        self,
+        targets: BrokerTargets,
+        rules: ForwardingRules,
+        clock: Clock,
+        tls: ClientTls | None = None,
+    ) -> None:
+        self._tls = tls
         self._targets = targets
         self._rules = rules
         self._clock = clock
@@ -115,7 +125,7 @@ class Forwarder:
 
         Args:
             request: The client's.
-            base: ``http://host:port``, to which path and query are appended as they came.
+            base: ``http://host:port`` or ``https``; path and query are appended as they came.
             prefix: What is left out at the beginning of the path.
 
         Raises:
@@ -133,7 +143,9 @@ class Forwarder:
         body = RequestBody(request.content if request.can_read_body else None, self.replay)
         try:
             with cancelled_when_client_leaves(request):
-                headers = request_headers(request.headers, request.remote)
+                session = session_of_request(request)
+                role = session.principal.role if session is not None else None
+                headers = request_headers(request.headers, request.remote, request.scheme, role)
                 return await self._answered(request, _Asked(request.method, url, headers, body))
         except asyncio.CancelledError:
             self.counters.failed += 1
@@ -168,6 +180,7 @@ class Forwarder:
                 headers=asked.headers,
                 allow_redirects=False,
                 skip_auto_headers=_NOT_ADDED,
+                ssl=True if self._tls is None else self._tls.http_context,
             ) as answer:
                 if not is_redirect(answer.status, answer.headers):
                     await _pass_on(request, answer, response)

@@ -45,12 +45,16 @@ def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
     )
 
 
-def request_headers(headers: Mapping[str, str], client: str | None) -> CIMultiDict[str]:
+def request_headers(
+    headers: Mapping[str, str], client: str | None, scheme: str = "http", role: str | None = None
+) -> CIMultiDict[str]:
     """Return the headers that a broker is sent, with those that say for whom it is asked.
 
     Args:
         headers: The client's.
         client: Its address.
+        scheme: By which it asked.
+        role: Its role, if the proxy has authenticated it: then nobody else's word counts.
 
     Source: upstream's proxy is Jetty's ProxyServlet, which adds the same ones.
     """
@@ -60,7 +64,9 @@ def request_headers(headers: Mapping[str, str], client: str | None) -> CIMultiDi
     host = headers.get("Host")
     kept.add("Via", VIA)
     kept.add("X-Forwarded-For", client or "unknown")
-    kept.add("X-Forwarded-Proto", "http")
+    kept.add("X-Forwarded-Proto", scheme)
+    if role is not None:
+        kept["X-Original-Principal"] = role
     if host:
         kept.add("X-Forwarded-Host", host)
     return kept

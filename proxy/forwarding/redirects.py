@@ -41,6 +41,7 @@ def redirected_url(asked: URL, location: str) -> URL:
         host = url.host
     except ValueError:
         raise RedirectError("a Location that is no URL") from None
-    if url.scheme != "http" or not host or url.user is not None:
-        raise RedirectError("a Location that is not http://host:port/...")
+    # Never from TLS to without: what is asked may be a credential.
+    if url.scheme != asked.scheme or not host or url.user is not None:
+        raise RedirectError(f"a Location that is not {asked.scheme}://host:port/...")
     return url

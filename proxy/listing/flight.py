@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from client.connection.errors import AnswerDeclinedError, RequestTooLargeError
+from client.connection.errors import AnswerDeclinedError, DisconnectedError, RequestTooLargeError
 from client.exceptions import PulsarException
 from limiter.memory.dual_limiter import LimitType
 from proto.errors import RemoteProtocolError
@@ -70,6 +70,7 @@ class FlightParts:
         unanswered: Counts requests that are never answered.
         live: The answers that are on their way, for flights to come.
         frame_limit_bytes: What a frame's length field may say for clients; None: nobody looks.
+        asks_again: A broker that goes before it answers is no error: another is asked, once.
         served: Told when a client waits for a flight no more.
     """
 
@@ -78,6 +79,7 @@ class FlightParts:
     unanswered: UnansweredRequests
     live: LiveAnswers
     frame_limit_bytes: int | None
+    asks_again: bool
     served: Callable[[Flight, Connection], None]
 
 
@@ -114,6 +116,7 @@ class Flight:
         self._broker: ClientCnx | None = None
         self._requesters = Requesters()
         self._questioned = self._declined = False
+        self._may_ask_again = parts.asks_again
 
     def __repr__(self) -> str:
         return f"<Flight {self._request.namespace} for {len(self._requesters)} clients>"
@@ -191,6 +194,11 @@ class Flight:
             except AnswerDeclinedError as declined:
                 self._declined = True
                 charge.declined(declined.total_size)
+            except DisconnectedError:
+                # Some official clients take an error as the end of their subscription.
+                if not self._may_ask_again:
+                    raise
+                self._may_ask_again = False
             finally:
                 self._let_go()
                 charge.release()

@@ -11,7 +11,7 @@ from proxy.listing.flight import Flight, FlightKey, FlightParts
 from proxy.listing.live_answers import LiveAnswers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from limiter.memory.dual_limiter import AsyncDualMemoryLimiter
     from proto.transport.connection import Connection
@@ -29,14 +29,15 @@ class Flights:
 
     Args:
         limiter: Of heap and direct memory.
-        charging, translation, unanswered, frame_limit_bytes: See FlightParts.
+        charging, translation, unanswered, frame_limit_bytes, asks_again: See
+            FlightParts.
         share: Whether those who ask the same share a flight.
 
     Attributes:
         live: The answers that are on their way, for flights to come.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of its flights
         self,
         limiter: AsyncDualMemoryLimiter,
         charging: Charging,
@@ -45,12 +46,19 @@ class Flights:
         *,
         share: bool,
         frame_limit_bytes: int | None = None,
+        asks_again: bool = False,
     ) -> None:
         self._limiter = limiter
         self._share = share
         self.live = LiveAnswers(limiter, remembers=share and charging.reuses_answers)
         self._parts = FlightParts(
-            charging, translation, unanswered, self.live, frame_limit_bytes, self._forget
+            charging,
+            translation,
+            unanswered,
+            self.live,
+            frame_limit_bytes,
+            asks_again,
+            self._forget,
         )
         self._under_way: dict[FlightKey, Flight] = {}
         self._of_cnx: dict[Connection, dict[Flight, None]] = {}
@@ -67,7 +75,11 @@ class Flights:
         address: Address,
     ) -> None:
         """Let a client wait for the flight that asks the same, or start one."""
-        key = flight_key(request, address) if self._share else FlightKey(object(), None)
+        key = (
+            flight_key(request, address, brokers.asks_for)
+            if self._share
+            else FlightKey(object(), None)
+        )
         flight = self._under_way.get(key)
         if flight is None or not flight.open:
             owner = self._limiter.share(request.namespace)
@@ -111,10 +123,19 @@ class Flights:
                 del self._of_cnx[cnx]
 
 
-def flight_key(request: pb.CommandGetTopicsOfNamespace, address: Address) -> FlightKey:
-    """Return the key under which requests share one answer."""
+def flight_key(
+    request: pb.CommandGetTopicsOfNamespace, address: Address, asks_for: Hashable = None
+) -> FlightKey:
+    """Return the key under which requests share one answer.
+
+    Args:
+        request: What is asked.
+        address: Who is asked.
+        asks_for: For whom: a broker does not let everybody see everything.
+    """
     asked = (
         address,
+        asks_for,
         request.namespace,
         request.mode,
         request.topics_pattern if request.HasField("topics_pattern") else None,

@@ -10,22 +10,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
+from client.connection.service_url import server_address
+from client.exceptions import ErrorGettingAuthenticationData
 from limiter.clock import Clock, deadline
 from limiter.flow.causes import PauseCause
 from proto.errors import RemoteProtocolError
 from proto.excerpts import without_credentials
-from proto.transport.connection import Connection
 from proto.version import PROXY_VERSION, SERVER_VERSION
+from proxy.pipe.faulty_pipe import pipe_with_faults
+from proxy.pipe.leg import PipeLeg
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
+    from client.connection.authentication import Credentials
     from proto.frames import Frame
     from proto.transport.process_flow import ProcessFlow
+    from proto.transport.tls import TlsLayer
     from proxy.brokers import Address
+    from proxy.credentials import OriginalClient
     from proxy.pipe.allowed_targets import BrokerTargets
+    from server.faults.registry import FaultRegistry
+    from server.tls.contexts import ClientTls
 
 logger = logging.getLogger(__name__)
 
@@ -42,58 +50,26 @@ class UnavailableTargetError(RequestError):
         super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
 
 
-class PipeLeg(Connection):
-    """One side of a pipe: what it cannot write pauses the other side's reading."""
-
-    other: Connection | None = None
-
-    def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume the other side."""
-        super().writability_changed(writable=writable)
-        if self.other is not None and writable:
-            self.other.gate.open_for(PauseCause.PEER_LEG_FULL)
-        elif self.other is not None:
-            self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
-
-    def end_other(self) -> None:
-        """Close the other side, now that this one is gone; what this one said still leaves.
-
-        The other side is read for that, although nobody takes it: it may write only, and read
-        nothing, until it is.
-        """
-        if self.other is not None:
-            self.other.take_no_more()
-            self.other.close()
-
-    def pipe_to(self, other: Connection) -> None:
-        """Pass every byte on to ``other`` from now on."""
-        self.sender.in_a_pipe = True
-        self.receive_raw(lambda data: other.enqueue([data], len(data)))
-
-
 class BrokerLeg(PipeLeg):
     """The proxy's side of the connection to the broker; it never parks frames."""
 
-    def __init__(self, connect: pb.CommandConnect, process: ProcessFlow) -> None:
-        super().__init__(process=process)
+    def __init__(
+        self, connect: pb.CommandConnect, process: ProcessFlow, tls: TlsLayer | None = None
+    ) -> None:
+        super().__init__(process=process, tls=tls)
         self.intake.parks = False
         self._connect = connect
         self.greeting: asyncio.Future[pb.BaseCommand] = asyncio.get_running_loop().create_future()
 
     def connected(self) -> None:
         """Send CONNECT as the proxy, for the client."""
-        connect = pb.CommandConnect(
-            client_version=self._connect.client_version,
-            protocol_version=self._connect.protocol_version,
-            auth_method_name="none",
-            proxy_version=PROXY_VERSION,
-        )
-        if self._connect.HasField("feature_flags"):
-            connect.feature_flags.CopyFrom(self._connect.feature_flags)
-        self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
+        self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=self._connect))
 
     def frame_received(self, frame: Frame) -> None:
         """Take the broker's answer to CONNECT, then wait until the pipe is open."""
+        if self.takes_frame is not None:
+            self.takes_frame(frame)
+            return
         command = frame.command()
         if command.type not in (pb.BaseCommand.CONNECTED, pb.BaseCommand.ERROR):
             name = pb.BaseCommand.Type.Name(command.type)
@@ -102,12 +78,33 @@ class BrokerLeg(PipeLeg):
         if not self.greeting.done():
             self.greeting.set_result(command)
 
+    def tls_failed(self, error: RemoteProtocolError) -> None:
+        """Tell who waits for the broker why there is none."""
+        self._fail(str(error))
+
     def lost(self, error: Exception | None) -> None:
         """Close the client's connection with the broker's."""
-        if not self.greeting.done():
-            self.greeting.set_exception(ConnectionError(f"{self.peer} closed the connection"))
-            self.greeting.exception()
+        self._fail(f"{self.peer} closed the connection")
         self.end_other()
+
+    def _fail(self, reason: str) -> None:
+        if not self.greeting.done():
+            self.greeting.set_exception(ConnectionError(reason))
+            self.greeting.exception()
+
+
+class BrokerAccess(NamedTuple):
+    """How the proxy connects to brokers.
+
+    Attributes:
+        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshakes together.
+        tls: Spoken to all brokers; None for plain connections.
+        credentials: The proxy's own; None: none are shown.
+    """
+
+    timeout_seconds: float
+    tls: ClientTls | None = None
+    credentials: Credentials | None = None
 
 
 class DirectProxyHandler:
@@ -117,7 +114,8 @@ class DirectProxyHandler:
         targets: The brokers that a client may be piped to.
         process: Shared by all connections of this process.
         clock: Where time comes from.
-        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshake together.
+        access: How the proxy connects to brokers.
+        faults: Those that may be set on command; None without floodgateFaultsEnabled.
         like_pulsar: Only the flags that a 4.0.8 proxy knows are passed on to the client, and a
             target without a port is a failed authentication.
     """
@@ -127,17 +125,24 @@ class DirectProxyHandler:
         targets: BrokerTargets,
         process: ProcessFlow,
         clock: Clock,
-        timeout_seconds: float,
+        access: BrokerAccess,
         *,
         like_pulsar: bool,
+        faults: FaultRegistry | None = None,
     ) -> None:
         self._targets = targets
         self._process = process
         self._clock = clock
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._tls, self._credentials = access
         self._like_pulsar = like_pulsar
+        self._faults = faults
 
-    async def open(self, client: PipeLeg, connect: pb.CommandConnect) -> None:
+    async def open(
+        self,
+        client: PipeLeg,
+        connect: pb.CommandConnect,
+        original: OriginalClient | None = None,
+    ) -> None:
         """Connect a client's broker, tell the client, and copy bytes from now on.
 
         The client's gate is closed meanwhile. If it leaves, its task is cancelled here and the
@@ -155,16 +160,48 @@ class DirectProxyHandler:
             raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
         try:
             async with deadline(self._clock, self._timeout_seconds):
-                leg = await self._connect(address, connect)
+                leg = await self._connect(
+                    address, connect.proxy_to_broker_url, self._said_to_broker(connect, original)
+                )
                 greeting = await self._greeting(leg)
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, ErrorGettingAuthenticationData) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
             raise UnavailableTargetError from None
-        self._join(client, leg, greeting)
+        self._join(client, leg, greeting, connect.client_version)
 
-    async def _connect(self, address: Address, connect: pb.CommandConnect) -> BrokerLeg:
-        loop = asyncio.get_running_loop()
-        _, leg = await loop.create_connection(lambda: BrokerLeg(connect, self._process), *address)
+    def _said_to_broker(
+        self, given: pb.CommandConnect, original: OriginalClient | None
+    ) -> pb.CommandConnect:
+        """Return the CONNECT of the proxy for its client."""
+        connect = pb.CommandConnect(
+            client_version=given.client_version,
+            protocol_version=given.protocol_version,
+            auth_method_name="none",
+            proxy_version=PROXY_VERSION,
+        )
+        if given.HasField("feature_flags"):
+            connect.feature_flags.CopyFrom(given.feature_flags)
+        if self._credentials is not None:
+            connect.auth_method_name = self._credentials.method_name
+            connect.auth_data = self._credentials.auth_data()
+        if original is not None:
+            connect.original_principal = original.role
+            if original.data is not None:
+                connect.original_auth_method = original.method or ""
+                connect.original_auth_data = original.data
+        return connect
+
+    async def _connect(
+        self, address: Address, target: str, connect: pb.CommandConnect
+    ) -> BrokerLeg:
+        layer = None
+        if self._tls is not None:
+            # The name that was asked for, which the allow-list may have turned into an address.
+            host, _ = server_address(f"pulsar://{target}")
+            layer = self._tls.layer(host)
+        _, leg = await asyncio.get_running_loop().create_connection(
+            lambda: BrokerLeg(connect, self._process, layer), *address
+        )
         return leg
 
     async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:
@@ -179,7 +216,9 @@ class DirectProxyHandler:
             raise RequestError(command.error.error, command.error.message, by_broker=True)
         return command.connected
 
-    def _join(self, client: PipeLeg, leg: BrokerLeg, connected: pb.CommandConnected) -> None:
+    def _join(
+        self, client: PipeLeg, leg: BrokerLeg, connected: pb.CommandConnected, version: str
+    ) -> None:
         answer = pb.CommandConnected(
             server_version=SERVER_VERSION,
             protocol_version=connected.protocol_version,
@@ -192,8 +231,11 @@ class DirectProxyHandler:
             answer.feature_flags.CopyFrom(connected.feature_flags)
         client.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=answer))
         client.other, leg.other = leg, client
-        client.pipe_to(leg)
-        leg.pipe_to(client)
+        if self._faults is None:
+            client.pipe_to(leg)
+            leg.pipe_to(client)
+        else:
+            pipe_with_faults(client, leg, connected, version, self._faults, self._clock)
         leg.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -11,6 +11,44 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 # An address that means "every address of this machine", and its loopback twin.
 _LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+class ServerUrls(NamedTuple):
+    """The addresses that clients are told; each is empty where there is no such port.
+
+    Attributes:
+        service: ``pulsar://host:port``.
+        web: ``http://host:port``.
+        service_tls: ``pulsar+ssl://host:port``.
+        web_tls: ``https://host:port``.
+    """
+
+    service: str = ""
+    web: str = ""
+    service_tls: str = ""
+    web_tls: str = ""
+
+    @property
+    def any_service(self) -> str:
+        """Where clients connect; by TLS only where there is no other port."""
+        return self.service or self.service_tls
+
+    @property
+    def any_web(self) -> str:
+        """Where the web port is; by TLS only where there is no other."""
+        return self.web or self.web_tls
+
+    @property
+    def web_address(self) -> str:
+        """``host:port`` of the web port, by which upstream names a broker."""
+        return self.any_web.partition("://")[2]
+
+    def told(self) -> list[str]:
+        """Return all there are: two of them, then those for TLS beside them."""
+        return list(dict.fromkeys(filter(None, (self.any_service, self.any_web, *self))))
+
+
+NO_URLS = ServerUrls()
 
 
 def host_port(host: str, port: int) -> str:
@@ -21,17 +59,17 @@ def host_port(host: str, port: int) -> str:
 def bind_address(checked: CheckedKeys) -> str:
     """Return the address to listen on: bindAddress, or the loopback's where it is not given.
 
-    There is no authentication, so that others are let in only by an operator who says so, and
-    reads one warning. Differs: upstream's default is 0.0.0.0.
+    Others are let in only by an operator who says so, and reads one warning while authentication
+    is off. Differs: upstream's default is 0.0.0.0.
     """
     given = checked.text("bindAddress")
     if given is None or not checked.is_set("bindAddress"):
         return LOOPBACK
     if given.startswith("[") and given.endswith("]"):
         given = given[1:-1]  # IPv6, written as in a URL
-    if not is_loopback(given):
+    if not is_loopback(given) and not checked.flag("authenticationEnabled"):
         checked.warn(
-            f"bindAddress={given}: there is no authentication, so whoever reaches this address "
+            f"bindAddress={given}: authentication is off, so whoever reaches this address "
             f"may list, make and delete topics; bindAddress={LOOPBACK} keeps others out"
         )
     return given

@@ -9,15 +9,20 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
 from limiter.admission.rules import AdmissionCaps, AdmissionPolicy, AdmissionRules
 from limiter.errors import LimitScope
 from limiter.memory.dual_limiter import LimitType, MemoryLimit
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.addresses import LOOPBACK, advertised_address, bind_address
+from server.configuration.authentication import AuthenticationSettings
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
+from server.configuration.limits import LimitConfig
+from server.configuration.tls_keys import port_tls
+from server.limits.connections import ConnectionBounds
+from server.tls.settings import ServerTlsSettings
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -113,8 +118,16 @@ class ServerConfig(BaseModel):
     Differs: upstream asks for this machine's host name, which need not resolve anywhere. Here
     it is the bind address, or the loopback's when that means every address.
     """
-    web_service_port: int = Field(default=8080, ge=0, le=65535)
-    """webServicePort; 0 is any free port."""
+    web_service_port: int | None = Field(default=8080, ge=0, le=65535)
+    """webServicePort; 0 is any free port, None only where there is one for TLS."""
+    web_service_port_tls: int | None = Field(default=None, ge=0, le=65535)
+    """webServicePortTls; 0 is any free port, None for no TLS."""
+    web_tls: ServerTlsSettings | None = None
+    """tls...FilePath and webServiceTls... keys; None for no TLS."""
+    service_port_tls: int | None = Field(default=None, ge=0, le=65535)
+    """brokerServicePortTls of a broker, servicePortTls of a proxy; 0 is any free port."""
+    tls: ServerTlsSettings | None = None
+    """tls... keys, and floodgateTlsHandshakeTimeoutMs; None for no TLS."""
     max_message_size: int = Field(default=5_242_880, ge=1, validation_alias="maxMessageSize")
     """Bytes of one message; a frame may have 10,240 more."""
     topic_list_limits: TopicListLimits = TopicListLimits()
@@ -124,6 +137,10 @@ class ServerConfig(BaseModel):
 
     Differs: upstream's proxy has no such keys but the last, and Netty's own marks.
     """
+    status_file_path: str | None = Field(default=None, validation_alias="statusFilePath")
+    """A file whose presence /status.html tells of."""
+    limits: LimitConfig = LimitConfig()
+    """httpRequestsLimitEnabled and others about HTTP, and Floodgate's own: see LimitConfig."""
     profile: Profile = Profile.FLOODGATE
     """floodgateProfile: sets the next three, of which each has a key of its own, and ``flow``."""
     admission: AdmissionRules = AdmissionRules(AdmissionPolicy.FAIR)
@@ -137,10 +154,15 @@ class ServerConfig(BaseModel):
     limiter_ledger: bool = Field(default=True, validation_alias="floodgateLimiterLedger")
     """floodgateLimiterLedger: record who takes memory and who gives it back; what somebody still
     holds after the drain is an error then."""
+    faults_enabled: bool = Field(default=False, validation_alias="floodgateFaultsEnabled")
+    """floodgateFaultsEnabled: faults can be set on command, and a broker can be reset to empty."""
     socket_send_buffer_bytes: int = Field(
         default=0, ge=0, validation_alias="floodgateSocketSendBufferBytes"
     )
     """SO_SNDBUF of accepted connections; 0 leaves the kernel's own."""
+    authentication: InstanceOf[AuthenticationSettings] | None = None
+    """authentication* and token*, basicAuthConf, anonymousUserRole, strictAuthMethod,
+    authenticateMetricsEndpoint, and a role's own; None: whoever connects is served."""
     notices: tuple[Notice, ...] = ()
     """Sentences to be logged when the process starts."""
 
@@ -149,15 +171,31 @@ class ServerConfig(BaseModel):
         """The keys of this kind of server alone that it tells of itself, with values in force."""
         return {}
 
+    @property
+    def connection_bounds(self) -> ConnectionBounds:
+        """Most connections of clients at once."""
+        return ConnectionBounds()
 
-def shared_values(checked: CheckedKeys) -> dict[str, object]:
-    """Return the values of ServerConfig's fields that have no alias, by field name."""
+
+def shared_values(checked: CheckedKeys, port_key: str) -> dict[str, object]:
+    """Return the values of ServerConfig's fields that have no alias, by field name.
+
+    Args:
+        checked: The keys.
+        port_key: That of the plain binary port, which each kind of server names in its own way.
+    """
     listen_on = bind_address(checked)
+    _, service_port_tls = checked.ports(port_key, f"{port_key}Tls")
+    web_service_port, web_service_port_tls = checked.ports("webServicePort", "webServicePortTls")
     return {
         "cluster_name": checked.text("clusterName") or "standalone",
         "bind_address": listen_on,
         "advertised_address": advertised_address(checked, listen_on),
-        "web_service_port": checked.port("webServicePort"),
+        "web_service_port": web_service_port,
+        "web_service_port_tls": web_service_port_tls,
+        "web_tls": port_tls(checked, "webServicePortTls", web=True),
+        "service_port_tls": service_port_tls,
+        "tls": port_tls(checked, f"{port_key}Tls", web=False),
         "topic_list_limits": TopicListLimits.from_keys(checked),
         **_floodgate_choices(checked),
     }
@@ -177,6 +215,7 @@ def _floodgate_choices(checked: CheckedKeys) -> dict[str, object]:
         "response_buffers": ResponseBuffers(buffers),
         "admission": _admission_rules(checked, AdmissionPolicy(policy)),
         "flow": FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
+        "limits": LimitConfig.from_keys(checked, pulsar_compatible=pulsar_compatible),
     }
 
 

@@ -16,6 +16,8 @@ from typing import TypeAlias
 
 Value: TypeAlias = "int | float | bool | str | tuple[str, ...] | None"
 
+NO_PORT = "Optional.empty"
+"""How Java prints a port that is switched off."""
 _INT_RANGE = (-(2**31), 2**31 - 1)
 _LONG_RANGE = (-(2**63), 2**63 - 1)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
@@ -56,6 +58,11 @@ class KnownKey:
     def default_value(self) -> Value:
         """The default as a value."""
         return None if self.default is None else self._typed(self.default.strip())
+
+    @property
+    def is_port(self) -> bool:
+        """True for a port to listen on, which may be switched off."""
+        return self.type == "Optional<Integer>" and "Port" in self.key
 
     def parse(self, text: str) -> Value:
         """Read ``text``; an empty value and ``null`` mean the default.
@@ -105,7 +112,7 @@ class KnownKey:
         return _names(text) if self.type in ("Set", "List") else text
 
     def _optional(self, text: str) -> Value:
-        if text == "Optional.empty":
+        if text == NO_PORT:
             return None
         if text.startswith("Optional[") and text.endswith("]"):
             text = text[len("Optional[") : -1].strip()

@@ -13,7 +13,7 @@ import difflib
 import json
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from server.configuration.key_types import KnownKey, Value
+from server.configuration.key_types import NO_PORT, KnownKey, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 # Keys of both roles -> the protection that this version does not have: ignored, one would leave a
 # server open that its operator believes closed.
 REFUSED_WHEN_TRUE = {
-    "authenticationEnabled": "authentication",
     "authorizationEnabled": "authorization",
     "haProxyProtocolEnabled": "the HAProxy protocol",
     "webServiceHaProxyProtocolEnabled": "the HAProxy protocol",
 }
-REFUSED_WHEN_SET = {"webServicePortTls": "TLS"}
 
 # Upstream hands keys with these prefixes on to its clients, whatever follows.
 PASSED_ON_PREFIXES = ("bookkeeper_", "brokerClient_")
@@ -125,8 +123,11 @@ class CheckedKeys:
     def take(self, known: KnownKey, text: str) -> None:
         """Read one value; a wrong one becomes a problem and counts as the default.
 
-        An empty one, and ``null``, mean the default: as if the key were not there.
+        An empty one, and ``null``, mean the default: as if the key were not there. An empty port
+        is none, as upstream: who writes it wants that port closed.
         """
+        if text.strip() == "" and known.is_port:
+            text = NO_PORT
         if text.strip() in ("", "null"):
             return
         try:
@@ -152,6 +153,10 @@ class CheckedKeys:
     def inform(self, sentence: str) -> None:
         """Add a notice of level info."""
         self.notices.append(Notice("info", sentence))
+
+    def knows(self, key: str) -> bool:
+        """Return True if this role has the key."""
+        return key in {known.key for known in self._known}
 
     def is_set(self, key: str) -> bool:
         """Return True if the key was given a value that can be read."""
@@ -198,16 +203,18 @@ class CheckedKeys:
         """Return a key that counts milliseconds as seconds."""
         return self.integer(key) / 1000
 
-    def port(self, key: str) -> int:
-        """Return a port to listen on; one that is switched off is a problem."""
-        value = self.value(key)
-        if isinstance(value, int):
-            return value
-        self.refuse(
-            f"{key}=Optional.empty: this port cannot be switched off; give a port number, "
-            "0 for any free port"
+    def ports(self, key: str, tls_key: str) -> tuple[int | None, int | None]:
+        """Return the ports to listen on, plain and TLS; one of them may be switched off."""
+        plain, tls = self.value(key), self.value(tls_key)
+        if plain is None and tls is None:
+            self.refuse(
+                f"{key}={NO_PORT}: this port cannot be switched off without {tls_key}; give a port "
+                "number, 0 for any free port"
+            )
+        return (
+            plain if isinstance(plain, int) else None,
+            tls if isinstance(tls, int) else None,
         )
-        return 0
 
     def without_effect(self) -> tuple[str, ...]:
         """Keys that were given, differ from their default, and were read by nobody."""
@@ -236,11 +243,3 @@ def refuse_true(checked: CheckedKeys, keys: Mapping[str, str]) -> None:
     for key, feature in keys.items():
         if checked.flag(key):
             checked.refuse(f"{key}=true: this version does not support {feature}; set it to false")
-
-
-def refuse_set(checked: CheckedKeys, keys: Mapping[str, str]) -> None:
-    """Add a problem for each of ``keys`` that has a value."""
-    for key, feature in keys.items():
-        # The value is not shown: it may be a secret.
-        if checked.value(key) not in (None, "", ()):
-            checked.refuse(f"{key} is set: this version does not support {feature}; remove the key")

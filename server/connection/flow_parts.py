@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from proto.parsing.parser import parse_as_pulsar, parse_from_client
+from server.limits.clients import ClientLimits
 
 if TYPE_CHECKING:
     from limiter.clock import Clock
@@ -66,6 +67,7 @@ class FlowParts:
         rules: Those of connections that come; the marks of the others follow (see
             ServerService.change_water_marks).
         connection_rules: Those of the profile.
+        limits: How many connections there may be, and what one may ask for.
     """
 
     clock: Clock
@@ -75,3 +77,4 @@ class FlowParts:
     process: ProcessFlow
     totals: FlowTotals
     slow_peers: SlowPeers
+    limits: ClientLimits = field(default_factory=ClientLimits)

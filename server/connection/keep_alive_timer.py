@@ -76,7 +76,8 @@ class KeepAliveTimer:
         if verdict is Verdict.CLOSE_STUCK:
             self._flow.totals.closed[CloseReason.KEEP_ALIVE] += 1
         seconds = self._flow.keep_alive_seconds
-        logger.info("closing %s: %s (%g s)", self._cnx.peer, verdict.value, seconds)
+        told = self._cnx.peer, verdict.value, seconds
+        logger.info("closing %s: %s (%g s)", *told, extra=self._cnx.log_fields)
         if self._flow.connection_rules.resets_dead_peers:
             self._cnx.sender.reset()
         else:

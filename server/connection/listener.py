@@ -11,12 +11,14 @@ import errno
 import resource
 import socket
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from server.configuration.addresses import host_port
 from server.errors import ListenError
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
 DEFAULT_BACKLOG = 4096
@@ -62,6 +64,19 @@ class Listener:
             server.close()
 
 
+@dataclass(frozen=True, slots=True)
+class ListenerTls:
+    """TLS that the event loop speaks on all connections of a listener.
+
+    Attributes:
+        context: Its rules and certificates.
+        handshake_seconds: How long a handshake may take, and how long the peer's goodbye.
+    """
+
+    context: ssl.SSLContext
+    handshake_seconds: float
+
+
 class Listen(Protocol):
     """Listens on an address: ``listen`` below, or what stands in for sockets."""
 
@@ -73,11 +88,12 @@ class Listen(Protocol):
         *,
         port_key: str,
         send_buffer_bytes: int = 0,
+        tls: ListenerTls | None = None,
     ) -> Listener:
         """See ``listen``."""
 
 
-async def listen(
+async def listen(  # noqa: PLR0913 - each is one thing that a listener has
     factory: Callable[[], asyncio.BaseProtocol],
     host: str,
     port: int,
@@ -85,6 +101,7 @@ async def listen(
     port_key: str,
     backlog: int = DEFAULT_BACKLOG,
     send_buffer_bytes: int = 0,
+    tls: ListenerTls | None = None,
 ) -> Listener:
     """Listen on one TCP address.
 
@@ -96,6 +113,7 @@ async def listen(
         backlog: Connections the kernel may hold before they are accepted.
         send_buffer_bytes: SO_SNDBUF of accepted connections; 0 leaves the kernel's own.
             Linux keeps twice the number, for its own bookkeeping.
+        tls: What the event loop speaks; None for what the protocol does itself.
 
     Raises:
         ListenError: The address cannot be listened on; the message names it and a remedy.
@@ -107,9 +125,17 @@ async def listen(
     try:
         _prepare(bound, send_buffer_bytes)
         bound.bind(address)
-        servers = [await loop.create_server(factory, sock=bound, backlog=backlog)]
+        serve = partial(
+            loop.create_server,
+            factory,
+            backlog=backlog,
+            ssl=None if tls is None else tls.context,
+            ssl_handshake_timeout=None if tls is None else tls.handshake_seconds,
+            ssl_shutdown_timeout=None if tls is None else tls.handshake_seconds,
+        )
+        servers = [await serve(sock=bound)]
         while len(servers) < ACCEPTED_A_TURN:
-            servers.append(await loop.create_server(factory, sock=bound.dup(), backlog=backlog))
+            servers.append(await serve(sock=bound.dup()))
     except OSError as error:
         bound.close()
         reason = error.strerror or str(error)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
 from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
-from proto.commands import with_body
+from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import CommandTooLargeError
+from proto.excerpts import one_line
 from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
 from server.connection.keep_alive_timer import KeepAliveTimer
+from server.connection.limited_connection import LimitedConnection
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -27,12 +30,26 @@ if TYPE_CHECKING:
     from proto.frames import Frame
     from server.connection.command_table import CommandTable
     from server.connection.flow_parts import FlowParts
+    from server.tls.handshakes import AcceptedTls
 
 logger = logging.getLogger(__name__)
 
+_NUMBERS = count(1)
+SHOWN_VERSION = 100
+"""Characters of a client's version that are shown."""
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 _PING_TYPE, _PONG_TYPE = pb.BaseCommand.PING, pb.BaseCommand.PONG
 _NOT_COUNTED = (_PING_TYPE, pb.BaseCommand.SEND, pb.BaseCommand.ACK, pb.BaseCommand.FLOW)
+
+
+class FrameFaults(Protocol):
+    """The faults of one connection; see server.faults."""
+
+    def frame(self, frame: Frame) -> Frame | None:
+        """Return the frame that is to be handled now, which may be another one; None: none."""
+
+    def lost(self) -> None:
+        """Drop what is held up: the connection is gone."""
 
 
 class ServedConnection(Connection):
@@ -41,11 +58,29 @@ class ServedConnection(Connection):
     Attributes:
         progress: How it has read so far.
         many_clients: It announced that it is a proxy.
+        served: It is a client's: with TLS from the end of its handshake.
+        number: Its own, in this process.
+        refusal: The words of its refusal, if it was one connection too many.
         responses: Bytes of answers that are being made for it.
+        client_version: As the client calls itself; empty before CONNECT.
+        faults: Those that may be set on command; None without floodgateFaultsEnabled.
     """
 
-    def __init__(self, flow: FlowParts, commands: CommandTable, max_message_bytes: int) -> None:
-        super().__init__(max_message_bytes, flow.rules.marks, flow.process)
+    faults: FrameFaults | None = None
+
+    def __init__(
+        self,
+        flow: FlowParts,
+        commands: CommandTable,
+        max_message_bytes: int,
+        tls: AcceptedTls | None = None,
+    ) -> None:
+        layer = None if tls is None else tls.layer
+        super().__init__(max_message_bytes, flow.rules.marks, flow.process, layer)
+        self.served = False
+        self._handshakes = None if tls is None else tls.handshakes
+        if self._handshakes is not None:
+            self._handshakes.began(self)
         self._commands = commands
         self.state = commands.handshake[0]
         self._flow_parts = flow
@@ -59,6 +94,10 @@ class ServedConnection(Connection):
         self.many_clients = False
         self._keep_alive = KeepAliveTimer(self, flow)
         self._pong_is_queued = False
+        self.number = next(_NUMBERS)
+        self.client_version = ""
+        self.refusal: str | None = None
+        self._limits = LimitedConnection(self, flow.limits, flow.clock)
 
     # -- state --------------------------------------------------------------------------------
 
@@ -74,23 +113,62 @@ class ServedConnection(Connection):
         self._frame_handlers = self._commands.frames_in(state)
 
     @property
+    def shown_version(self) -> str:
+        """What the client calls itself, cut and in one line."""
+        return one_line(self.client_version[:SHOWN_VERSION])
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What a structured log line about the connection has beside its sentence."""
+        principal = getattr(getattr(self, "session", None), "principal", None)
+        return {
+            **super().log_fields,
+            "connection": self.number,
+            **({"client_version": self.shown_version} if self.client_version else {}),
+            **({"principal": principal.role} if principal is not None else {}),
+        }
+
+    @property
     def handshake_finished(self) -> bool:
         """True if the handshake is finished."""
         return self._state not in self._commands.handshake
 
     # -- life ---------------------------------------------------------------------------------
 
+    def accepted(self) -> None:
+        """Count it, and give it time to say who it is."""
+        self.refusal = self._limits.accepted()
+
     def connected(self) -> None:
-        """Begin to ask whether the peer lives."""
+        """Begin to ask whether the peer lives; one connection too many is refused."""
+        self.served = True
+        if self._handshakes is not None:
+            self._handshakes.finished(self)
         self._keep_alive.start()
         self._flow_parts.slow_peers.connected(self)
+        if self.refusal is not None:
+            self.end_with(self.refusal)
+
+    def end_with(self, words: str) -> None:
+        """Tell a client why its connection is not allowed, and close it."""
+        self.send(error_command(NO_REQUEST, pb.NotAllowedError, words))
+        self.close()
 
     def lost(self, error: Exception | None) -> None:
         """Stop the timers, and leave flow control and the watch for slow peers."""
+        if self._handshakes is not None:
+            self._handshakes.lost(self)
+        self._limits.lost()
+        if self.faults is not None:
+            self.faults.lost()
         self._keep_alive.stop()
         if self._flow is not None:
             self._flow.end()
         self._flow_parts.slow_peers.ended(self)
+
+    def begin_drain(self) -> None:
+        """Take no more requests: the server drains."""
+        self.take_no_more()
 
     async def drain(self) -> None:
         """Take no more requests, then close; subclasses first let those under way answer."""
@@ -137,6 +215,15 @@ class ServedConnection(Connection):
         return True
 
     def frame_received(self, frame: Frame) -> None:
+        """Handle a frame, unless a fault that is set keeps it from that."""
+        if self.faults is not None:
+            left = self.faults.frame(frame)
+            if left is None:
+                return
+            frame = left
+        self.handle_frame(frame)
+
+    def handle_frame(self, frame: Frame) -> None:
         """Count a command against the cooldown, then handle it.
 
         The state table is asked before anything is parsed, and again for the type that was.
@@ -156,6 +243,8 @@ class ServedConnection(Connection):
         handler = self._handlers.get(command.type)
         if handler is None:
             self._commands.refuse(self, command.type, frame)
+        elif self._limits.too_soon(command.type):
+            self.send(self._flow_parts.limits.refusal(command))
         else:
             handler(self, command)
 
@@ -190,6 +279,29 @@ class ServedConnection(Connection):
     def _pong_left(self) -> None:
         self._pong_is_queued = False
 
+    # -- faults -------------------------------------------------------------------------------
+
+    def is_legal(self, kind: int) -> bool:
+        """Return True if a command of this type may come now."""
+        return kind in self._handlers or kind in self._frame_handlers
+
+    def topic_of_producer(self, producer_id: int) -> str:
+        """Return the full name of a producer's topic; empty if it is not known."""
+        return ""
+
+    def topic_of_consumer(self, consumer_id: int) -> str:
+        """Return the full name of a consumer's topic; empty if it is not known."""
+        return ""
+
+    def close_producers(self, producer_id: int | None) -> None:
+        """Have a producer closed as by the server; None: all. Here it has none."""
+
+    def close_consumers(self, consumer_id: int | None) -> None:
+        """Have a consumer closed as by the server; None: all. Here it has none."""
+
+    def move_topic(self, topic: str) -> None:
+        """Let another broker serve a topic, where this server serves any."""
+
     # -- whether it reads, whether it lives ---------------------------------------------------
 
     @property
@@ -216,7 +328,7 @@ class ServedConnection(Connection):
 
     def close_slow(self, sentence: str) -> None:
         """End the connection of a peer that does not read."""
-        logger.warning("closing %s: %s", self.peer, sentence)
+        logger.warning("closing %s: %s", self.peer, sentence, extra=self.log_fields)
         self.sender.reset()
 
 

@@ -7,6 +7,7 @@ is installed, scrapes what came up.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -16,19 +17,20 @@ import threading
 import tomllib
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pulsar
 import pytest
 import yaml
 
-from tests.support.processes.compose import load_compose
+from proxy.config import ProxyConfig
+from tests.support.processes.compose import Network, load_compose
 from tests.support.processes.prometheus import asked_until, running_prometheus
 from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.processes
 
@@ -44,6 +46,8 @@ DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process)_[a-z_]+\b")
 TOPIC_LIST_SAMPLES = 26
 LOADGEN_SECONDS = 90.0
+PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+"""Where the commands of the images are found: this environment has them, too."""
 RECEIVE_MS = 30_000
 """Given to the official client's receive, which else waits for the next message, and for ever, when
 one comes in the same moment as the call (seen: all acknowledged but the one it had been sent)."""
@@ -74,12 +78,21 @@ class Stack:
 
 
 def as_process(service: str, data: Path, addresses: dict[str, str]) -> list[str]:
-    """The command of a service with its volume and the hosts of the network replaced."""
-    replacements = {"/data": str(data), "/out": str(data / "out"), **addresses}
-    command = list(COMPOSE.services[service].command)
+    """The command of a service with its volumes and the hosts of the network replaced.
+
+    The database is left out: it stands for any store, and the proof of the images has one.
+    """
+    replacements = {
+        "/data": str(data),
+        "/out": str(data / "out"),
+        "/var/lib/floodgate": str(data / "messages"),
+        "postgresql://floodgate@postgresql/floodgate": "memory:local",
+        **addresses,
+    }
+    name, *command = COMPOSE.services[service].command
     for old, new in replacements.items():
         command = [part.replace(old, new) for part in command]
-    return command
+    return [shutil.which(name, path=PATH) or name, *command]
 
 
 def addresses_of(broker: ServerProcess) -> dict[str, str]:
@@ -88,14 +101,17 @@ def addresses_of(broker: ServerProcess) -> dict[str, str]:
 
 def run_once(command: list[str], folder: Path) -> None:
     """Run a command of the load generator to its end."""
-    python = {"python": sys.executable}
-    words = [python.get(word, word) for word in command]
-    words = [word.replace("python -m", f"{sys.executable} -m") for word in words]
     done = subprocess.run(
-        words, cwd=REPOSITORY, capture_output=True, text=True, timeout=LOADGEN_SECONDS, check=False
+        command,
+        cwd=REPOSITORY,
+        env={**os.environ, "PATH": PATH},
+        capture_output=True,
+        text=True,
+        timeout=LOADGEN_SECONDS,
+        check=False,
     )
     (folder / "loadgen.log").write_text(done.stdout + done.stderr)
-    assert done.returncode == 0, f"{words} ended with {done.returncode}:\n{done.stderr[-2000:]}"
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stderr[-2000:]}"
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +121,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     run_once(as_process("topics", data, {}), data)
     any_port = ["--set", "webServicePort=0", "--set", "bindAddress=127.0.0.1"]
     here = [*any_port, "--set", "advertisedAddress=127.0.0.1"]
-    broker_command = [*as_process("broker", data, {})[1:], *here, "--set", "brokerServicePort=0"]
+    broker_command = [*as_process("broker", data, {}), *here, "--set", "brokerServicePort=0"]
     with running_server(broker_command, data / "broker.log") as broker:
-        proxy_command = as_process("proxy", data, addresses_of(broker))[1:]
+        proxy_command = as_process("proxy", data, addresses_of(broker))
         proxy_command += [*any_port, "--set", "servicePort=0"]
         with running_server(proxy_command, data / "proxy.log") as proxy:
             yield Stack(data, broker, proxy)
@@ -147,13 +163,44 @@ def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
     # Then
     assert {
         "topics",
+        "postgresql",
         "broker",
         "proxy",
         "prometheus",
+        "grafana",
+        "report-folder",
         "comparison",
         "loadgen",
-        "grafana",
     } == services.keys()
+    # All but the storm that is asked for come with docker compose up.
+    assert [name for name, service in services.items() if service.profiles] == ["loadgen"]
+
+
+def test_floodgates_containers_have_no_rights_and_no_file_system_to_write_to() -> None:
+    for name, service in COMPOSE.services.items():
+        if service.build:
+            # Then: but for the one that makes the folder on the host, and ends
+            assert service.read_only, name
+            assert (service.cap_drop, service.security_opt) == (["ALL"], ["no-new-privileges:true"])
+            assert service.user != "root" or name == "report-folder", name
+
+
+def test_nobody_but_the_broker_reaches_the_database() -> None:
+    # When
+    there = [name for name, service in COMPOSE.services.items() if "database" in service.networks]
+    # Then
+    assert there == ["postgresql", "broker"]
+    assert COMPOSE.networks["database"] == Network(internal=True)
+    assert not COMPOSE.services["postgresql"].ports
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+def test_a_container_is_not_killed_before_its_drain_may_have_ended(role: str) -> None:
+    # When
+    grace = COMPOSE.services[role].stop_grace_period
+    # Then
+    assert grace
+    assert int(grace.removesuffix("s")) > ProxyConfig.model_fields["drain_seconds"].default
 
 
 @pytest.mark.parametrize("wrong", [("mem_limit: 512m", "memlimit: 512m"), ("127.0.0.1:9090:", "")])
@@ -204,7 +251,8 @@ def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
     # Given
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     listed = project["tool"]["setuptools"]["packages"]["find"]["include"]
-    packages = {name.partition(".")[0] for name in listed}
+    # In a checkout; `floodgate` holds them all in the wheel, which `packaging` makes.
+    packages = {name.partition(".")[0] for name in listed} - {"floodgate"} | {"packaging"}
     # When
     local = [words for words in dockerfile_words("COPY") if not words[0].startswith("--")]
     copied = {source for *sources, _ in local for source in sources}
@@ -218,8 +266,8 @@ def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
 def test_the_image_runs_as_a_plain_user_and_checks_its_health() -> None:
     # When
     users, checks = dockerfile_words("USER"), dockerfile_words("HEALTHCHECK")
-    # Then
-    assert users == [["floodgate"]]
+    # Then: a number, so that Kubernetes sees that it is not root
+    assert users == [["10001:10001"]]
     assert len(checks) == 1
 
 

@@ -74,6 +74,14 @@ PROOFS = {
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",
         "tests.proof.soaks.two_brokers",
     ),
+    "rolling_restart": Proof(
+        "Brokers and proxies are restarted in turn, and no client of theirs sees an error",
+        "tests.proof.restarts.rolling",
+    ),
+    "kills": Proof(
+        "Brokers, proxies, their database and workers are killed at named points",
+        "tests.proof.restarts.kills",
+    ),
     "advice_holds": Proof(
         "Advised limits meet their goal on a real broker, one step less does not",
         "tests.proof.advice.advice_holds",
@@ -164,6 +172,13 @@ PROOFS = {
     ),
     "virtual_time": Proof(
         "Virtual time comes out as real runs do", "tests.proof.virtual.virtual_time"
+    ),
+    "wheel": Proof(
+        "The wheel runs beside other people's packages of the same names", "tests.proof.wheel.wheel"
+    ),
+    "image_check": Proof(
+        "Both images are built, small, and run everything without rights",
+        "tests.proof.images.image_check",
     ),
     "random_properties": Proof(
         "Property tests hold with new examples", "tests.proof.random_properties"

@@ -86,9 +86,13 @@ class Restartable:
         """The address on which it listens, after every restart."""
         return server_address(self.server)
 
-    def restart(self) -> None:
-        """Start again; the last life must have ended."""
+    def stop(self) -> None:
+        """Have it drain and end, if it has not ended."""
         self._life.close()
+
+    def restart(self) -> None:
+        """Start again, after what is left of the last life has drained and ended."""
+        self.stop()
         self.server = self._start(self.address[1])
 
     def _start(self, port: int) -> ServerProcess:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 GOLDEN = Path(__file__).parent.parent / "golden"
+DATA = Path(__file__).parent.parent / "data"
 
 
 def recorded_keys(role: str) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, segment
+from broker.authorization.operations import BrokerOperation, Level
 from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
 from server.http import JSON_TYPE, RestError, json_response
@@ -32,21 +33,54 @@ class BrokerAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", f"{_PATH}/leaderBroker", self.leader),
-            Endpoint("GET", f"{_PATH}/version", self.version),
-            Endpoint("GET", f"{_PATH}/health", self.health),
-            Endpoint("GET", f"{_PATH}/ready", self.ready),
-            Endpoint("GET", f"{_PATH}/backlog-quota-check", self.enforce_quotas),
-            Endpoint("GET", _CONFIGURATION, self.dynamic_names),
-            Endpoint("GET", f"{_CONFIGURATION}/values", self.dynamic_values),
-            Endpoint("GET", f"{_CONFIGURATION}/runtime", self.runtime_values),
-            Endpoint("POST", f"{_CONFIGURATION}/{{key}}/{{value}}", self.set_value),
-            Endpoint("DELETE", f"{_CONFIGURATION}/{{key}}", self.delete_value),
+            Endpoint(
+                "GET", f"{_PATH}/leaderBroker", self.leader, BrokerOperation.GET_LEADER_BROKER
+            ),
+            Endpoint("GET", f"{_PATH}/version", self.version, Level.AUTHENTICATED),
+            Endpoint("GET", f"{_PATH}/health", self.health, BrokerOperation.HEALTH_CHECK),
+            Endpoint("GET", f"{_PATH}/ready", self.ready, Level.AUTHENTICATED),
+            Endpoint(
+                "GET",
+                f"{_PATH}/backlog-quota-check",
+                self.enforce_quotas,
+                BrokerOperation.CHECK_BACKLOG_QUOTA,
+            ),
+            Endpoint(
+                "GET",
+                _CONFIGURATION,
+                self.dynamic_names,
+                BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS,
+            ),
+            Endpoint(
+                "GET",
+                f"{_CONFIGURATION}/values",
+                self.dynamic_values,
+                BrokerOperation.LIST_DYNAMIC_CONFIGURATIONS,
+            ),
+            Endpoint(
+                "GET",
+                f"{_CONFIGURATION}/runtime",
+                self.runtime_values,
+                BrokerOperation.LIST_RUNTIME_CONFIGURATIONS,
+            ),
+            Endpoint(
+                "POST",
+                f"{_CONFIGURATION}/{{key}}/{{value}}",
+                self.set_value,
+                BrokerOperation.UPDATE_DYNAMIC_CONFIGURATION,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{_CONFIGURATION}/{{key}}",
+                self.delete_value,
+                BrokerOperation.DELETE_DYNAMIC_CONFIGURATION,
+            ),
         ]
 
     async def leader(self, _: web.Request) -> web.Response:
-        """Return this broker as the leader."""
-        url = self._context.web_service_url()
+        """Return this broker as the leader, by TLS where it speaks it (upstream: the same)."""
+        urls = self._context.urls()
+        url = urls.web_tls or urls.web
         return json_response({"serviceUrl": url, "brokerId": self._context.broker_id})
 
     async def version(self, _: web.Request) -> web.Response:
@@ -55,13 +89,13 @@ class BrokerAdmin:
 
     async def ready(self, _: web.Request) -> web.Response:
         """Tell whether clients are served; the usual path has a route of its own."""
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         return _text("ok")
 
     async def health(self, _: web.Request) -> web.Response:
         """Tell whether clients are served and the store answers."""
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         await self._context.store.policies(_ASKED_FOR_HEALTH)
         return _text("ok")

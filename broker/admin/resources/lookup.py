@@ -14,6 +14,7 @@ from broker.admin.context import NO_NAMESPACE
 from broker.admin.owners import is_authoritative, owner_of, redirect_to
 from broker.admin.paths import Endpoint
 from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
+from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.bundles import bundle_of
 from broker.topics.rules import no_namespace
 from server.http import JSON_TYPE, RestError, json_response
@@ -35,31 +36,32 @@ class LookupAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", _TOPIC, self.lookup),
-            Endpoint("GET", f"{_TOPIC}/bundle", self.bundle),
+            Endpoint("GET", _TOPIC, self.lookup, TopicOperation.LOOKUP),
+            Endpoint("GET", f"{_TOPIC}/bundle", self.bundle, NamespaceOperation.GET_BUNDLE),
         ]
 
     async def lookup(self, request: web.Request) -> web.Response:
         """Return its owner's addresses; the topic need not exist, its namespace must."""
         topic = self._topic(request)
         _check_listener(request)
-        if not self._context.service_url():
+        if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         if await self._context.store.policies(topic.namespace) is None:
             raise no_namespace()
         owner = await owner_of(self._context, topic, authoritative=is_authoritative(request))
         if not owner.decided:
             raise redirect_to(owner, request)
-        url = owner.service_url
+        urls = owner.urls
+        named = {
+            "brokerUrl": urls.service,
+            "brokerUrlTls": urls.service_tls,
+            "httpUrl": urls.web,
+            "httpUrlTls": urls.web_tls,
+            "nativeUrl": urls.service,
+        }
         # Old clients in C++ fail without the last, which is always empty.
-        return json_response(
-            {
-                "brokerUrl": url,
-                "httpUrl": owner.web_service_url,
-                "nativeUrl": url,
-                "brokerUrlSsl": "",
-            }
-        )
+        found = {name: url for name, url in named.items() if url}
+        return json_response({**found, "brokerUrlSsl": ""})
 
     def _topic(self, request: web.Request) -> TopicName:
         try:

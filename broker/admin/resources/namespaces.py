@@ -15,6 +15,7 @@ from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, namespace_name, tenant_name
 from broker.admin.resources.policies.namespace_body import policies_body, policies_of
 from broker.admin.resources.topics import with_system_topics
+from broker.authorization.operations import NamespaceOperation, PolicyName, TenantOperation
 from broker.bundles import boundaries
 from broker.stores.changes import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
 from server.http import RestError, json_response
@@ -37,15 +38,18 @@ class NamespaceAdmin:
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints; as upstream, all check the type of any body."""
-        handlers = (
-            ("GET", "/admin/v2/namespaces/{tenant}", self.list_namespaces),
-            ("GET", _PATH, self.get_policies),
-            ("PUT", _PATH, self.create),
-            ("DELETE", _PATH, self.delete),
-            ("GET", f"{_PATH}/topics", self.list_topics),
-            ("GET", f"{_PATH}/bundles", self.get_bundles),
-        )
-        return [Endpoint(*one, Takes.APPLICATION_JSON) for one in handlers]
+        takes, of_tenant = Takes.APPLICATION_JSON, "/admin/v2/namespaces/{tenant}"
+        lists, creates = TenantOperation.LIST_NAMESPACES, TenantOperation.CREATE_NAMESPACE
+        deletes = TenantOperation.DELETE_NAMESPACE
+        topics, bundles = NamespaceOperation.GET_TOPICS, NamespaceOperation.GET_BUNDLE
+        return [
+            Endpoint("GET", of_tenant, self.list_namespaces, lists, takes),
+            Endpoint("GET", _PATH, self.get_policies, PolicyName.ALL, takes),
+            Endpoint("PUT", _PATH, self.create, creates, takes),
+            Endpoint("DELETE", _PATH, self.delete, deletes, takes),
+            Endpoint("GET", f"{_PATH}/topics", self.list_topics, topics, takes),
+            Endpoint("GET", f"{_PATH}/bundles", self.get_bundles, bundles, takes),
+        ]
 
     async def list_namespaces(self, request: web.Request) -> web.Response:
         """Return the namespaces of a tenant, in order."""

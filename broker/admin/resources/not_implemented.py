@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint
 from broker.admin.requests import namespace_name, segment, topic_name
+from broker.authorization.operations import BrokerOperation, ClusterOperation, Level, PolicyName
 from broker.bundles import bundle_named
 from server.http import RestError
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from broker.admin.resources.topics import TopicAdmin
 
 _PATHS = "not_implemented.txt"
+_OF_SUPERUSERS = ("bookieAffinity", "migration", "split")
+"""Last parts of the listed paths that not even a tenant's admins may call."""
 _METHODS = ("GET", "PUT", "POST", "DELETE")
 _ROOTS = (
     "bookies",
@@ -58,24 +61,37 @@ class NotImplementedAdmin:
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints, with upstream's methods where implemented paths lie beside them."""
+        superuser = Level.SUPERUSER
+        brokers, owned = "/admin/v2/brokers", BrokerOperation.LIST_OWNED_NAMESPACES
+        internals = BrokerOperation.GET_INTERNAL_CONFIGURATION_DATA
         found = [
-            Endpoint("GET", "/admin/v2/brokers/internal-configuration", self.of_brokers),
-            Endpoint("GET", "/admin/v2/brokers/{cluster}/{id}/ownedNamespaces", self.of_brokers),
-            Endpoint("POST", "/admin/v2/brokers/shutdown", self.of_brokers),
+            Endpoint("GET", f"{brokers}/internal-configuration", self.of_brokers, internals),
+            Endpoint(
+                "GET", f"{brokers}/{{cluster}}/{{id}}/ownedNamespaces", self.of_brokers, owned
+            ),
+            Endpoint("POST", f"{brokers}/shutdown", self.of_brokers, BrokerOperation.SHUTDOWN),
         ]
         cluster = "/admin/v2/clusters/{cluster}"
-        found += [Endpoint(one, cluster, self.of_clusters) for one in ("PUT", "POST", "DELETE")]
+        changes = (
+            ("PUT", ClusterOperation.CREATE_CLUSTER),
+            ("POST", ClusterOperation.UPDATE_CLUSTER),
+            ("DELETE", ClusterOperation.DELETE_CLUSTER),
+        )
+        found += [Endpoint(one, cluster, self.of_clusters, needs) for one, needs in changes]
         for path, methods in _listed_paths():
             handler = self.of_topic if path.startswith("{domain}") else self.of_namespace
-            found += [Endpoint(method, f"/admin/v2/{path}", handler) for method in methods]
+            is_policy = "{tenant}" in path and not path.endswith(_OF_SUPERUSERS)
+            needs = PolicyName.ALL if is_policy else superuser
+            found += [Endpoint(method, f"/admin/v2/{path}", handler, needs) for method in methods]
         for root in _ROOTS:
             path = f"/admin/v2/{root}"
-            found += [Endpoint(method, f"{path}/{{rest}}", self.of_root) for method in _METHODS]
+            for method in _METHODS:
+                found.append(Endpoint(method, f"{path}/{{rest}}", self.of_root, superuser))
         for root in ("resource-quotas", "resourcegroups"):
-            found.append(Endpoint("GET", f"/admin/v2/{root}", self.of_root))
+            found.append(Endpoint("GET", f"/admin/v2/{root}", self.of_root, superuser))
         for part in _CLUSTER_PARTS:
             path = f"/admin/v2/clusters/{{cluster}}/{part}"
-            found += [Endpoint(method, path, self.of_clusters) for method in _METHODS]
+            found += [Endpoint(method, path, self.of_clusters, superuser) for method in _METHODS]
         return found
 
     async def of_topic(self, request: web.Request) -> web.Response:
@@ -115,7 +131,7 @@ def _not_implemented(what: str) -> RestError:
 
 def _listed_paths() -> Iterator[tuple[str, list[str]]]:
     """Yield paths below ``/admin/v2`` that are not implemented, with their methods."""
-    text = resources.files("broker.admin.resources").joinpath(_PATHS).read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath(_PATHS).read_text(encoding="utf-8")
     for line in text.splitlines():
         if not line.startswith("#"):
             path, methods = line.split()

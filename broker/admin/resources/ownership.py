@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, namespace_name, segment
+from broker.authorization.operations import BrokerOperation, Level
 from broker.bundles import BundleRange, boundaries, bundle_named
 from broker.ownership.ownership import Bundle, NotServedError
 from broker.topics.rules import no_namespace
@@ -36,10 +37,14 @@ class OwnershipAdmin:
         """Return the endpoints."""
         takes = Takes.APPLICATION_JSON
         return [
-            Endpoint("GET", _BROKERS, self.list_brokers),
-            Endpoint("GET", f"{_BROKERS}/{{cluster}}", self.list_brokers),
-            Endpoint("PUT", f"{_NAMESPACE}/unload", self.unload_namespace, takes),
-            Endpoint("PUT", f"{_NAMESPACE}/{{bundle}}/unload", self.unload_bundle, takes),
+            Endpoint("GET", _BROKERS, self.list_brokers, BrokerOperation.LIST_BROKERS),
+            Endpoint(
+                "GET", f"{_BROKERS}/{{cluster}}", self.list_brokers, BrokerOperation.LIST_BROKERS
+            ),
+            Endpoint("PUT", f"{_NAMESPACE}/unload", self.unload_namespace, Level.SUPERUSER, takes),
+            Endpoint(
+                "PUT", f"{_NAMESPACE}/{{bundle}}/unload", self.unload_bundle, Level.SUPERUSER, takes
+            ),
         ]
 
     async def list_brokers(self, _: web.Request) -> web.Response:

@@ -14,6 +14,7 @@ from aiohttp import web
 from broker.admin.bodies import BadBodyError, check_unicode, json_object, string_map_of
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import TOPIC_REASON, flag, namespace_name, segment
+from broker.authorization.operations import Level, TopicOperation
 from broker.schemas.errors import TRUNCATED_KEY_VALUE, SchemaRefusal, SchemaRefusedError
 from broker.schemas.key_value import KEY_VALUE, TruncatedKeyValueError, as_text, of_text
 from broker.schemas.schema import REST_KINDS, Schema
@@ -41,25 +42,46 @@ class SchemaAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", f"{SCHEMAS}/schema", self.get),
-            Endpoint("GET", f"{SCHEMAS}/schema/{{version}}", self.get_version),
-            Endpoint("GET", f"{SCHEMAS}/schemas", self.get_all),
-            Endpoint("GET", f"{SCHEMAS}/metadata", self.metadata),
-            Endpoint("POST", f"{SCHEMAS}/schema", self.post, Takes.APPLICATION_JSON),
-            Endpoint("DELETE", f"{SCHEMAS}/schema", self.delete),
+            Endpoint("GET", f"{SCHEMAS}/schema", self.get, TopicOperation.GET_METADATA),
             Endpoint(
-                "POST", f"{SCHEMAS}/compatibility", self.compatibility, Takes.APPLICATION_JSON
+                "GET",
+                f"{SCHEMAS}/schema/{{version}}",
+                self.get_version,
+                TopicOperation.GET_METADATA,
             ),
-            Endpoint("POST", f"{SCHEMAS}/version", self.version_of, Takes.APPLICATION_JSON),
+            Endpoint("GET", f"{SCHEMAS}/schemas", self.get_all, TopicOperation.GET_METADATA),
+            Endpoint("GET", f"{SCHEMAS}/metadata", self.metadata, TopicOperation.GET_METADATA),
+            Endpoint(
+                "POST",
+                f"{SCHEMAS}/schema",
+                self.post,
+                TopicOperation.PRODUCE,
+                Takes.APPLICATION_JSON,
+            ),
+            Endpoint("DELETE", f"{SCHEMAS}/schema", self.delete, Level.TENANT_ADMIN),
+            Endpoint(
+                "POST",
+                f"{SCHEMAS}/compatibility",
+                self.compatibility,
+                Level.TENANT_ADMIN,
+                Takes.APPLICATION_JSON,
+            ),
+            Endpoint(
+                "POST",
+                f"{SCHEMAS}/version",
+                self.version_of,
+                TopicOperation.GET_METADATA,
+                Takes.APPLICATION_JSON,
+            ),
         ]
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         """Return the newest schema."""
-        return await self._answer(await self._schemas.get(_topic(request)))
+        return await self._answer(await self._schemas.get(schema_topic(request)))
 
     async def get_version(self, request: web.Request) -> web.StreamResponse:
         """Return one version."""
-        topic, text = _topic(request), segment(request, "version")
+        topic, text = schema_topic(request), segment(request, "version")
         try:
             version = int(text[:20])
         except ValueError:
@@ -74,7 +96,7 @@ class SchemaAdmin:
 
     async def get_all(self, request: web.Request) -> web.StreamResponse:
         """Return all versions in force, one after the other: together they may be large."""
-        found = await self._schemas.in_force(_topic(request))
+        found = await self._schemas.in_force(schema_topic(request))
         response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
         await response.prepare(request)
         await response.write(b'{"getSchemaResponses":[')
@@ -91,7 +113,7 @@ class SchemaAdmin:
 
         The ledgers that a real broker names here have no counterpart: they are 0.
         """
-        known = await self._schemas.history(_topic(request))
+        known = await self._schemas.history(schema_topic(request))
         if not known:
             return web.Response(headers={"Content-Type": JSON_TYPE})
         index = [{"ledgerId": 0, "entryId": 0, "version": one.version} for one in known]
@@ -100,7 +122,7 @@ class SchemaAdmin:
     async def post(self, request: web.Request) -> web.StreamResponse:
         """Add a version, or return that of the same schema; whatever clients may do by policy."""
         check_change(request)
-        topic = _topic(request)
+        topic = schema_topic(request)
         await self._context.policies(topic.namespace)
         schema = await _schema(request)
         try:
@@ -114,7 +136,7 @@ class SchemaAdmin:
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Put the schemas out of force, which takes a version; by ``force`` forget them all."""
         check_change(request)
-        topic = _topic(request)
+        topic = schema_topic(request)
         if not flag(request, "force"):
             try:
                 return json_response({"version": await self._schemas.remove(topic)})
@@ -125,7 +147,7 @@ class SchemaAdmin:
 
     async def compatibility(self, request: web.Request) -> web.StreamResponse:
         """Tell whether a schema could become a version."""
-        topic = _topic(request)
+        topic = schema_topic(request)
         schema, policies = await _schema(request), self._policies(topic)
         compatible = True
         try:
@@ -147,7 +169,7 @@ class SchemaAdmin:
 
     async def version_of(self, request: web.Request) -> web.StreamResponse:
         """Return the version that is the same schema; -1 for none."""
-        topic = _topic(request)
+        topic = schema_topic(request)
         version = await self._schemas.version_of(topic, await _schema(request))
         return json_response({"version": -1 if version is None else version})
 
@@ -155,7 +177,12 @@ class SchemaAdmin:
         return self._context.message_policies.of(topic)
 
 
-def _topic(request: web.Request) -> TopicName:
+def schema_topic(request: web.Request) -> TopicName:
+    """Return the topic in the path, which names no domain.
+
+    Raises:
+        RestError: 412, it is not a valid name.
+    """
     namespace = namespace_name(request, TOPIC_REASON)
     local = segment(request, "topic")
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from broker.admin.bodies import BadBodyError, json_object, strings
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag, segment, tenant_name
+from broker.authorization.operations import ClusterOperation, Level, TenantOperation
 from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.store import TenantInfo
 from server.http import RestError, json_response
@@ -42,13 +43,44 @@ class TenantAdmin:
         """Return the endpoints; those of tenants look at the type of any body, as upstream."""
         takes = Takes.APPLICATION_JSON
         return [
-            Endpoint("GET", "/admin/v2/clusters", self.list_clusters),
-            Endpoint("GET", "/admin/v2/clusters/{cluster}", self.get_cluster),
-            Endpoint("GET", "/admin/v2/tenants", self.list_tenants, takes),
-            Endpoint("GET", "/admin/v2/tenants/{tenant}", self.get_tenant, takes),
-            Endpoint("PUT", "/admin/v2/tenants/{tenant}", self.create, takes),
-            Endpoint("POST", "/admin/v2/tenants/{tenant}", self.update, takes),
-            Endpoint("DELETE", "/admin/v2/tenants/{tenant}", self.delete, takes),
+            Endpoint("GET", "/admin/v2/clusters", self.list_clusters, Level.AUTHENTICATED),
+            Endpoint(
+                "GET",
+                "/admin/v2/clusters/{cluster}",
+                self.get_cluster,
+                ClusterOperation.GET_CLUSTER,
+            ),
+            Endpoint(
+                "GET", "/admin/v2/tenants", self.list_tenants, TenantOperation.LIST_TENANTS, takes
+            ),
+            Endpoint(
+                "GET",
+                "/admin/v2/tenants/{tenant}",
+                self.get_tenant,
+                TenantOperation.GET_TENANT,
+                takes,
+            ),
+            Endpoint(
+                "PUT",
+                "/admin/v2/tenants/{tenant}",
+                self.create,
+                TenantOperation.CREATE_TENANT,
+                takes,
+            ),
+            Endpoint(
+                "POST",
+                "/admin/v2/tenants/{tenant}",
+                self.update,
+                TenantOperation.UPDATE_TENANT,
+                takes,
+            ),
+            Endpoint(
+                "DELETE",
+                "/admin/v2/tenants/{tenant}",
+                self.delete,
+                TenantOperation.DELETE_TENANT,
+                takes,
+            ),
         ]
 
     async def list_clusters(self, _: web.Request) -> web.Response:
@@ -59,13 +91,14 @@ class TenantAdmin:
         """Return the addresses of the cluster."""
         if segment(request, "cluster") != self._cluster:
             raise RestError(404, "Cluster does not exist")
-        return json_response(
-            {
-                "serviceUrl": self._context.web_service_url(),
-                "brokerServiceUrl": self._context.service_url(),
-                **_WITHOUT_TLS,
-            }
-        )
+        urls = self._context.urls()
+        named = {
+            "serviceUrl": urls.web,
+            "serviceUrlTls": urls.web_tls,
+            "brokerServiceUrl": urls.service,
+            "brokerServiceUrlTls": urls.service_tls,
+        }
+        return json_response({**{name: url for name, url in named.items() if url}, **_WITHOUT_TLS})
 
     async def list_tenants(self, _: web.Request) -> web.Response:
         """Return the tenants' names, in order."""

@@ -20,6 +20,7 @@ from broker.admin.requests import (
     topic_name,
 )
 from broker.admin.resources.messages.subjects import MessageTopics
+from broker.authorization.operations import NamespaceOperation, PolicyName, TopicOperation
 from broker.bundles import bundle_named
 from broker.plugins.calls import ResourcesError
 from broker.stores.snapshots.snapshot import by_kind
@@ -56,18 +57,53 @@ class TopicAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", NAMESPACE, self.list_topics),
-            Endpoint("GET", f"{NAMESPACE}/partitioned", self.list_partitioned),
-            Endpoint("GET", _BUNDLE, self.list_bundle),
-            Endpoint("PUT", TOPIC, self.create, Takes.JSON),
-            Endpoint("GET", f"{TOPIC}/partitions", self.get_partitions),
-            Endpoint("PUT", f"{TOPIC}/partitions", self.create_with_metadata, Takes.METADATA),
-            Endpoint("PUT", f"{TOPIC}/partitions", self.create_partitioned, Takes.NUMBER),
-            Endpoint("POST", f"{TOPIC}/partitions", self.grow, Takes.NUMBER),
-            Endpoint("GET", f"{TOPIC}/properties", self.get_properties),
-            Endpoint("PUT", f"{TOPIC}/properties", self.update_properties, Takes.JSON),
-            Endpoint("DELETE", f"{TOPIC}/properties", self.remove_property),
-            Endpoint("GET", f"{TOPIC}/subscriptions", self.list_subscriptions),
+            Endpoint("GET", NAMESPACE, self.list_topics, NamespaceOperation.GET_TOPICS),
+            Endpoint(
+                "GET",
+                f"{NAMESPACE}/partitioned",
+                self.list_partitioned,
+                NamespaceOperation.GET_TOPICS,
+            ),
+            Endpoint("GET", _BUNDLE, self.list_bundle, NamespaceOperation.GET_BUNDLE),
+            Endpoint("PUT", TOPIC, self.create, NamespaceOperation.CREATE_TOPIC, Takes.JSON),
+            Endpoint("GET", f"{TOPIC}/partitions", self.get_partitions, TopicOperation.LOOKUP),
+            Endpoint(
+                "PUT",
+                f"{TOPIC}/partitions",
+                self.create_with_metadata,
+                PolicyName.PARTITION,
+                Takes.METADATA,
+            ),
+            Endpoint(
+                "PUT",
+                f"{TOPIC}/partitions",
+                self.create_partitioned,
+                PolicyName.PARTITION,
+                Takes.NUMBER,
+            ),
+            Endpoint("POST", f"{TOPIC}/partitions", self.grow, PolicyName.PARTITION, Takes.NUMBER),
+            Endpoint(
+                "GET", f"{TOPIC}/properties", self.get_properties, TopicOperation.GET_METADATA
+            ),
+            Endpoint(
+                "PUT",
+                f"{TOPIC}/properties",
+                self.update_properties,
+                TopicOperation.UPDATE_METADATA,
+                Takes.JSON,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{TOPIC}/properties",
+                self.remove_property,
+                TopicOperation.DELETE_METADATA,
+            ),
+            Endpoint(
+                "GET",
+                f"{TOPIC}/subscriptions",
+                self.list_subscriptions,
+                TopicOperation.GET_SUBSCRIPTIONS,
+            ),
         ]
 
     # -- lists --------------------------------------------------------------------------------

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 SECONDS = 10.0
 """Time for one judgement, its turn included."""
 # Isolated (-I), so that no variable of the environment changes what is imported.
-_ROOT = str(Path(__file__).parents[3])
-_CODE = (
-    f"import sys; sys.path.append({_ROOT!r}); from broker.schemas.avro.worker import main; main()"
-)
+_ROOT = str(Path(__file__).parents[__name__.count(".")])
+_CODE = f"import sys; sys.path.append({_ROOT!r}); from {__package__}.worker import main; main()"
 
 
 class SchemaWorker(WorkerProcess):

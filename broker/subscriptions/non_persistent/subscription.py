@@ -14,6 +14,7 @@ from broker.subscriptions.non_persistent.dispatchers import (
     dispatcher_of,
 )
 from broker.subscriptions.subscription import NOT_ALONE, check_count, check_type
+from server.configuration.addresses import NO_URLS, ServerUrls
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -112,11 +113,11 @@ class NonPersistentSubscription:
             if not self.consumers:
                 self._owner.became_empty(self)
 
-    def close_consumers(self) -> None:
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Disconnect all consumers, and tell their clients."""
         for consumer in list(self.consumers):
             self.remove_consumer(consumer)
-            consumer.close()
+            consumer.close(new_owner)
 
     def check_unsubscribe(self, *, force: bool) -> None:
         """Refuse to delete it under other consumers.

@@ -203,6 +203,20 @@ def import_topics(
     call.run(f"import {path}", write)
 
 
+@verb(floodgate, "reset")
+def reset(call: Call) -> None:
+    """Delete everything in the broker: it is as it was when it was new.
+
+    Examples:
+    floodgate-admin floodgate reset
+    """
+    call.change("reset the broker", Changed("reset", "the broker"), _reset)
+
+
+async def _reset(admin: PulsarAdmin) -> None:
+    await admin.floodgate.reset()
+
+
 def count(number: int, thing: str) -> str:
     """Return a number with its noun."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from client.admin.commands import brokers, namespaces, schemas, tenants, topics
+from client.admin.commands import brokers, faults, namespaces, schemas, tenants, tokens, topics
 from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
 from client.admin.commands.messages.verbs import add_message_verbs
 from client.admin.commands.options import EVERYWHERE, AsJson, RequestTimeout
@@ -52,8 +52,10 @@ app.add_typer(schemas.app, name="schemas")
 app.add_typer(namespaces.app, name="namespaces")
 app.add_typer(tenants.tenants, name="tenants")
 app.add_typer(tenants.clusters, name="clusters")
+app.add_typer(tokens.tokens, name="tokens")
 app.add_typer(brokers.brokers, name="brokers")
 app.add_typer(brokers.floodgate, name="floodgate")
+app.add_typer(faults.faults, name="faults")
 
 
 @app.callback()

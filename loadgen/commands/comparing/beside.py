@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.servers.processes import python_path
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +105,7 @@ def run_both(sides: Sides) -> list[Path]:
 
 def _run(arguments: Sequence[str], name: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "loadgen", "run", *arguments],
+        [sys.executable, "-m", module_name("loadgen"), "run", *arguments],
         env={**os.environ, **python_path()},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

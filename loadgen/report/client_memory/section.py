@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadgen.extras import PICTURES, REMEDY, is_installed
 from loadgen.report.addition import Addition, FigureRow
 from loadgen.report.charts import key_mark, run_class
 from loadgen.report.client_memory.pictures import TITLES, draw_client_memory_pictures
@@ -134,6 +135,8 @@ def _section(runs: Sequence[tuple[int, Run]], own_cards: bool) -> str:
 
 
 def _picture(run: Run) -> str:
+    if not is_installed(PICTURES):
+        return f"<p>No picture: it needs matplotlib ({escape(REMEDY)}).</p>"
     with tempfile.TemporaryDirectory(prefix="floodgate-picture-") as folder:
         light, dark = (
             f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -24,6 +24,7 @@ from loadgen.servers.processes import (
     running_server,
 )
 from loadgen.tasks.task import ScenarioTask
+from server.module_names import module_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from client import Producer
     from loadgen.tasks.task import TaskPlan
 
-_PROGRAM = "loadgen.scenarios.client_memory.program"
+_PROGRAM = module_name("loadgen.scenarios.client_memory.program")
 _SENDS_AT_ONCE = 8
 _LONGEST_LINE_BYTES = 1 << 27
 PROXY = {

@@ -10,7 +10,7 @@ from loadgen.virtual.links.client_end import ClientEnd
 from loadgen.virtual.links.kernel import kernel_buffers
 from loadgen.virtual.links.pipe import Pipe
 from loadgen.virtual.links.transport import ServerTransport
-from server.connection.listener import Listener
+from server.connection.listener import Listener, ListenerTls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,9 +166,10 @@ class _Listening:
         *,
         port_key: str,
         send_buffer_bytes: int = 0,
+        tls: ListenerTls | None = None,
     ) -> Listener:
         """Accept connections at a port; nobody asks for metrics by HTTP here."""
-        del host
+        del host, tls
         network = self._network
         if port_key != "webServicePort":
             network.doors[port] = _Door(self._processor, factory, send_buffer_bytes)

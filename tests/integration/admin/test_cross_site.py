@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
+from server.configuration.addresses import ServerUrls
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster
 
@@ -122,7 +123,7 @@ async def test_programs_and_its_own_pages_change_things(headers: dict[str, str])
 async def test_a_page_under_the_advertised_name_changes_things() -> None:
     async with cluster(broker={"advertisedAddress": "Broker.Example"}) as parts:
         port = parts.broker.web_service_url.rpartition(":")[2]
-        parts.broker.web_service_url = f"http://127.0.0.1:{port}"
+        parts.broker.urls = ServerUrls(web=f"http://127.0.0.1:{port}")
         headers = {"Origin": "http://broker.example", "Host": "broker.example"}
         assert (await answered(parts, "PUT", f"{TOPICS}/t", headers))[0] == 204
 

@@ -36,7 +36,7 @@ async def made(one: Party, bundles: int = DEFAULT_BUNDLES) -> None:
 
 
 async def owner_seen_by(one: Party, *, authoritative: bool = True) -> str:
-    return (await one.ownership.acquire(TOPIC, authoritative=authoritative)).service_url
+    return (await one.ownership.acquire(TOPIC, authoritative=authoritative)).urls.service
 
 
 async def end_all_leases_but(one: Party) -> None:
@@ -56,8 +56,8 @@ async def test_one_broker_owns_and_the_other_names_it(postgresql_url: str) -> No
         seen = await other.ownership.acquire(TOPIC, authoritative=True)
         # Then
         assert (owner.here, seen.here, seen.decided) == (True, False, True)
-        assert owner.service_url == seen.service_url == one.service_url
-        assert seen.web_service_url == "http://127.0.0.1:2"
+        assert owner.urls.service == seen.urls.service == one.service_url
+        assert seen.urls.web == "http://127.0.0.1:2"
         assert (one.ownership.owns(TOPIC), other.ownership.owns(TOPIC)) == (True, False)
         assert one.ownership.owned == 1
         assert not one.moved
@@ -194,7 +194,7 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
         # Then: it comes back under another address, and is the one to ask
         async with party(postgresql_url, 5, store="disk-1") as again:
             owner = await other.ownership.acquire(TOPIC, authoritative=True)
-            assert (owner.service_url, owner.decided) == (again.service_url, False)
+            assert (owner.urls, owner.decided) == (again.registration.urls, False)
             assert (await again.ownership.acquire(TOPIC, authoritative=True)).here
             assert not again.moved
 

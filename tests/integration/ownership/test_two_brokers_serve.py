@@ -148,6 +148,30 @@ async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: 
         peer.close()
 
 
+async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(
+    postgresql_url: str,
+) -> None:
+    # Given
+    async with brokers(postgresql_url) as parts:
+        for topic in TOPICS:
+            await looked_up(parts.one, topic)
+        moved = next(topic for topic in TOPICS if parts.owner(topic) is parts.one)
+        peer = await MessagePeer.connect(parts.one.service_url)
+        await peer.producer(moved)
+        await peer.subscribe(moved)
+        # When
+        await parts.one.__aexit__(None, None, None)
+        told = [await peer.closed_by_broker() for _ in range(2)]
+        peer.close()
+        peer = await MessagePeer.connect(parts.two.service_url)
+        # Then
+        urls = {told[0].close_producer.assignedBrokerServiceUrl}
+        urls.add(told[1].close_consumer.assignedBrokerServiceUrl)
+        assert urls == {parts.two.service_url}
+        assert (await peer.producer(moved)).HasField("producer_success"), "without a lookup"
+        peer.close()
+
+
 async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(
     postgresql_url: str,
 ) -> None:

@@ -175,3 +175,22 @@ async def _both(asking: Awaitable[object], meanwhile: Coroutine[object, object, 
         await asking
     finally:
         await side
+
+
+async def test_a_listing_whose_broker_goes_is_asked_of_another_one() -> None:
+    # Given
+    async with ByteBroker(_connected()) as going, BrokerService(broker_config({})) as other:
+        urls = f"{going.url},{other.service_url.removeprefix('pulsar://')}"
+        async with proxy_before(urls) as (_, client):
+
+            async def go() -> None:
+                far = await going.connection()
+                await far.reader.readexactly(4)
+                going.close()
+                far.writer.transport.abort()
+
+            # When
+            asking = asyncio.ensure_future(client.topics_of_namespace("public/default"))
+            await _both(asking, go())
+            # Then
+            assert list(asking.result().topics) == []

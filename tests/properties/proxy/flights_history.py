@@ -103,6 +103,8 @@ class Broker:
 
     peer = "broker"
 
+    asks_for = None
+
     def __init__(self) -> None:
         self.versions: list[TopicListing] = []
         self.pending: list[Pending] = []

@@ -81,15 +81,24 @@ def _case(row: dict[str, Any]) -> RestCase:
     )
 
 
-def ask(web_address: str, request: Rest, headers: Mapping[str, str] | None = None) -> RestAnswer:
+def ask(
+    web_address: str,
+    request: Rest,
+    headers: Mapping[str, str] | None = None,
+    timeout_seconds: float = ANSWER_SECONDS,
+) -> RestAnswer:
     """Make a call at ``host:port``; redirects are not followed.
 
     Args:
         web_address: Where.
         request: What is asked.
         headers: What is sent beside it; None for what a tool would send.
+        timeout_seconds: The longest that any part of the answer may take.
+
+    Raises:
+        TimeoutError: It took longer.
     """
-    connection = http.client.HTTPConnection(web_address, timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(web_address, timeout=timeout_seconds)
     try:
         body = request.body or ("" if request.method in ("PUT", "POST") else None)
         if headers is None:

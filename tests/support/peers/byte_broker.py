@@ -40,10 +40,14 @@ class ByteBroker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._server is not None:
-            self._server.close()
+        self.close()
         for writer in self._writers:
             writer.transport.abort()
+
+    def close(self) -> None:
+        """Take no more connections; those that are there stay."""
+        if self._server is not None:
+            self._server.close()
 
     async def _arrive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)

@@ -51,13 +51,33 @@ class Ulimits(_Strict):
     nofile: int
 
 
+class Build(_Strict):
+    """One target of the Dockerfile."""
+
+    context: Literal["."]
+    target: Literal["servers", "loadgen"]
+
+
+class Network(_Strict):
+    """A network; an internal one leads nowhere else."""
+
+    internal: bool = False
+
+
 class Service(_Strict):
     """One service. Everything has a memory limit and is published on the loopback or not at all."""
 
     image: str
-    build: str | None = None
+    build: Build | None = None
     command: list[str] = Field(default_factory=list)
-    user: Literal["root"] | None = None
+    user: Annotated[str, Field(pattern=r"^(root|[1-9]\d*:[1-9]\d*)$")] | None = None
+    init: bool = False
+    read_only: bool = False
+    tmpfs: list[str] = Field(default_factory=list)
+    cap_drop: list[Literal["ALL"]] = Field(default_factory=list)
+    cap_add: list[Literal["DAC_OVERRIDE", "FOWNER"]] = Field(default_factory=list)
+    security_opt: list[Literal["no-new-privileges:true"]] = Field(default_factory=list)
+    networks: list[str] = Field(default_factory=lambda: ["default"])
     environment: dict[str, str] = Field(default_factory=dict)
     volumes: list[Annotated[str, Field(pattern=_VOLUME)]] = Field(default_factory=list)
     ports: list[Annotated[str, Field(pattern=_PUBLISHED)]] = Field(default_factory=list)
@@ -86,6 +106,7 @@ class ComposeFile(_Strict):
 
     name: str
     services: dict[str, Service]
+    networks: dict[str, Network | None]
     volumes: dict[str, None]
 
 

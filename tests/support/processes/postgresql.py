@@ -57,12 +57,21 @@ class PostgresqlServer:
         programs: The folder with initdb and postgres.
         folder: Where its data and its socket are.
         account: Who it runs as; None for the account of the tests.
+        survives_kill: What is committed is with the system, and there after a SIGKILL.
     """
 
-    def __init__(self, programs: Path, folder: Path, account: pwd.struct_passwd | None) -> None:
+    def __init__(
+        self,
+        programs: Path,
+        folder: Path,
+        account: pwd.struct_passwd | None,
+        *,
+        survives_kill: bool = False,
+    ) -> None:
         self._programs = programs
         self._folder = folder
         self._account = account
+        self._settings = {**_SETTINGS, "synchronous_commit": "on"} if survives_kill else _SETTINGS
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -86,7 +95,7 @@ class PostgresqlServer:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         command = [self._program("postgres"), "-D", f"{self._folder}/data", "-k", str(self._folder)]
-        for key, value in _SETTINGS.items():
+        for key, value in self._settings.items():
             command += ["-c", f"{key}={value}"]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, **self._who())
@@ -106,6 +115,23 @@ class PostgresqlServer:
             finally:
                 self._process.kill()
             self._process = None
+
+    def kill(self) -> None:
+        """End it with SIGKILL; its other processes notice, and end too."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def start_again(self) -> None:
+        """Start it after a kill, once the processes that it left behind have ended."""
+        give_up = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                return self.start()
+            except NoPostgresqlError:
+                if time.monotonic() > give_up:
+                    raise
 
     def emptied(self) -> str:
         """Return the URL of a database in which nobody works and nothing is.
@@ -146,7 +172,7 @@ class PostgresqlServer:
 
 
 @contextmanager
-def running_postgresql() -> Iterator[PostgresqlServer]:
+def running_postgresql(*, survives_kill: bool = False) -> Iterator[PostgresqlServer]:
     """Start a server; it is ended, and its folder gone, after the block."""
     # The name of a socket may have about 100 characters: no folder of pytest's.
     folder = Path(tempfile.mkdtemp(prefix="floodgate-pg-"))
@@ -155,7 +181,7 @@ def running_postgresql() -> Iterator[PostgresqlServer]:
         programs = _programs(folder)
         if account is not None:
             shutil.chown(folder, account.pw_uid, account.pw_gid)
-        server = PostgresqlServer(programs, folder, account)
+        server = PostgresqlServer(programs, folder, account, survives_kill=survives_kill)
         try:
             server.initialize()
             server.start()

@@ -13,6 +13,7 @@ from broker.ownership.tables import MEMORY_PREFIX, Registration
 from broker.stores.postgresql.connections import FAILURES
 from broker.stores.postgresql.store import PostgresqlStore
 from limiter.clock import LoopClock, elapsed_seconds
+from server.configuration.addresses import ServerUrls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +39,9 @@ class Party:
         self.store = PostgresqlStore(url, CACHE_BYTES)
         self.stopped_seconds = 0.0
         self.service_url = f"pulsar://127.0.0.1:{port}"
-        self.registration = Registration(self.service_url, f"http://127.0.0.1:{port + 1}", store)
+        self.registration = Registration(
+            ServerUrls(self.service_url, f"http://127.0.0.1:{port + 1}"), store
+        )
         self.session = BrokerSession(
             self.store.connect, FAILURES, lease_seconds, LoopClock(), self._elapsed
         )

@@ -226,7 +226,8 @@ async def test_a_topic_without_a_valid_name_is_refused() -> None:
 
 async def test_what_is_logged_goes_to_the_logger_that_was_given() -> None:
     # Given
-    ours, theirs = logging.getLogger("client"), logging.getLogger("a program's")
+    package = Client.__module__.rpartition(".")[0]
+    ours, theirs = logging.getLogger(package), logging.getLogger("a program's")
     before = ours.parent, ours.level
     theirs.setLevel(logging.INFO)
     records: list[str] = []
@@ -237,7 +238,7 @@ async def test_what_is_logged_goes_to_the_logger_that_was_given() -> None:
         # When
         Client(URL, logger=theirs)
         log_to(ours)
-        logging.getLogger("client.connection").info("one line")
+        ours.getChild("connection").info("one line")
         # Then
         assert records == ["one line"]
     finally:

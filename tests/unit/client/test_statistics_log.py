@@ -45,7 +45,7 @@ class Logged:
 
 async def test_every_part_has_its_line_each_time(caplog: pytest.LogCaptureFixture) -> None:
     # Given
-    caplog.set_level(logging.INFO, "client.statistics_log")
+    caplog.set_level(logging.INFO, StatisticsLog.__module__)
     logged = Logged(600)
     logged.log.start()
     logged.log.start()
@@ -65,7 +65,7 @@ async def test_nothing_is_logged_that_nobody_wants(
     caplog: pytest.LogCaptureFixture, seconds: float, level: int
 ) -> None:
     # Given
-    caplog.set_level(level, "client.statistics_log")
+    caplog.set_level(level, StatisticsLog.__module__)
     logged = Logged(seconds)
     logged.log.start()
     # When / Then

@@ -19,7 +19,8 @@ class Pool:
         self.away: set[tuple[str, int]] = set()
         self.asked: list[tuple[str, int]] = []
 
-    async def get(self, address: tuple[str, int]) -> tuple[str, int]:
+    async def get(self, address: tuple[str, int], *, tls: bool = False) -> tuple[str, int]:
+        assert not tls
         self.asked.append(address)
         if address in self.away:
             raise ConnectError(f"{address} cannot be reached")

@@ -23,4 +23,3 @@ async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
     assert client.cnx.state is State.CLOSED
     assert (counters.active, counters.closed_total) == (0, 1)
     assert known.connections == set()
-    assert known.per_ip == {}

@@ -91,10 +91,8 @@ def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authenticationEnabled", "true"),
         ("authorizationEnabled", "true"),
         ("haProxyProtocolEnabled", "true"),
-        ("tlsEnabledWithBroker", "true"),
         ("servicePortTls", "6651"),
         ("webServicePortTls", "8443"),
         ("brokerClientAuthenticationPlugin", "org.example.Token"),

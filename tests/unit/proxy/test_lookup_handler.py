@@ -45,6 +45,8 @@ class Broker:
             else LookupProxyHandler(ADDRESS, ErrorTranslation())
         )
 
+    tls = False
+
     async def get(self, address: tuple[str, int]) -> ClientCnx:
         self.asked_at.append(address)
         return self.cnx

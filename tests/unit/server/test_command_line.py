@@ -111,7 +111,8 @@ def test_all_problems_are_printed_as_plain_lines_with_status_2() -> None:
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
         "webServicePort='x': expected a whole number from 0 to 65535",
-        "tlsEnabled=true: this version does not support TLS; set it to false",
+        "tlsEnabled=true: no port speaks TLS; set brokerServicePortTls or webServicePortTls "
+        "instead",
     ]
     assert served.started == []
 

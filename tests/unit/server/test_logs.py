@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 
-from server.logs import TRACE_LINES, LogFormat, LogLevel, configure_logs
+from server.logs import TRACE_LINES, LogFormat, LogLevel, configure_logs, with_request_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +40,29 @@ def test_json_logs_are_one_object_a_line_with_their_facts() -> None:
     assert first["event"] == "lookup refused"
     assert (first["level"], first["logger"], first["request_id"]) == ("warning", "broker.cnx", 7)
     assert (second["event"], second["port"]) == ("started", 1)
+
+
+@pytest.mark.parametrize(("given", "kept"), [("a-1", True), ("bad id", False), ("x" * 65, False)])
+async def test_lines_of_an_http_request_have_its_id_and_its_client(
+    given: str, *, kept: bool
+) -> None:
+    # Given
+    stream = io.StringIO()
+    configure_logs(LogLevel.INFO, LogFormat.JSON, stream)
+    request = make_mocked_request("GET", "/", headers={"X-Request-Id": given})
+
+    async def answered(_: web.Request) -> web.Response:
+        logging.getLogger("a").info("asked")
+        return web.Response()
+
+    # When
+    await with_request_fields(request, answered)
+    logging.getLogger("a").info("later")
+    # Then
+    asked, later = map(json.loads, stream.getvalue().splitlines())
+    assert (asked["request_id"] == given) is kept
+    assert "address" in asked
+    assert "request_id" not in later
 
 
 def test_less_severe_records_are_not_written() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done
 from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics
+from broker.authorization.operations import TopicOperation
 from server.http import json_response
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class CompactionAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", f"{TOPIC_PATH}/compaction", self.status),
-            Endpoint("PUT", f"{TOPIC_PATH}/compaction", self.start),
+            Endpoint("GET", f"{TOPIC_PATH}/compaction", self.status, TopicOperation.COMPACT),
+            Endpoint("PUT", f"{TOPIC_PATH}/compaction", self.start, TopicOperation.COMPACT),
         ]
 
     async def status(self, request: web.Request) -> web.Response:

@@ -22,6 +22,7 @@ from broker.admin.resources.messages.subjects import (
     subscription_of,
     subscriptions_of,
 )
+from broker.authorization.operations import TopicOperation
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -46,13 +47,22 @@ class CursorAdmin:
         expire, reset = f"{SUBSCRIPTION_PATH}/expireMessages", f"{SUBSCRIPTION_PATH}/resetcursor"
         everywhere = f"{TOPIC_PATH}/all_subscription/expireMessages/{{expireTimeInSeconds}}"
         return [
-            Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip/{{numMessages}}", self.skip),
-            Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip_all", self.skip_all),
-            Endpoint("POST", expire, self.expire_to_id, Takes.JSON),
-            Endpoint("POST", f"{expire}/{{expireTimeInSeconds}}", self.expire_older),
-            Endpoint("POST", everywhere, self.expire_all),
-            Endpoint("POST", reset, self.reset_to_id, Takes.JSON),
-            Endpoint("POST", f"{reset}/{{timestamp}}", self.reset_to_time),
+            Endpoint(
+                "POST", f"{SUBSCRIPTION_PATH}/skip/{{numMessages}}", self.skip, TopicOperation.SKIP
+            ),
+            Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip_all", self.skip_all, TopicOperation.SKIP),
+            Endpoint("POST", expire, self.expire_to_id, TopicOperation.EXPIRE_MESSAGES, Takes.JSON),
+            Endpoint(
+                "POST",
+                f"{expire}/{{expireTimeInSeconds}}",
+                self.expire_older,
+                TopicOperation.EXPIRE_MESSAGES,
+            ),
+            Endpoint("POST", everywhere, self.expire_all, TopicOperation.EXPIRE_MESSAGES),
+            Endpoint("POST", reset, self.reset_to_id, TopicOperation.RESET_CURSOR, Takes.JSON),
+            Endpoint(
+                "POST", f"{reset}/{{timestamp}}", self.reset_to_time, TopicOperation.RESET_CURSOR
+            ),
         ]
 
     async def _subscription(self, request: web.Request, refusal: str) -> Subscription:

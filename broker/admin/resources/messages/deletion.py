@@ -11,6 +11,7 @@ from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.paths import Endpoint
 from broker.admin.requests import done, flag, topic_name
 from broker.admin.resources.messages.subjects import TOPIC_PATH
+from broker.authorization.operations import NamespaceOperation
 from broker.messages.loaded_topics import check_unused
 from broker.messages.managed_ledger import MessageStoreError
 from broker.topics.rules import partition_name
@@ -32,8 +33,13 @@ class DeletionAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("DELETE", TOPIC_PATH, self.delete),
-            Endpoint("DELETE", f"{TOPIC_PATH}/partitions", self.delete_partitioned),
+            Endpoint("DELETE", TOPIC_PATH, self.delete, NamespaceOperation.DELETE_TOPIC),
+            Endpoint(
+                "DELETE",
+                f"{TOPIC_PATH}/partitions",
+                self.delete_partitioned,
+                NamespaceOperation.DELETE_TOPIC,
+            ),
         ]
 
     async def delete(self, request: web.Request) -> web.Response:

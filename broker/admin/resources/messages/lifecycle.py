@@ -18,6 +18,7 @@ from broker.admin.resources.messages.subjects import (
     last_id,
     subscriptions_of,
 )
+from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
 from broker.messages.position import EARLIEST
 from broker.topics.rules import not_found, partition_name
 from server.http import RestError, json_response
@@ -38,14 +39,26 @@ class LifecycleAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("POST", f"{TOPIC_PATH}/terminate", self.terminate),
-            Endpoint("POST", f"{TOPIC_PATH}/terminate/partitions", self.terminate_partitions),
-            Endpoint("DELETE", f"{TOPIC_PATH}/truncate", self.truncate),
-            Endpoint("PUT", f"{TOPIC_PATH}/unload", self.unload),
-            Endpoint("POST", f"{TOPIC_PATH}/trim", self.trim),
-            Endpoint("POST", f"{TOPIC_PATH}/createMissedPartitions", self.create_partitions),
-            Endpoint("GET", f"{TOPIC_PATH}/offload", self.offload_status),
-            Endpoint("PUT", f"{TOPIC_PATH}/offload", self.offload, Takes.JSON),
+            Endpoint("POST", f"{TOPIC_PATH}/terminate", self.terminate, TopicOperation.TERMINATE),
+            Endpoint(
+                "POST",
+                f"{TOPIC_PATH}/terminate/partitions",
+                self.terminate_partitions,
+                TopicOperation.TERMINATE,
+            ),
+            Endpoint("DELETE", f"{TOPIC_PATH}/truncate", self.truncate, Level.TENANT_ADMIN),
+            Endpoint("PUT", f"{TOPIC_PATH}/unload", self.unload, TopicOperation.UNLOAD),
+            Endpoint("POST", f"{TOPIC_PATH}/trim", self.trim, TopicOperation.TRIM_TOPIC),
+            Endpoint(
+                "POST",
+                f"{TOPIC_PATH}/createMissedPartitions",
+                self.create_partitions,
+                NamespaceOperation.CREATE_TOPIC,
+            ),
+            Endpoint("GET", f"{TOPIC_PATH}/offload", self.offload_status, TopicOperation.OFFLOAD),
+            Endpoint(
+                "PUT", f"{TOPIC_PATH}/offload", self.offload, TopicOperation.OFFLOAD, Takes.JSON
+            ),
         ]
 
     async def terminate(self, request: web.Request) -> web.Response:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, namespace_name, segment
 from broker.admin.resources.messages.subjects import subscriptions_of
+from broker.authorization.operations import NamespaceOperation
 from broker.bundles import bundle_named
 from broker.messages.topic import PersistentTopic
 from broker.topics.rules import no_namespace
@@ -37,14 +38,24 @@ class NamespaceMessageAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints: each for a namespace, and for a bundle."""
         calls = (
-            ("POST", "clearBacklog", self.clear),
-            ("POST", "clearBacklog/{subscription}", self.clear_one),
-            ("POST", "unsubscribe/{subscription}", self.unsubscribe),
+            ("POST", "clearBacklog", self.clear, NamespaceOperation.CLEAR_BACKLOG),
+            (
+                "POST",
+                "clearBacklog/{subscription}",
+                self.clear_one,
+                NamespaceOperation.CLEAR_BACKLOG,
+            ),
+            (
+                "POST",
+                "unsubscribe/{subscription}",
+                self.unsubscribe,
+                NamespaceOperation.UNSUBSCRIBE,
+            ),
         )
         return [
-            Endpoint(method, f"{below}/{path}", handler, Takes.APPLICATION_JSON)
+            Endpoint(method, f"{below}/{path}", handler, needs, Takes.APPLICATION_JSON)
             for below in (_PATH, f"{_PATH}/{{bundle}}")
-            for method, path, handler in calls
+            for method, path, handler, needs in calls
         ]
 
     async def _topics(self, request: web.Request) -> list[Topic]:

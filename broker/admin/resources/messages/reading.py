@@ -21,6 +21,7 @@ from broker.admin.resources.messages.subjects import (
     subscription_of,
     subscriptions_of,
 )
+from broker.authorization.operations import TopicOperation
 from broker.messages.position import EARLIEST, Position
 from server.http import RestError, json_response
 from server.tasks.cooperative import Steps
@@ -46,14 +47,47 @@ class ReadingAdmin:
         """Return the endpoints."""
         analyze = f"{SUBSCRIPTION_PATH}/analyzeBacklog"
         return [
-            Endpoint("GET", f"{SUBSCRIPTION_PATH}/position/{{messagePosition}}", self.peek),
-            Endpoint("POST", analyze, self.analyze, Takes.JSON),
-            Endpoint("GET", f"{TOPIC_PATH}/examinemessage", self.examine),
-            Endpoint("GET", f"{TOPIC_PATH}/messageid/{{timestamp}}", self.id_at_time),
-            Endpoint("GET", f"{TOPIC_PATH}/getMessageIdByIndex", self.id_by_index),
-            Endpoint("GET", f"{TOPIC_PATH}/ledger/{{ledgerId}}/entry/{{entryId}}", self.by_id),
-            Endpoint("GET", f"{TOPIC_PATH}/lastMessageId", self.last_message_id),
-            Endpoint("PUT", f"{TOPIC_PATH}/backlogSize", self.backlog_size, Takes.JSON),
+            Endpoint(
+                "GET",
+                f"{SUBSCRIPTION_PATH}/position/{{messagePosition}}",
+                self.peek,
+                TopicOperation.PEEK_MESSAGES,
+            ),
+            Endpoint("POST", analyze, self.analyze, TopicOperation.CONSUME, Takes.JSON),
+            Endpoint(
+                "GET", f"{TOPIC_PATH}/examinemessage", self.examine, TopicOperation.PEEK_MESSAGES
+            ),
+            Endpoint(
+                "GET",
+                f"{TOPIC_PATH}/messageid/{{timestamp}}",
+                self.id_at_time,
+                TopicOperation.PEEK_MESSAGES,
+            ),
+            Endpoint(
+                "GET",
+                f"{TOPIC_PATH}/getMessageIdByIndex",
+                self.id_by_index,
+                TopicOperation.PEEK_MESSAGES,
+            ),
+            Endpoint(
+                "GET",
+                f"{TOPIC_PATH}/ledger/{{ledgerId}}/entry/{{entryId}}",
+                self.by_id,
+                TopicOperation.PEEK_MESSAGES,
+            ),
+            Endpoint(
+                "GET",
+                f"{TOPIC_PATH}/lastMessageId",
+                self.last_message_id,
+                TopicOperation.PEEK_MESSAGES,
+            ),
+            Endpoint(
+                "PUT",
+                f"{TOPIC_PATH}/backlogSize",
+                self.backlog_size,
+                TopicOperation.GET_BACKLOG_SIZE,
+                Takes.JSON,
+            ),
         ]
 
     def _message(self, ledger: ManagedLedger, position: Position) -> web.Response:

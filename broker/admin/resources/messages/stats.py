@@ -17,6 +17,7 @@ from broker.admin.resources.messages.internal_stats import internal_info, intern
 from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, persistent
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
+from broker.authorization.operations import TopicOperation
 from server.http import JSON_TYPE, RestError, json_response
 from server.tasks.cooperative import Steps
 
@@ -42,12 +43,26 @@ class StatsAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", f"{TOPIC_PATH}/stats", self.stats),
-            Endpoint("GET", f"{TOPIC_PATH}/partitioned-stats", self.partitioned_stats),
-            Endpoint("GET", f"{TOPIC_PATH}/internalStats", self.internal_stats),
-            Endpoint("GET", f"{TOPIC_PATH}/partitioned-internalStats", self.partitioned_insides),
-            Endpoint("GET", f"{TOPIC_PATH}/internal-info", self.internal_info),
-            Endpoint("GET", f"{TOPIC_PATH}/backlog", self.backlog),
+            Endpoint("GET", f"{TOPIC_PATH}/stats", self.stats, TopicOperation.GET_STATS),
+            Endpoint(
+                "GET",
+                f"{TOPIC_PATH}/partitioned-stats",
+                self.partitioned_stats,
+                TopicOperation.GET_STATS,
+            ),
+            Endpoint(
+                "GET", f"{TOPIC_PATH}/internalStats", self.internal_stats, TopicOperation.GET_STATS
+            ),
+            Endpoint(
+                "GET",
+                f"{TOPIC_PATH}/partitioned-internalStats",
+                self.partitioned_insides,
+                TopicOperation.GET_STATS,
+            ),
+            Endpoint(
+                "GET", f"{TOPIC_PATH}/internal-info", self.internal_info, TopicOperation.GET_STATS
+            ),
+            Endpoint("GET", f"{TOPIC_PATH}/backlog", self.backlog, TopicOperation.GET_BACKLOG_SIZE),
         ]
 
     async def stats(self, request: web.Request) -> web.Response:

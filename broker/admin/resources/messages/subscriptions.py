@@ -22,6 +22,7 @@ from broker.admin.resources.messages.subjects import (
     subscription_of,
     subscriptions_of,
 )
+from broker.authorization.operations import TopicOperation
 from broker.errors import Refusal, RefusedError
 from broker.messages.position import LATEST
 from server.connection.request_errors import RequestError
@@ -45,12 +46,23 @@ class SubscriptionAdmin:
         properties = f"{SUBSCRIPTION_PATH}/properties"
         replicated = f"{SUBSCRIPTION_PATH}/replicatedSubscriptionStatus"
         return [
-            Endpoint("PUT", SUBSCRIPTION_PATH, self.create, Takes.JSON),
-            Endpoint("DELETE", SUBSCRIPTION_PATH, self.delete),
-            Endpoint("GET", properties, self.get_properties),
-            Endpoint("PUT", properties, self.set_properties, Takes.JSON),
-            Endpoint("GET", replicated, self.get_replicated),
-            Endpoint("POST", replicated, self.set_replicated, Takes.JSON),
+            Endpoint("PUT", SUBSCRIPTION_PATH, self.create, TopicOperation.SUBSCRIBE, Takes.JSON),
+            Endpoint("DELETE", SUBSCRIPTION_PATH, self.delete, TopicOperation.UNSUBSCRIBE),
+            Endpoint("GET", properties, self.get_properties, TopicOperation.CONSUME),
+            Endpoint("PUT", properties, self.set_properties, TopicOperation.SUBSCRIBE, Takes.JSON),
+            Endpoint(
+                "GET",
+                replicated,
+                self.get_replicated,
+                TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS,
+            ),
+            Endpoint(
+                "POST",
+                replicated,
+                self.set_replicated,
+                TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS,
+                Takes.JSON,
+            ),
         ]
 
     async def create(self, request: web.Request) -> web.Response:

@@ -9,6 +9,7 @@ from broker.admin.bodies import json_body
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, flag
 from broker.admin.resources.policies.checks import Asked
+from broker.admin.resources.policies.needs import CHANGED_BY_SUPERUSERS, NEEDS
 from broker.admin.resources.policies.row import Empty, Null
 from broker.admin.resources.policies.rows import ROWS
 from broker.admin.resources.policies.subjects import (
@@ -17,6 +18,8 @@ from broker.admin.resources.policies.subjects import (
     existing_namespace,
     topic_with_policies,
 )
+from broker.admin.resources.policies.values import schema_of
+from broker.authorization.operations import Level
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -54,6 +57,9 @@ def shown(value: object, unset: object) -> web.Response:
 class _Calls(ABC):
     """The requests about one policy."""
 
+    _shown_by: tuple[str, ...] = ()
+    """Names of the parameters that GET reads."""
+
     def __init__(self, context: AdminContext, row: PolicyRow, place: Place) -> None:
         self._context = context
         self._row = row
@@ -61,12 +67,16 @@ class _Calls(ABC):
 
     def endpoints(self, below: str, takes: Takes) -> Iterator[Endpoint]:
         """Yield the endpoints below the path of a namespace or topic."""
-        path = f"{below}/{self._place.path}"
+        path, needs = f"{below}/{self._place.path}", NEEDS[self._row.key]
+        of_superusers = below == NAMESPACE_PATH and self._row.key in CHANGED_BY_SUPERUSERS
+        changes = Level.SUPERUSER if of_superusers else needs
         nothing = takes if takes is Takes.APPLICATION_JSON else Takes.NOTHING
-        yield Endpoint("GET", path, self.get, nothing)
-        yield Endpoint(self._place.verb, path, self.set, takes)
+        yield Endpoint("GET", path, self.get, needs, nothing, self._shown_by)
+        parameter = self._place.parameter
+        body, query = (None, (parameter,)) if parameter else (schema_of(self._row.read), ())
+        yield Endpoint(self._place.verb, path, self.set, changes, takes, query, body)
         if self._place.removable:
-            yield Endpoint("DELETE", path, self.remove, nothing)
+            yield Endpoint("DELETE", path, self.remove, changes, nothing)
 
     @abstractmethod
     async def _subject(self, request: web.Request, *, changes: bool) -> NamespaceName | TopicName:
@@ -121,6 +131,8 @@ class _OfNamespaces(_Calls):
 
 
 class _OfTopics(_Calls):
+    _shown_by = ("applied",)
+
     async def _subject(self, request: web.Request, *, changes: bool) -> TopicName:
         return await topic_with_policies(self._context, request)
 

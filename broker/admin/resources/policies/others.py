@@ -19,6 +19,7 @@ from broker.admin.resources.policies.subjects import (
     topic_with_policies,
 )
 from broker.admin.resources.policies.values import texts_by_name
+from broker.authorization.operations import Level, PolicyName
 from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
@@ -41,24 +42,63 @@ class OtherPolicyAdmin:
         json, rate = Takes.APPLICATION_JSON, f"{TOPIC_PATH}/{{subName}}/dispatchRate"
         one = f"{NAMESPACE_PATH}/property/{{key}}"
         return [
-            Endpoint("GET", f"{NAMESPACE_PATH}/replication", self.get_clusters, json),
-            Endpoint("POST", f"{NAMESPACE_PATH}/replication", self.set_clusters, json),
-            Endpoint("GET", f"{TOPIC_PATH}/replication", self.get_topic_clusters),
-            Endpoint("POST", f"{TOPIC_PATH}/replication", self.set_topic_clusters, Takes.JSON),
-            Endpoint("DELETE", f"{TOPIC_PATH}/replication", self.remove_topic_clusters),
-            Endpoint("GET", f"{NAMESPACE_PATH}/properties", self.get_properties, json),
-            Endpoint("PUT", f"{NAMESPACE_PATH}/properties", self.add_properties, json),
-            Endpoint("DELETE", f"{NAMESPACE_PATH}/properties", self.remove_properties, json),
-            Endpoint("GET", one, self.get_property, json),
-            Endpoint("DELETE", one, self.remove_property, json),
-            Endpoint("PUT", f"{one}/{{value}}", self.add_property, json),
-            Endpoint("GET", rate, self.get_rate),
-            Endpoint("POST", rate, self.set_rate, Takes.JSON),
-            Endpoint("DELETE", rate, self.remove_rate),
             Endpoint(
-                "DELETE", f"{NAMESPACE_PATH}/removeOffloadPolicies", self.remove_offload, json
+                "GET",
+                f"{NAMESPACE_PATH}/replication",
+                self.get_clusters,
+                PolicyName.REPLICATION,
+                json,
             ),
-            Endpoint("DELETE", f"{TOPIC_PATH}/policies", self.remove_all),
+            Endpoint(
+                "POST",
+                f"{NAMESPACE_PATH}/replication",
+                self.set_clusters,
+                PolicyName.REPLICATION,
+                json,
+            ),
+            Endpoint(
+                "GET", f"{TOPIC_PATH}/replication", self.get_topic_clusters, PolicyName.REPLICATION
+            ),
+            Endpoint(
+                "POST",
+                f"{TOPIC_PATH}/replication",
+                self.set_topic_clusters,
+                PolicyName.REPLICATION,
+                Takes.JSON,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{TOPIC_PATH}/replication",
+                self.remove_topic_clusters,
+                PolicyName.REPLICATION,
+            ),
+            Endpoint(
+                "GET", f"{NAMESPACE_PATH}/properties", self.get_properties, Level.TENANT_ADMIN, json
+            ),
+            Endpoint(
+                "PUT", f"{NAMESPACE_PATH}/properties", self.add_properties, Level.TENANT_ADMIN, json
+            ),
+            Endpoint(
+                "DELETE",
+                f"{NAMESPACE_PATH}/properties",
+                self.remove_properties,
+                Level.TENANT_ADMIN,
+                json,
+            ),
+            Endpoint("GET", one, self.get_property, Level.TENANT_ADMIN, json),
+            Endpoint("DELETE", one, self.remove_property, Level.TENANT_ADMIN, json),
+            Endpoint("PUT", f"{one}/{{value}}", self.add_property, Level.TENANT_ADMIN, json),
+            Endpoint("GET", rate, self.get_rate, PolicyName.RATE),
+            Endpoint("POST", rate, self.set_rate, PolicyName.RATE, Takes.JSON),
+            Endpoint("DELETE", rate, self.remove_rate, PolicyName.RATE),
+            Endpoint(
+                "DELETE",
+                f"{NAMESPACE_PATH}/removeOffloadPolicies",
+                self.remove_offload,
+                PolicyName.OFFLOAD,
+                json,
+            ),
+            Endpoint("DELETE", f"{TOPIC_PATH}/policies", self.remove_all, PolicyName.MAX_PRODUCERS),
         ]
 
     def _set(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from broker.admin.resources.policies.subjects import (
     existing_topic,
 )
 from broker.admin.resources.policies.values import set_of_texts
+from broker.authorization.operations import Level, NamespaceOperation
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -41,17 +42,49 @@ class PermissionAdmin:
         of_subscriptions = f"{of_namespace}/subscription"
         json = Takes.APPLICATION_JSON
         return [
-            Endpoint("GET", of_namespace, self.get_of_namespace, json),
-            Endpoint("POST", f"{of_namespace}/{{role}}", self.grant_on_namespace, json),
-            Endpoint("DELETE", f"{of_namespace}/{{role}}", self.revoke_on_namespace, json),
-            Endpoint("GET", of_subscriptions, self.get_of_subscriptions, json),
-            Endpoint("POST", f"{of_subscriptions}/{{subscription}}", self.grant_on_one, json),
             Endpoint(
-                "DELETE", f"{of_namespace}/{{subscription}}/{{role}}", self.revoke_on_one, json
+                "GET", of_namespace, self.get_of_namespace, NamespaceOperation.GET_PERMISSION, json
             ),
-            Endpoint("GET", of_topic, self.get_of_topic),
-            Endpoint("POST", f"{of_topic}/{{role}}", self.grant_on_topic, Takes.JSON),
-            Endpoint("DELETE", f"{of_topic}/{{role}}", self.revoke_on_topic),
+            Endpoint(
+                "POST",
+                f"{of_namespace}/{{role}}",
+                self.grant_on_namespace,
+                NamespaceOperation.GRANT_PERMISSION,
+                json,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{of_namespace}/{{role}}",
+                self.revoke_on_namespace,
+                NamespaceOperation.REVOKE_PERMISSION,
+                json,
+            ),
+            Endpoint(
+                "GET",
+                of_subscriptions,
+                self.get_of_subscriptions,
+                NamespaceOperation.GET_PERMISSION,
+                json,
+            ),
+            Endpoint(
+                "POST",
+                f"{of_subscriptions}/{{subscription}}",
+                self.grant_on_one,
+                NamespaceOperation.GRANT_PERMISSION,
+                json,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{of_namespace}/{{subscription}}/{{role}}",
+                self.revoke_on_one,
+                NamespaceOperation.REVOKE_PERMISSION,
+                json,
+            ),
+            Endpoint("GET", of_topic, self.get_of_topic, Level.TENANT_ADMIN),
+            Endpoint(
+                "POST", f"{of_topic}/{{role}}", self.grant_on_topic, Level.TENANT_ADMIN, Takes.JSON
+            ),
+            Endpoint("DELETE", f"{of_topic}/{{role}}", self.revoke_on_topic, Level.TENANT_ADMIN),
         ]
 
     def _permissions(self, namespace: NamespaceName) -> dict[str, dict[str, Any]]:

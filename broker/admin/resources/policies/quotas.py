@@ -15,6 +15,7 @@ from broker.admin.resources.policies.subjects import (
     topic_with_policies,
 )
 from broker.admin.resources.policies.values import Field, long_number, number, object_of, one_of
+from broker.authorization.operations import PolicyName
 from broker.policies.documents import AGE_QUOTA, SIZE_QUOTA
 from broker.policies.effective import QuotaAction
 from server.cross_site import check_change
@@ -49,12 +50,28 @@ class QuotaAdmin:
         """Return the endpoints."""
         quota, json = "backlogQuota", Takes.APPLICATION_JSON
         return [
-            Endpoint("GET", f"{NAMESPACE_PATH}/{quota}Map", self.get_of_namespace, json),
-            Endpoint("POST", f"{NAMESPACE_PATH}/{quota}", self.set_of_namespace, json),
-            Endpoint("DELETE", f"{NAMESPACE_PATH}/{quota}", self.remove_of_namespace, json),
-            Endpoint("GET", f"{TOPIC_PATH}/{quota}Map", self.get_of_topic),
-            Endpoint("POST", f"{TOPIC_PATH}/{quota}", self.set_of_topic, Takes.JSON),
-            Endpoint("DELETE", f"{TOPIC_PATH}/{quota}", self.remove_of_topic),
+            Endpoint(
+                "GET",
+                f"{NAMESPACE_PATH}/{quota}Map",
+                self.get_of_namespace,
+                PolicyName.BACKLOG,
+                json,
+            ),
+            Endpoint(
+                "POST", f"{NAMESPACE_PATH}/{quota}", self.set_of_namespace, PolicyName.BACKLOG, json
+            ),
+            Endpoint(
+                "DELETE",
+                f"{NAMESPACE_PATH}/{quota}",
+                self.remove_of_namespace,
+                PolicyName.BACKLOG,
+                json,
+            ),
+            Endpoint("GET", f"{TOPIC_PATH}/{quota}Map", self.get_of_topic, PolicyName.BACKLOG),
+            Endpoint(
+                "POST", f"{TOPIC_PATH}/{quota}", self.set_of_topic, PolicyName.BACKLOG, Takes.JSON
+            ),
+            Endpoint("DELETE", f"{TOPIC_PATH}/{quota}", self.remove_of_topic, PolicyName.BACKLOG),
         ]
 
     def _quotas(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from broker.admin.requests import done
 from broker.admin.resources.policies.endpoints import shown
 from broker.admin.resources.policies.row import Empty
 from broker.admin.resources.policies.subjects import TOPIC_PATH, topic_with_policies
+from broker.authorization.operations import PolicyName
 from proto.names import InvalidNameError, TopicName
 from server.http import RestError
 
@@ -33,9 +34,9 @@ class ShadowTopicAdmin:
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
         return [
-            Endpoint("GET", _PATH, self.get),
-            Endpoint("PUT", _PATH, self.set, Takes.JSON),
-            Endpoint("DELETE", _PATH, self.remove),
+            Endpoint("GET", _PATH, self.get, PolicyName.SHADOW_TOPIC),
+            Endpoint("PUT", _PATH, self.set, PolicyName.SHADOW_TOPIC, Takes.JSON),
+            Endpoint("DELETE", _PATH, self.remove, PolicyName.SHADOW_TOPIC),
         ]
 
     async def get(self, request: web.Request) -> web.Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,13 +87,18 @@ def text(value: object) -> str | None:
     return read[0] if read else None
 
 
+@dataclass(frozen=True, slots=True)
+class _OneOf:
+    names: Sequence[str]
+    other: str | None
+
+    def __call__(self, value: object) -> str | None:
+        return value if isinstance(value, str) and value in self.names else self.other
+
+
 def one_of(names: Sequence[str], other: str | None = None) -> Reader:
     """Return a reader of one name of several; ``other`` for every other, as upstream reads it."""
-
-    def read(value: object) -> str | None:
-        return value if isinstance(value, str) and value in names else other
-
-    return read
+    return _OneOf(names, other)
 
 
 def set_of_texts(value: object) -> list[str] | None:
@@ -106,28 +112,66 @@ def texts_by_name(value: object) -> dict[str, str]:
     return string_map_of(_object(value), "the body")
 
 
-def object_of(*fields: Field) -> Callable[[object], dict[str, Any]]:
-    """Return a reader of an object with known members; others are ignored."""
+@dataclass(frozen=True, slots=True)
+class _ObjectOf:
+    fields: tuple[Field, ...]
 
-    def read(value: object) -> dict[str, Any]:
+    def __call__(self, value: object) -> dict[str, Any]:
         given = _object(value)
         found = {}
-        for name, read_one, default in fields:
+        for name, read_one, default in self.fields:
             one = given.get(name)
             read_as = default if one is None else read_one(one)
             if read_as is not None:
                 found[name] = read_as
         return found
 
-    return read
+
+def object_of(*fields: Field) -> Callable[[object], dict[str, Any]]:
+    """Return a reader of an object with known members; others are ignored."""
+    return _ObjectOf(fields)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    read: Reader
+
+    def __call__(self, value: object) -> object:
+        return None if value is None else self.read(value)
 
 
 def given(read: Reader) -> Reader:
     """Return a reader that leaves none as it is."""
-    return lambda value: None if value is None else read(value)
+    return _Given(read)
 
 
 def _object(value: object) -> dict[str, object]:
     if not isinstance(value, dict | None):
         raise BadBodyError("the body should be an object")
     return value or {}
+
+
+# -- readers in words of JSON Schema ---------------------------------------------------------------
+
+_SCHEMAS: dict[Reader, dict[str, Any]] = {
+    number: {"type": "integer", "format": "int32"},
+    long_number: {"type": "integer", "format": "int64"},
+    real_number: {"type": "number"},
+    boolean: {"type": "boolean"},
+    text: {"type": "string"},
+    set_of_texts: {"type": "array", "items": {"type": "string"}},
+    texts_by_name: {"type": "object", "additionalProperties": {"type": "string"}},
+}
+
+
+def schema_of(read: Reader) -> dict[str, Any]:
+    """Return the JSON schema of what a reader takes; an empty one of a reader of its own kind."""
+    match read:
+        case _Given():
+            return schema_of(read.read)
+        case _OneOf():
+            return {"type": "string", "enum": list(read.names)}
+        case _ObjectOf():
+            members = {one.name: schema_of(one.read) for one in read.fields}
+            return {"type": "object", "properties": members}
+    return _SCHEMAS.get(read, {})

@@ -8,6 +8,7 @@ import pytest
 
 from broker.admin.negotiation import METADATA_TYPE, accepted_type, allowed, taking
 from broker.admin.paths import Endpoint, Takes
+from broker.authorization.operations import Level
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ async def _handler(_: web.Request) -> web.StreamResponse:
 
 
 def _one(takes: Takes) -> list[Endpoint]:
-    return [Endpoint("PUT", "/p", _handler, takes)]
+    return [Endpoint("PUT", "/p", _handler, Level.AUTHENTICATED, takes)]
 
 
 def _status(takes: Takes, media_type: str | None, *, has_body: bool = True) -> int:

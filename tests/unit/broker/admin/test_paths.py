@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.admin.paths import Endpoint, PathTable
+from broker.authorization.operations import Level
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ async def _handler(_: web.Request) -> web.StreamResponse:
 
 
 def _table(*endpoints: tuple[str, str]) -> PathTable:
-    return PathTable(Endpoint(method, path, _handler) for method, path in endpoints)
+    return PathTable(
+        Endpoint(method, path, _handler, Level.AUTHENTICATED) for method, path in endpoints
+    )
 
 
 TOPICS = _table(

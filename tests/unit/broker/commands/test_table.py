@@ -23,6 +23,7 @@ CLOSED = "closed"
 LEGAL = {
     START: {Type.CONNECT: "CONNECTED", Type.PING: "PONG", Type.PONG: ""},
     CONNECTED: {
+        Type.AUTH_RESPONSE: CLOSED,
         Type.PING: "PONG",
         Type.PONG: "",
         Type.LOOKUP: "LOOKUP_RESPONSE",

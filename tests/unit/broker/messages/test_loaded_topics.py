@@ -11,7 +11,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
-from broker.messages.loaded_topics import LoadedTopics, TopicParts
+from broker.messages.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
@@ -27,7 +27,7 @@ from proto.names import NamespaceName, TopicName
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
-from tests.support.messages.producing import ProducingConnection, add, publish
+from tests.support.messages.producing import ProducingConnection, SlowLedger, add, publish
 
 if TYPE_CHECKING:
     from broker.messages.managed_ledger import ManagedLedger
@@ -119,6 +119,44 @@ async def test_no_more_topics_are_loaded_at_once_than_the_key_says() -> None:
     loaded.store.may_open.set()
     await asyncio.gather(*waiting)
     assert len(loaded.topics) == 4
+
+
+async def test_a_drain_lets_receipts_leave_before_producers_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    loaded = Loaded()
+    topic, cnx = await loaded.topic(), loaded.connection()
+    ledger = topic.ledger
+    ledger.__class__ = SlowLedger
+    assert isinstance(ledger, SlowLedger)
+    add(topic, cnx.producer())
+    cnx.take()
+    publish(topic, cnx.producers[1])
+
+    async def flushed() -> None:
+        if ledger.listener is not None:
+            ledger.confirm(ledger.last_confirmed)
+
+    monkeypatch.setattr(ledger, "flushed", flushed)
+    # When
+    await loaded.topics.flushed()
+    await loaded.topics.close()
+    # Then
+    assert [one.type for one in cnx.take()] == [Type.SEND_RECEIPT, Type.CLOSE_PRODUCER]
+    assert len(loaded.topics) == 0
+
+
+async def test_all_topics_are_closed_however_many_there_are() -> None:
+    # Given
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    for number in range(2 * CLOSED_AT_ONCE + 1):
+        await loaded.topics.get(TopicName.parse(f"t{number}"))
+    # When
+    await loaded.topics.close()
+    # Then
+    assert len(loaded.topics) == 0
 
 
 async def test_an_unloaded_topic_closes_its_clients_and_keeps_what_is_stored() -> None:

@@ -10,11 +10,12 @@ from broker.ownership import session as module
 from broker.ownership.session import SAFE_PART, BrokerSession
 from broker.ownership.tables import Registration
 from broker.stores.changes import StoreError
+from server.configuration.addresses import ServerUrls
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 
 LEASE = 30.0
-BROKER = Registration("pulsar://a:1", "http://a:2", "memory-1")
+BROKER = Registration(ServerUrls("pulsar://a:1", "http://a:2"), "memory-1")
 
 
 class Database:

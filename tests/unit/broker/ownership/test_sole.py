@@ -9,11 +9,12 @@ from broker.ownership.ownership import Bundle, bundle_of_topic
 from broker.stores.memory import MemoryStore
 from broker.stores.store import NamespacePolicies
 from proto.names import NamespaceName, TopicName
+from server.configuration.addresses import ServerUrls
 from server.connection.request_errors import RequestError
 
 SPACE = NamespaceName.parse("tenant/ns")
 TOPIC = TopicName.parse("persistent://tenant/ns/topic")
-URLS = ("pulsar://10.0.0.1:6650", "http://10.0.0.1:8080")
+URLS = ServerUrls("pulsar://10.0.0.1:6650", "http://10.0.0.1:8080")
 
 
 async def test_all_topics_are_owned_and_stay_so() -> None:
@@ -27,7 +28,7 @@ async def test_all_topics_are_owned_and_stay_so() -> None:
     # Then
     assert ownership.owns(TOPIC)
     owner = await ownership.acquire(TOPIC)
-    assert (owner.service_url, owner.web_service_url, owner.here) == (*URLS, True)
+    assert (owner.urls, owner.here) == (URLS, True)
     assert await ownership.brokers() == ["10.0.0.1:8080"]
     # When
     bundle = bundle_of_topic(TOPIC, 4)

@@ -12,6 +12,7 @@ from broker.topics.lookup import LookupHandler
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName
+from server.configuration.addresses import ServerUrls
 from server.connection.request_errors import RequestError, UnansweredRequestError
 
 NAMESPACE = NamespaceName.parse("tenant/ns")
@@ -32,7 +33,7 @@ async def handler(
     await store.apply(NAMESPACE, TOPICS)
     rules = TopicRules(auto_creation=allowed, auto_partitions=partitions)
     topics = TopicService(store, lambda _: rules)
-    ownership = SoleOwnership(lambda: (url, "http://10.0.0.1:8080"))
+    ownership = SoleOwnership(lambda: ServerUrls(url, "http://10.0.0.1:8080"))
     return LookupHandler(store, ownership, topics, pulsar_compatible=as_shipped)
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from client.connection import pool as module
 from client.connection.connect_options import ConnectOptions
 from client.connection.errors import ClientClosedError
 from client.connection.pool import ConnectionPool, open_connection
@@ -121,7 +122,7 @@ async def test_a_server_that_is_away_costs_no_connection_object(
 ) -> None:
     # Given
     made = []
-    monkeypatch.setattr("client.connection.pool.ClientCnx", lambda *_: made.append(1))
+    monkeypatch.setattr(module, "ClientCnx", lambda *_: made.append(1))
     async with ByteBroker(connected_command()) as broker:
         pass
     # When

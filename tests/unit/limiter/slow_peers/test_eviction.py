@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import limiter.slow_peers.eviction
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.errors import PermitAcquireTimeoutError
 from limiter.flow.causes import CloseReason
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
+from limiter.slow_peers import eviction
 from limiter.slow_peers.eviction import SlowPeers
 from limiter.slow_peers.peer import SlowPeerRules
 from limiter.slow_peers.write_progress import WriteProgress
@@ -416,7 +416,7 @@ def test_with_more_connections_than_are_looked_at_in_time_no_honest_one_is_close
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given: what is known of most of them is older than the grace
-    monkeypatch.setattr(limiter.slow_peers.eviction, "SAMPLES_A_TICK", 2)
+    monkeypatch.setattr(eviction, "SAMPLES_A_TICK", 2)
     world = World()
     peers = [world.peer(str(number), 50) for number in range(20)]
     # When
@@ -865,7 +865,7 @@ def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given
-    monkeypatch.setattr(limiter.slow_peers.eviction, "SAMPLES_A_TICK", 2)
+    monkeypatch.setattr(eviction, "SAMPLES_A_TICK", 2)
     world = World()
     peers = [world.peer(str(number)) for number in range(5)]
     # When, Then

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from proxy.service import ProxyService
+from tests.support.authentication.credentials import properties, token
 from tests.support.clocks.settle import settle
+from tests.support.peers.byte_broker import ByteBroker, connected_command
 from tests.support.peers.raw_peer import connect_command
-from tests.unit.proxy.commands.test_table import State, wire
+from tests.support.processes.cluster import proxy_config
+from tests.unit.proxy.commands.test_table import State, parts, wire
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
 
 
 @pytest.mark.parametrize(("offered", "spoken"), [(10, 10), (20, 20), (21, 21), (99, 21)])
@@ -57,3 +68,118 @@ async def test_a_pipe_that_fails_by_our_own_fault_is_answered_and_closed(
     assert answer.error.error == pb.UnknownError
     assert client.closed
     assert len(caplog.records) == 1
+
+
+def showing(data: bytes, target: str | None = None) -> pb.BaseCommand:
+    command = connect_command(target)
+    command.connect.auth_method_name = "token"
+    command.connect.auth_data = data
+    return command
+
+
+def own_credentials(folder: Path) -> dict[str, str]:
+    (folder / "proxy.jwt").write_bytes(token(sub="proxy"))
+    return {
+        **properties(folder),
+        "brokerClientAuthenticationPlugin": f"{PLUGIN}Token",
+        "brokerClientAuthenticationParameters": f"file://{folder / 'proxy.jwt'}",
+    }
+
+
+async def test_a_client_without_credentials_is_told_and_closed(tmp_path: Path) -> None:
+    # Given
+    client = wire(State.INIT, parts(**properties(tmp_path)))
+    # When
+    client.say(connect_command())
+    # Then
+    (answer,) = client.answers()
+    assert answer.error.error == pb.AuthenticationError
+    assert answer.error.message == "Failed to authenticate"
+    assert (client.closed, client.cnx.parts.connection_counters.create_fail) == (True, 1)
+
+
+@pytest.mark.parametrize("forwards", [False, True])
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+@pytest.mark.parametrize("piped", [False, True])
+async def test_brokers_are_asked_in_the_clients_name(
+    forwards: bool, profile: str, piped: bool, tmp_path: Path
+) -> None:
+    # Given
+    shown = token(sub="ann")
+    async with ByteBroker(connected_command()) as broker:
+        keys = own_credentials(tmp_path) | {
+            "brokerServiceURL": broker.url,
+            "brokerProxyAllowedTargetPorts": "*",
+            "forwardAuthorizationCredentials": str(forwards).lower(),
+            "floodgateProfile": profile,
+        }
+        client = wire(State.INIT, parts(**keys))
+        # When
+        client.say(showing(shown, broker.url.removeprefix("pulsar://") if piped else None))
+        if not piped:
+            cnx = await client.cnx.brokers.get(client.cnx.parts.address)
+            cnx.abort()
+        said = (await broker.connection()).connect
+        client.transport.breaks()
+        await settle()
+    # Then
+    assert (said.auth_method_name, said.auth_data) == ("token", token(sub="proxy"))
+    assert said.original_principal == "ann"
+    assert said.original_auth_data == (shown.decode() if forwards else "")
+    assert said.original_auth_method == ("token" if forwards else "")
+
+
+async def test_clients_of_one_role_share_connections_until_the_last_leaves(tmp_path: Path) -> None:
+    # Given
+    service = ProxyService(proxy_config(properties(tmp_path)))
+    shared = service._parts()
+    ann, too, bob = (wire(State.INIT, shared) for _ in range(3))
+    # When
+    for client, role in ((ann, "ann"), (too, "ann"), (bob, "bob")):
+        client.say(showing(token(sub=role)))
+    asks_for = [client.cnx.brokers.asks_for for client in (ann, too, bob)]
+    ann.transport.breaks()
+    bob.transport.breaks()
+    await settle()
+    # Then
+    assert asks_for == ["ann", "ann", "bob"]
+    assert len(service.role_pools) == 1
+
+
+async def test_only_clients_of_one_role_share_a_listing(tmp_path: Path) -> None:
+    # Given
+    async with ByteBroker(None) as silent:
+        keys = properties(tmp_path, brokerServiceURL=silent.url)
+        service = ProxyService(proxy_config(keys))
+        shared = service._parts()
+        clients = [wire(State.INIT, shared) for _ in range(3)]
+        listing = pb.BaseCommand(type=pb.BaseCommand.GET_TOPICS_OF_NAMESPACE)
+        listing.getTopicsOfNamespace.request_id = 1
+        listing.getTopicsOfNamespace.namespace = "public/default"
+        # When
+        for client, role in zip(clients, ("ann", "ann", "bob"), strict=True):
+            client.say(showing(token(sub=role)))
+            client.say(listing)
+        flights = len(service.flights)
+        for client in clients:
+            client.transport.breaks()
+        await settle()
+    # Then
+    assert flights == 2
+
+
+async def test_fresh_credentials_of_a_client_are_checked(tmp_path: Path) -> None:
+    # Given
+    client = wire(State.INIT, parts(**properties(tmp_path)))
+    client.say(showing(token(sub="ann")))
+    client.answers()
+    fresh = pb.BaseCommand(type=pb.BaseCommand.AUTH_RESPONSE)
+    fresh.authResponse.response.auth_method_name = "token"
+    # When
+    fresh.authResponse.response.auth_data = token(sub="ann")
+    client.say(fresh)
+    good = client.closed
+    fresh.authResponse.response.auth_data = token(sub="bob")
+    client.say(fresh)
+    # Then
+    assert (good, client.closed) == (False, True)

@@ -18,6 +18,7 @@ CLOSED = "closed"
 LEGAL = {
     State.INIT: {Type.CONNECT: "CONNECTED", Type.PING: "PONG", Type.PONG: ""},
     State.PROXY_LOOKUP_REQUESTS: {
+        Type.AUTH_RESPONSE: CLOSED,
         Type.PING: "PONG",
         Type.PONG: "",
         Type.LOOKUP: "",

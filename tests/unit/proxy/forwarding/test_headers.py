@@ -41,6 +41,16 @@ def test_a_broker_is_told_for_whom_it_is_asked_and_not_the_proxys_own_name() -> 
     assert "floodgate-proxy" in sent["Via"]
 
 
+def test_a_broker_is_told_the_clients_role_and_not_what_the_client_says_of_itself() -> None:
+    # Given
+    headers = CIMultiDict({"X-Original-Principal": "admin", "Authorization": "Bearer x"})
+    # When
+    sent = request_headers(headers, "10.1.2.3", role="ann")
+    # Then
+    assert sent.getall("X-Original-Principal") == ["ann"]
+    assert sent["Authorization"] == "Bearer x"
+
+
 def test_a_chain_of_proxies_is_kept() -> None:
     sent = request_headers(CIMultiDict({"X-Forwarded-For": "1.1.1.1"}), "2.2.2.2")
     assert sent.getall("X-Forwarded-For") == ["1.1.1.1", "2.2.2.2"]

@@ -67,6 +67,7 @@ class Setup:
             UnansweredRequests(self.clock),
             LiveAnswers(self.limiter, remembers=False),
             frame_limit_bytes=None,
+            asks_again=False,
             served=lambda *_: None,
         )
         key = FlightKey(namespace, None)

@@ -13,9 +13,10 @@ from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import (
     INVALID_TARGET,
     UNAVAILABLE_TARGET,
+    BrokerAccess,
     DirectProxyHandler,
-    PipeLeg,
 )
+from proxy.pipe.leg import PipeLeg
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -41,7 +42,7 @@ class Opening:
         monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", self._connect)
         targets = BrokerTargets(proxy_config({"brokerServiceURL": TARGET}))
         self._handler = DirectProxyHandler(
-            targets, ProcessFlow(), self.clock, TIMEOUT_SECONDS, like_pulsar=False
+            targets, ProcessFlow(), self.clock, BrokerAccess(TIMEOUT_SECONDS), like_pulsar=False
         )
 
     async def _connect(

@@ -10,6 +10,7 @@ from server.configuration.known_keys import MAX_KEYS_NAMED, KnownKeys
 KEYS = KnownKeys(
     [
         KnownKey("brokerServicePort", "Optional<Integer>", "Optional[6650]", min=0, max=65535),
+        KnownKey("brokerServicePortTls", "Optional<Integer>", "Optional.empty", min=0),
         KnownKey("maxMessageSize", "int", "5242880", max=2147473407),
         KnownKey("quotaBytes", "long", "-1"),
         KnownKey("enabled", "boolean", "false"),
@@ -30,7 +31,7 @@ KEYS = KnownKeys(
         ("brokerServicePort", "0", 0),
         ("brokerServicePort", "Optional[7]", 7),
         ("brokerServicePort", "Optional.empty", None),
-        ("brokerServicePort", "", 6650),
+        ("brokerServicePort", " ", None),
         ("brokerServicePort", "null", 6650),
         ("maxMessageSize", " +12 ", 12),
         ("quotaBytes", "9223372036854775807", 2**63 - 1),
@@ -129,11 +130,16 @@ def test_a_size_with_a_suffix_is_read_with_a_warning() -> None:
     assert KEYS.check({"mark": "null"}).notices == []
 
 
-def test_a_port_cannot_be_switched_off() -> None:
+def test_a_port_cannot_be_switched_off_without_one_for_tls() -> None:
     # Given
-    checked = KEYS.check({"brokerServicePort": "Optional.empty"})
+    checked = KEYS.check({"brokerServicePort": "", "brokerServicePortTls": "0"})
     # When
-    checked.port("brokerServicePort")
+    ports = checked.ports("brokerServicePort", "brokerServicePortTls")
+    # Then
+    assert (ports, checked.problems) == ((None, 0), [])
+    # When
+    checked = KEYS.check({"brokerServicePort": "Optional.empty"})
+    checked.ports("brokerServicePort", "brokerServicePortTls")
     # Then
     (problem,) = checked.problems
     assert problem.startswith("brokerServicePort=Optional.empty: this port cannot be switched off")

@@ -21,6 +21,7 @@ from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
+from server.limits.clients import ClientLimits
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport
@@ -63,7 +64,12 @@ class Served:
     """A client over a transport without a socket, and its process."""
 
     def __init__(
-        self, *, as_shipped: bool = False, pauses: bool = True, keep_alive_seconds: float = 30.0
+        self,
+        *,
+        as_shipped: bool = False,
+        pauses: bool = True,
+        keep_alive_seconds: float = 30.0,
+        limits: ClientLimits | None = None,
     ) -> None:
         self.clock = CountingClock()
         self.totals = FlowTotals(self.clock, OutboundTotals())
@@ -81,6 +87,7 @@ class Served:
                 process=ProcessFlow(self.totals.outbound, self.totals, parks_frames=not as_shipped),
                 totals=self.totals,
                 slow_peers=self.slow_peers,
+                limits=limits or ClientLimits(),
             )
         )
         self.peer = MemoryTransport(self.cnx).connect()
@@ -482,3 +489,21 @@ async def test_a_drain_takes_no_more_and_closes_when_all_has_left() -> None:
     # Then
     assert (still_open, taken, served.cnx.commands) == (True, ANSWER, [])
     assert served.cnx.closed
+
+
+# -- what is logged -------------------------------------------------------------------------------
+
+
+async def test_a_log_line_about_a_connection_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    # Given
+    served = Served()
+    served.cnx.client_version = "a client\nof two lines " + "x" * 1000
+    # When
+    served.cnx.close_slow("it reads nothing")
+    # Then
+    [line] = caplog.records
+    assert line.__dict__["address"] == "192.0.2.1:4711"
+    assert line.__dict__["connection"] == served.cnx.number
+    assert line.__dict__["client_version"].startswith("a client\\nof two lines")
+    assert len(line.__dict__["client_version"]) < 120
+    assert "principal" not in line.__dict__

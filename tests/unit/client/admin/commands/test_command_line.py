@@ -260,6 +260,50 @@ def test_an_import_says_what_it_read(stand_in: StandInAdmin, run: Run) -> None:
     assert json.loads(stand_in.asked[0].body) == {"path": "/data"}
 
 
+DROP = {"on": ["SEND"], "do": {"action": "drop"}}
+FAULTS = "/admin/v2/floodgate/faults"
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_fault_is_set_from_the_command_line_or_a_file(
+    from_file: bool, stand_in: StandInAdmin, run: Run, tmp_path: Path
+) -> None:
+    stand_in.answers[f"POST {FAULTS}"] = given({"id": "fault-1", **DROP})
+    file = tmp_path / "fault.json"
+    file.write_text(json.dumps(DROP))
+    words = f"@{file}" if from_file else json.dumps(DROP)
+    assert run("faults", "set", words)[1] == "Set fault-1.\n"
+    assert json.loads(stand_in.asked[0].body) == DROP
+
+
+@pytest.mark.parametrize("words", ["", "[]", "{", "@/nowhere/at/all"])
+def test_what_is_no_fault_is_not_even_asked_for(
+    words: str, stand_in: StandInAdmin, run: Run
+) -> None:
+    status, out, err = run("faults", "set", words)
+    assert (status, out, stand_in.asked) == (2, "", [])
+    assert words[:10] in err
+
+
+def test_the_faults_that_are_set_are_a_line_each(stand_in: StandInAdmin, run: Run) -> None:
+    found = [{"id": f"fault-{one}", **DROP, "seen": 5, "fired": one} for one in (1, 2)]
+    stand_in.answers[f"GET {FAULTS}"] = given(found)
+    assert run("faults", "list")[1] == "".join(
+        f"fault-{one}: acted {one} of 5 times: {json.dumps(DROP)}\n" for one in (1, 2)
+    )
+    assert json.loads(run("faults", "list", "--json")[1]) == found
+
+
+def test_one_fault_or_all_are_cleared_and_a_broker_is_reset(
+    stand_in: StandInAdmin, run: Run
+) -> None:
+    for asked in (f"DELETE {FAULTS}/fault-1", f"DELETE {FAULTS}", "POST /admin/v2/floodgate/reset"):
+        stand_in.answers[asked] = Given((b"",), status=204)
+    assert run("faults", "clear", "fault-1")[1] == "Cleared fault-1.\n"
+    assert run("faults", "clear")[1] == "Cleared all faults.\n"
+    assert run("floodgate", "reset")[1] == "Reset the broker.\n"
+
+
 def test_who_stops_reading_ends_it_quietly(
     stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,114 @@
+"""Listings of 10,000 names of 100 bytes by TLS: the broker's port against uvloop's own TLS.
+
+Both have the same certificate and OpenSSL's own choice of protocol and cipher, so that they speak
+the same: TLS 1.3, AES-256-GCM. The bare server hands the whole answer to uvloop's transport; the
+broker encrypts above the plain transport, as its accounting needs it. Both are measured right after
+each other, and a ratio is of one round. The client decrypts, and may be what limits: then the
+processor time an answer is the better figure.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import trustme
+
+from benchmarks.listings.corpus import listing_answer, write_text_file
+from benchmarks.listings.rate import listing_rate
+from benchmarks.processes import yardstick
+from benchmarks.result import BenchOptions, BenchResult, Figure
+from loadgen.servers.processes import ServerLaunch, running_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+BARE, BROKER = "bare", "broker"
+LABELS = {BARE: "bare server, uvloop's TLS", BROKER: "broker, TLS port"}
+GOAL = 0.85
+"""Of the bare server's answers a second."""
+Round = dict[str, dict[str, float]]
+Contestant = tuple[tuple[str, int], int]
+"""Address, and the process whose time is counted."""
+
+
+def run(options: BenchOptions) -> BenchResult:
+    """Measure the rounds.
+
+    Raises:
+        BenchError: A round could not be measured.
+        ServerStartError: The broker did not start.
+    """
+    answer = listing_answer()
+    with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as name:
+        folder = Path(name)
+        authority = folder / "authority.pem"
+        with _contestants(folder, authority, answer) as contestants:
+            rounds = _rounds(contestants, authority, len(answer), options)
+    return conclude(rounds)
+
+
+@contextmanager
+def _contestants(folder: Path, authority: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
+    """Start both servers; the one that is not measured has nothing to do."""
+    made, certificate = trustme.CA(), folder / "server.pem"
+    made.cert_pem.write_to_path(str(authority))
+    made.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+    answer_file, names_file = folder / "answer", folder / "names.txt"
+    answer_file.write_bytes(answer)
+    write_text_file(names_file)
+    settings = {
+        "brokerServicePort": "",
+        "brokerServicePortTls": "0",
+        "webServicePort": "0",
+        "bindAddress": "127.0.0.1",
+        "tlsCertificateFilePath": str(certificate),
+        "tlsKeyFilePath": str(certificate),
+    }
+    words = ("--import", str(names_file))
+    launch = ServerLaunch("broker", settings, folder / "broker.log", words)
+    with ExitStack() as stack:
+        module = "benchmarks.listings.bare_server"
+        bare = stack.enter_context(yardstick(module, str(answer_file), str(certificate)))
+        broker = stack.enter_context(running_server(launch))
+        url = urlsplit(broker.service_url)
+        yield {
+            BARE: ((bare.host, bare.port), bare.pid),
+            BROKER: ((url.hostname or "", url.port or 0), broker.pid),
+        }
+
+
+def _rounds(
+    contestants: Mapping[str, Contestant], authority: Path, answer_bytes: int, options: BenchOptions
+) -> list[Round]:
+    rounds: list[Round] = []
+    for number in range(options.rounds):
+        found: Round = {}
+        for name, (address, pid) in contestants.items():
+            options.note(f"round {number + 1}: {LABELS[name]}")
+            tls = "--authority", str(authority)
+            found[name] = listing_rate(address, pid, answer_bytes, options.seconds, *tls)
+        rounds.append(found)
+    return rounds
+
+
+def conclude(rounds: Sequence[Round]) -> BenchResult:
+    """Make figures of the rounds."""
+    figures = [
+        Figure(label, "listings/s", [found[name]["per_second"] for found in rounds])
+        for name, label in LABELS.items()
+    ]
+    rates = [found[BROKER]["per_second"] / found[BARE]["per_second"] for found in rounds]
+    figures.append(Figure(f"{LABELS[BROKER]} / {BARE}", "ratio", rates, GOAL))
+    figures += [
+        Figure(f"CPU an answer: {label}", "ms", [found[name]["cpu_millis"] for found in rounds])
+        for name, label in LABELS.items()
+    ]
+    cpu = [found[BARE]["cpu_millis"] / max(1e-9, found[BROKER]["cpu_millis"]) for found in rounds]
+    figures.append(Figure(f"CPU an answer: {BARE} / {LABELS[BROKER]}", "ratio", cpu))
+    client = max(found[name]["client_core_share"] for found in rounds for name in LABELS)
+    raw: list[dict[str, Any]] = [dict(found) for found in rounds]
+    return BenchResult(figures, [f"The client had {client:.2f} of a core at most."], raw)

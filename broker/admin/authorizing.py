@@ -1,0 +1,204 @@
+"""The one place that asks whether a request of the admin REST may be made.
+
+Each endpoint says what it needs; the path says of what. Codes and sentences of refusals are those
+of a real broker: 401 for what is done to a topic or tenant, 403 for namespaces and policies.
+
+Source: upstream PulsarWebResource.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from broker.admin.requests import namespace_name, segment, tenant_name, topic_name
+from broker.admin.resources.schemas import schema_topic
+from broker.authorization.operations import (
+    BrokerOperation,
+    ClusterOperation,
+    Level,
+    NamespaceOperation,
+    PolicyName,
+    TenantOperation,
+    TopicOperation,
+)
+from broker.authorization.tenant_admins import TenantMissingError
+from broker.stores.changes import StoreError
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from broker.authorization.operations import Needs
+    from broker.authorization.peers import Session
+    from broker.authorization.service import AuthorizationService
+    from proto.names import TopicName
+
+SUPERUSER_NEEDED = "This operation requires super-user access"
+ADMIN_NEEDED = "Don't have permission to administrate resources on this tenant"
+NO_TENANT = "Tenant does not exist"
+_IN_TENANT = (
+    TenantOperation.LIST_NAMESPACES,
+    TenantOperation.CREATE_NAMESPACE,
+    TenantOperation.DELETE_NAMESPACE,
+)
+
+
+class RequestAuthorization:
+    """Lets requests through, or refuses them.
+
+    Args:
+        service: Who knows what is allowed.
+        session_of: Returns whom a request was authenticated as.
+        broker_id: Returns the name of this broker, which refusals have.
+    """
+
+    def __init__(
+        self,
+        service: AuthorizationService,
+        session_of: Callable[[web.Request], Session],
+        broker_id: Callable[[], str],
+    ) -> None:
+        self._service = service
+        self._session_of = session_of
+        self._broker_id = broker_id
+
+    async def check(self, needs: Needs, request: web.Request) -> None:
+        """Return if a request may be made.
+
+        Raises:
+            RestError: It may not, its path has no valid name, or the store failed.
+        """
+        try:
+            await self._check(needs, request)
+        except TenantMissingError:
+            raise RestError(404, NO_TENANT) from None
+        except StoreError as error:
+            raise RestError(500, str(error)) from None
+
+    async def _check(self, needs: Needs, request: web.Request) -> None:
+        session = self._session_of(request)
+        if isinstance(needs, Level):
+            await self._check_level(needs, session, request)
+        elif isinstance(needs, BrokerOperation | ClusterOperation):
+            self._check_superuser(needs, session, request)
+        elif isinstance(needs, TenantOperation):
+            await self._check_tenant(needs, session, request)
+        elif isinstance(needs, NamespaceOperation):
+            namespace = namespace_name(request)
+            if not await self._service.allows_namespace(session, namespace, needs):
+                raise RestError(
+                    403,
+                    f"Unauthorized to validateNamespaceOperation for operation [{needs.name}] "
+                    f"on namespace [{namespace}]",
+                )
+        elif isinstance(needs, TopicOperation):
+            await self._check_topic(needs, session, request)
+        elif isinstance(needs, PolicyName):
+            await self._check_policy(needs, session, request)
+        else:
+            assert_never(needs)
+
+    async def _check_level(self, needs: Level, session: Session, request: web.Request) -> None:
+        if needs is Level.SUPERUSER and not self._service.is_superuser(session):
+            raise RestError(401, self._no_superuser(session))
+        if needs is Level.TENANT_ADMIN and not await self._service.administers(
+            session, tenant_name(request)
+        ):
+            raise RestError(401, _no_admin(session))
+
+    def _no_superuser(self, session: Session) -> str:
+        proxy, original = session.principal, session.original
+        if original is None:
+            return SUPERUSER_NEEDED
+        if not self._service.is_superuser_alone(proxy):
+            return f"Proxy not authorized for super-user operation (proxy:{proxy.role})"
+        return (
+            f"Original principal not authorized for super-user operation (original:{original.role})"
+        )
+
+    def _check_superuser(
+        self, needs: BrokerOperation | ClusterOperation, session: Session, request: web.Request
+    ) -> None:
+        if self._service.is_superuser(session):
+            return
+        if isinstance(needs, BrokerOperation):
+            kind, subject = "Broker", f"broker [{self._broker_id()}]"
+        else:
+            kind, subject = "Cluster", f"cluster [{segment(request, 'cluster')}]"
+        check = f"validateBothSuperuserAnd{kind}Operation"
+        raise RestError(401, f"{_unauthorized(check, session)} [{needs.name}] on {subject}")
+
+    async def _check_tenant(
+        self, needs: TenantOperation, session: Session, request: web.Request
+    ) -> None:
+        if needs in _IN_TENANT:
+            tenant = tenant_name(request)
+            if not await self._service.allows_tenant(session, tenant):
+                start = _unauthorized("validateTenantOperation", session)
+                raise RestError(401, f"{start} [{needs.name}] on tenant [{tenant}]")
+        elif not await self._may_change_tenant(needs, session, request):
+            start = _unauthorized("validateBothTenantOperationAndSuperUser", session)
+            raise RestError(401, f"{start} [{needs.name}]")
+
+    async def _may_change_tenant(
+        self, needs: TenantOperation, session: Session, request: web.Request
+    ) -> bool:
+        if needs is TenantOperation.LIST_TENANTS:
+            return self._service.is_superuser(session)
+        try:
+            return await self._service.allows_tenant(session, tenant_name(request))
+        except TenantMissingError:
+            return False  # Only superusers learn that there is none.
+
+    async def _check_topic(
+        self, needs: TopicOperation, session: Session, request: web.Request
+    ) -> None:
+        topic = _topic(request)
+        names = ("subName", "subscription")
+        subscription = next(
+            (segment(request, name) for name in names if name in request.match_info), ""
+        )
+        if not await self._service.allows_topic(session, topic, needs, subscription):
+            raise RestError(
+                401,
+                f"Unauthorized to validateTopicOperation for operation [{needs.name}] "
+                f"on topic [{topic}]",
+            )
+
+    async def _check_policy(
+        self, needs: PolicyName, session: Session, request: web.Request
+    ) -> None:
+        of_topic = "topic" in request.match_info
+        subject = _topic(request) if of_topic else namespace_name(request)
+        if await self._service.allows_tenant(session, tenant_name(request)):
+            return
+        kind, place = ("TopicPolicy", "topic") if of_topic else ("NamespacePolicy", "namespace")
+        operation = "READ" if request.method in ("GET", "HEAD") else "WRITE"
+        raise RestError(
+            403,
+            f"Unauthorized to validate{kind}Operation for operation [{operation}] "
+            f"on {place} [{subject}] on policy [{needs.name}]",
+        )
+
+
+def _no_admin(session: Session) -> str:
+    proxy, original = session.principal, session.original
+    if original is None:
+        return ADMIN_NEEDED
+    names = f"(proxy:{proxy.role},original:{original.role})"
+    return f"Proxy not authorized to access resource {names}"
+
+
+def _unauthorized(check: str, session: Session) -> str:
+    original = "null" if session.original is None else session.original.role
+    return (
+        f"Unauthorized to {check} for originalPrincipal [{original}] and "
+        f"clientAppId [{session.principal.role}] about operation"
+    )
+
+
+def _topic(request: web.Request) -> TopicName:
+    """Return the topic in the path; that of a schema has no domain."""
+    return topic_name(request) if "domain" in request.match_info else schema_topic(request)

@@ -1,0 +1,1 @@
+"""The description of the admin REST, made from its endpoints."""

@@ -1,0 +1,103 @@
+"""Parameters of paths and queries: what each says, and which handlers read it.
+
+A test holds that every parameter that the code reads is here.
+"""
+
+from __future__ import annotations
+
+from server.seeing.openapi import Parameter
+
+_WHOLE = {"type": "integer"}
+_FLAG = {"type": "boolean"}
+
+IN_PATHS = {
+    one.name: one
+    for one in (
+        Parameter("tenant", "A tenant", example="public"),
+        Parameter("namespace", "A namespace of it", example="default"),
+        Parameter("topic", "A topic, its name encoded", example="orders"),
+        Parameter("subName", "A subscription, its name encoded", example="billing"),
+        Parameter("subscription", "A subscription, its name encoded", example="billing"),
+        Parameter("cluster", "A cluster", example="standalone"),
+        Parameter("bundle", "A bundle of topics", example="0x00000000_0x40000000"),
+        Parameter("role", "A role", example="ann"),
+        Parameter("key", "A key", example="brokerShutdownTimeoutMs"),
+        Parameter("value", "Its value", example="60000"),
+        Parameter("version", "A version of a schema", _WHOLE, 0),
+        Parameter("timestamp", "Milliseconds since 1970", _WHOLE, 0),
+        Parameter("ledgerId", "A ledger", _WHOLE, 0),
+        Parameter("entryId", "An entry of it", _WHOLE, 0),
+        Parameter("messagePosition", "The n-th message, from 1 on", _WHOLE, 1),
+        Parameter("numMessages", "How many messages", _WHOLE, 1),
+        Parameter("expireTimeInSeconds", "How old", _WHOLE, 3600),
+        Parameter("rest", "One segment or more"),
+    )
+}
+"""Variables of paths by name; of others the name says what they are."""
+
+IN_QUERIES = {
+    one.name: one
+    for one in (
+        Parameter("applied", "Show the policy in force where none is set", _FLAG),
+        Parameter("authoritative", "Another broker has chosen this one", _FLAG),
+        Parameter(
+            "backlogQuotaType",
+            "The kind of backlog quota",
+            {"type": "string", "enum": ["destination_storage", "message_age"]},
+        ),
+        Parameter("bundle", "Topics of this bundle only"),
+        Parameter("checkAllowAutoCreation", "Create the topic if that is allowed", _FLAG),
+        Parameter("excludeConsumers", "Leave consumers out", _FLAG),
+        Parameter("excludePublishers", "Leave producers out", _FLAG),
+        Parameter("force", "Also while somebody uses it", _FLAG),
+        Parameter("getEarliestTimeInBacklog", "Show the time of the oldest message left", _FLAG),
+        Parameter("includeSystemTopic", "List system topics too", _FLAG),
+        Parameter(
+            "initialPosition",
+            "The end from which messages are counted",
+            {"type": "string", "enum": ["earliest", "latest"]},
+        ),
+        Parameter("key", "The property to remove"),
+        Parameter("listenerName", "The listener whose address is wanted"),
+        Parameter("messagePosition", "The n-th message, from 1 on", _WHOLE),
+        Parameter("messageTTL", "Seconds", _WHOLE),
+        Parameter("metadata", "Show ledgers too", _FLAG),
+        Parameter(
+            "mode",
+            "Topics of which domains",
+            {"type": "string", "enum": ["PERSISTENT", "NON_PERSISTENT", "ALL"]},
+        ),
+        Parameter("perPartition", "Show each partition", _FLAG),
+        Parameter("properties", "Topics with these properties: key=value,key=value"),
+    )
+}
+"""Parameters of queries by name."""
+
+READ_BY: dict[str, tuple[str, ...]] = {
+    "DeletionAdmin.delete": ("force",),
+    "DeletionAdmin.delete_partitioned": ("force",),
+    "LookupAdmin.lookup": ("listenerName", "authoritative"),
+    "NamespaceAdmin.delete": ("force",),
+    "NamespaceAdmin.list_topics": ("mode", "includeSystemTopic"),
+    "OtherPolicyAdmin.get_rate": ("applied",),
+    "OtherPolicyAdmin.get_topic_clusters": ("applied",),
+    "QuotaAdmin.get_of_topic": ("applied",),
+    "QuotaAdmin.remove_of_namespace": ("backlogQuotaType",),
+    "QuotaAdmin.remove_of_topic": ("backlogQuotaType",),
+    "QuotaAdmin.set_of_namespace": ("backlogQuotaType",),
+    "QuotaAdmin.set_of_topic": ("backlogQuotaType",),
+    "ReadingAdmin.examine": ("messagePosition", "initialPosition"),
+    "SchemaAdmin.delete": ("force",),
+    "StatsAdmin.internal_stats": ("metadata",),
+    "StatsAdmin.partitioned_stats": ("perPartition",),
+    "StatsAdmin.stats": (),
+    "SubscriptionAdmin.delete": ("force",),
+    "TenantAdmin.delete": ("force",),
+    "TopicAdmin.get_partitions": ("checkAllowAutoCreation",),
+    "TopicAdmin.list_partitioned": ("includeSystemTopic",),
+    "TopicAdmin.list_topics": ("bundle", "properties", "includeSystemTopic"),
+    "TopicAdmin.remove_property": ("key",),
+}
+"""The parameters that each handler reads; policies in the table say it themselves."""
+for _name in ("StatsAdmin.stats", "StatsAdmin.partitioned_stats"):
+    READ_BY[_name] += ("excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog")

@@ -1,0 +1,91 @@
+"""``POST /admin/v2/floodgate/reset``: the broker as it was when it was new.
+
+For test suites that share one broker: topics, messages, subscriptions, schemas, policies, what was
+configured at run time, tenants and namespaces go, and faults that are set are cleared. Connections
+stay; their producers and consumers are closed with their topics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from broker.admin.resources.namespaces import NamespaceAdmin
+from broker.messages.managed_ledger import MessageStoreError
+from broker.stores.changes import NamespaceNotEmptyError, StoreError
+from proto.names import NamespaceName
+from server.faults.routes import ENABLED_KEY
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from broker.admin.context import AdminContext
+    from server.faults.registry import FaultRegistry
+
+RESET_PATH = "/admin/v2/floodgate/reset"
+TRIES = 5
+"""A client that comes back meanwhile may make its topic again."""
+
+
+def reset_routes(
+    context: AdminContext, first: Sequence[str], faults: FaultRegistry | None
+) -> list[web.RouteDef]:
+    """Return the routes.
+
+    Args:
+        context: The broker.
+        first: The namespaces that a new broker has.
+        faults: Those that are set; None: neither they nor this are enabled.
+    """
+
+    async def reset(_: web.Request) -> web.Response:
+        if faults is None:
+            raise RestError(404, f"reset is off here: start this broker with {ENABLED_KEY}=true")
+        faults.clear_all()
+        try:
+            await _Reset(context, first).run()
+        except (StoreError, MessageStoreError) as error:
+            raise RestError(500, str(error)) from None
+        return web.Response(status=204)
+
+    return [web.post(RESET_PATH, reset)]
+
+
+class _Reset:
+    def __init__(self, context: AdminContext, first: Sequence[str]) -> None:
+        self._context = context
+        self._first = first
+        self._namespaces = NamespaceAdmin(context)
+
+    async def run(self) -> None:
+        """Delete everything, then make what is there from the start."""
+        context = self._context
+        for key in await context.dynamic.values():
+            await context.dynamic.delete(key)
+        for namespace in await context.store.namespaces():
+            await self._delete(namespace)
+        for tenant in await context.store.tenants():
+            try:
+                await context.store.delete_tenant(tenant)
+            except NamespaceNotEmptyError:
+                raise _busy(tenant) from None
+        for name in self._first:
+            await context.store.create_namespace(NamespaceName.parse(name))
+
+    async def _delete(self, namespace: NamespaceName) -> None:
+        for left in reversed(range(TRIES)):
+            try:
+                await self._namespaces.delete_with_topics(namespace)
+            except RestError:
+                if not left:
+                    raise _busy(str(namespace)) from None
+            else:
+                return
+
+
+def _busy(name: str) -> RestError:
+    return RestError(
+        409, f"clients make topics in {name} again and again: close them, then reset once more"
+    )

@@ -1,0 +1,200 @@
+"""The operations that are authorized, by upstream's names, and the grant that allows each.
+
+An operation without a grant is allowed to superusers and the tenant's admins alone. So are the
+operations of a tenant, and to read and change policies of namespaces and topics.
+
+Source: upstream NamespaceOperation, TopicOperation, PulsarAuthorizationProvider.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TypeAlias
+
+
+class Action(Enum):
+    """What can be granted (upstream: AuthAction)."""
+
+    PRODUCE = "produce"
+    CONSUME = "consume"
+    FUNCTIONS = "functions"
+    SOURCES = "sources"
+    SINKS = "sinks"
+    PACKAGES = "packages"
+
+
+class Level(Enum):
+    """What is not about a namespace or topic, and cannot be granted."""
+
+    AUTHENTICATED = auto()
+    """Everybody who is known may."""
+    TENANT_ADMIN = auto()
+    """Admins of the tenant may."""
+    SUPERUSER = auto()
+
+
+class BrokerOperation(Enum):
+    """Something that superusers do to brokers; refusals name it."""
+
+    CHECK_BACKLOG_QUOTA = auto()
+    DELETE_DYNAMIC_CONFIGURATION = auto()
+    GET_INTERNAL_CONFIGURATION_DATA = auto()
+    GET_LEADER_BROKER = auto()
+    HEALTH_CHECK = auto()
+    LIST_BROKERS = auto()
+    LIST_DYNAMIC_CONFIGURATIONS = auto()
+    LIST_OWNED_NAMESPACES = auto()
+    LIST_RUNTIME_CONFIGURATIONS = auto()
+    SHUTDOWN = auto()
+    UPDATE_DYNAMIC_CONFIGURATION = auto()
+
+
+class ClusterOperation(Enum):
+    """Something that superusers do to clusters."""
+
+    CREATE_CLUSTER = auto()
+    DELETE_CLUSTER = auto()
+    GET_CLUSTER = auto()
+    UPDATE_CLUSTER = auto()
+
+
+class TenantOperation(Enum):
+    """Something that superusers and admins of a tenant do to it or in it."""
+
+    GET_TENANT = auto()
+    CREATE_TENANT = auto()
+    UPDATE_TENANT = auto()
+    DELETE_TENANT = auto()
+    LIST_TENANTS = auto()
+    """Without a tenant in its path this is for superusers."""
+    LIST_NAMESPACES = auto()
+    CREATE_NAMESPACE = auto()
+    DELETE_NAMESPACE = auto()
+
+
+class PolicyName(Enum):
+    """A policy of namespaces or topics: refusals name it."""
+
+    ALL = auto()
+    ALLOW_CLUSTERS = auto()
+    ALLOW_CUSTOM_METRIC_LABELS = auto()
+    ANTI_AFFINITY = auto()
+    AUTO_SUBSCRIPTION_CREATION = auto()
+    AUTO_TOPIC_CREATION = auto()
+    BACKLOG = auto()
+    COMPACTION = auto()
+    DEDUPLICATION = auto()
+    DEDUPLICATION_SNAPSHOT = auto()
+    DELAYED_DELIVERY = auto()
+    DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT = auto()
+    ENCRYPTION = auto()
+    ENTRY_FILTERS = auto()
+    INACTIVE_TOPIC = auto()
+    MAX_CONSUMERS = auto()
+    MAX_PRODUCERS = auto()
+    MAX_SUBSCRIPTIONS = auto()
+    MAX_TOPICS = auto()
+    MAX_UNACKED = auto()
+    OFFLOAD = auto()
+    PARTITION = auto()
+    PERSISTENCE = auto()
+    RATE = auto()
+    REPLICATION = auto()
+    REPLICATION_RATE = auto()
+    RESOURCEGROUP = auto()
+    RETENTION = auto()
+    SCHEMA_COMPATIBILITY_STRATEGY = auto()
+    SHADOW_TOPIC = auto()
+    SUBSCRIPTION_AUTH_MODE = auto()
+    SUBSCRIPTION_EXPIRATION_TIME = auto()
+    TTL = auto()
+
+
+class NamespaceOperation(Enum):
+    """Something done to a namespace."""
+
+    CREATE_TOPIC = auto()
+    DELETE_TOPIC = auto()
+    GET_TOPIC = auto()
+    GET_TOPICS = auto()
+    ADD_BUNDLE = auto()
+    DELETE_BUNDLE = auto()
+    GET_BUNDLE = auto()
+    GET_PERMISSION = auto()
+    GRANT_PERMISSION = auto()
+    REVOKE_PERMISSION = auto()
+    CLEAR_BACKLOG = auto()
+    UNSUBSCRIBE = auto()
+    TRIM_TOPIC = auto()
+    PACKAGES = auto()
+
+
+class TopicOperation(Enum):
+    """Something done to a topic."""
+
+    LOOKUP = auto()
+    PRODUCE = auto()
+    CONSUME = auto()
+    SUBSCRIBE = auto()
+    UNSUBSCRIBE = auto()
+    GET_SUBSCRIPTIONS = auto()
+    GET_STATS = auto()
+    GET_METADATA = auto()
+    UPDATE_METADATA = auto()
+    DELETE_METADATA = auto()
+    GET_BACKLOG_SIZE = auto()
+    GET_BUNDLE_RANGE = auto()
+    PEEK_MESSAGES = auto()
+    RESET_CURSOR = auto()
+    SKIP = auto()
+    EXPIRE_MESSAGES = auto()
+    GET_REPLICATED_SUBSCRIPTION_STATUS = auto()
+    SET_REPLICATED_SUBSCRIPTION_STATUS = auto()
+    COMPACT = auto()
+    OFFLOAD = auto()
+    TERMINATE = auto()
+    TRIM_TOPIC = auto()
+    UNLOAD = auto()
+
+
+_NOTHING: frozenset[Action] = frozenset()
+_CONSUME = frozenset({Action.CONSUME})
+_EITHER = frozenset({Action.PRODUCE, Action.CONSUME})
+
+Needs: TypeAlias = (
+    Level
+    | BrokerOperation
+    | ClusterOperation
+    | TenantOperation
+    | NamespaceOperation
+    | TopicOperation
+    | PolicyName
+)
+"""What somebody must be allowed who makes a request."""
+
+GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
+    **dict.fromkeys((*NamespaceOperation, *TopicOperation), _NOTHING),
+    NamespaceOperation.GET_TOPIC: _EITHER,
+    NamespaceOperation.GET_TOPICS: _EITHER,
+    NamespaceOperation.GET_BUNDLE: _EITHER,
+    NamespaceOperation.CLEAR_BACKLOG: _CONSUME,
+    NamespaceOperation.UNSUBSCRIBE: _CONSUME,
+    NamespaceOperation.TRIM_TOPIC: _CONSUME,
+    NamespaceOperation.PACKAGES: frozenset({Action.PACKAGES}),
+    TopicOperation.LOOKUP: _EITHER,
+    TopicOperation.GET_STATS: _EITHER,
+    TopicOperation.GET_METADATA: _EITHER,
+    TopicOperation.PRODUCE: frozenset({Action.PRODUCE}),
+    TopicOperation.CONSUME: _CONSUME,
+    TopicOperation.SUBSCRIBE: _CONSUME,
+    TopicOperation.UNSUBSCRIBE: _CONSUME,
+    TopicOperation.GET_SUBSCRIPTIONS: _CONSUME,
+    TopicOperation.SKIP: _CONSUME,
+    TopicOperation.EXPIRE_MESSAGES: _CONSUME,
+    TopicOperation.PEEK_MESSAGES: _CONSUME,
+    TopicOperation.RESET_CURSOR: _CONSUME,
+    TopicOperation.GET_BACKLOG_SIZE: _CONSUME,
+    TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
+    TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS: _CONSUME,
+}
+"""Any one of these grants allows the operation."""

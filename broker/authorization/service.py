@@ -1,0 +1,192 @@
+"""The one who is asked whether a session may do something.
+
+Superusers may do everything, admins of a tenant everything in it, and others what they are granted
+there. Of a proxy and whom it speaks for, both must be allowed it. ``known_...`` answers at once:
+True where nothing needs to be read, else None for "ask ``allows_...``", which alone refuses.
+
+Source: upstream AuthorizationService, PulsarAuthorizationProvider.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.authorization.grants import NO_GRANTS, Grants, read_grants
+from broker.authorization.peers import all_checked
+from broker.authorization.rules import namespace_allows, topic_allows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeAlias
+
+    from broker.authorization.operations import NamespaceOperation, TopicOperation
+    from broker.authorization.peers import Peer, Session
+    from broker.authorization.settings import AuthorizationSettings
+    from broker.authorization.tenant_admins import TenantAdmins
+    from broker.policies.service import PolicyService
+    from proto.names import NamespaceName, TopicName
+
+    Granted: TypeAlias = Callable[[str], bool]
+
+
+class AuthorizationService:
+    """Answers whether a session may do something.
+
+    Bound: it keeps the grants of as many namespaces as have policies of their own, and one more.
+
+    Args:
+        settings: Superusers and wildcards.
+        tenants: The admins of tenants.
+        policies: Keep what was granted.
+    """
+
+    def __init__(
+        self, settings: AuthorizationSettings, tenants: TenantAdmins, policies: PolicyService
+    ) -> None:
+        self._settings = settings
+        self._tenants = tenants
+        self._policies = policies
+        # By namespace: the document that grants were read from, and the grants.
+        self._read: dict[NamespaceName, tuple[Mapping[str, Any], Grants]] = {}
+
+    @property
+    def grants_kept(self) -> int:
+        """Namespaces whose grants are kept."""
+        return len(self._read)
+
+    def is_superuser(self, session: Session) -> bool:
+        """Tell whether everybody in a session is a superuser."""
+        return all(self.is_superuser_alone(one) for one in all_checked(session))
+
+    def is_superuser_alone(self, peer: Peer) -> bool:
+        """Tell whether somebody is a superuser, whomever it speaks for."""
+        return not self._settings.superusers.isdisjoint(peer.roles)
+
+    # -- at once ------------------------------------------------------------------------------
+
+    def known_tenant(self, session: Session, tenant: str) -> bool | None:
+        """Return True if a session surely administers a tenant, else None."""
+        return self._known(session, tenant, _not_granted)
+
+    def known_namespace(
+        self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
+    ) -> bool | None:
+        """Return True if a session surely may do something to a namespace, else None."""
+        return self._known(session, namespace.tenant, self._of_namespace(namespace, operation))
+
+    def known_topic(
+        self,
+        session: Session,
+        topic: TopicName,
+        operation: TopicOperation,
+        subscription: str = "",
+    ) -> bool | None:
+        """Return True if a session surely may do something to a topic, else None."""
+        granted = self._of_topic(topic, operation, subscription)
+        return self._known(session, topic.namespace.tenant, granted)
+
+    # -- from the store -----------------------------------------------------------------------
+
+    async def allows_tenant(self, session: Session, tenant: str) -> bool:
+        """Tell whether a session administers a tenant.
+
+        Raises:
+            TenantMissingError: There is no such tenant, and not all are superusers.
+            StoreError: The store failed.
+        """
+        return await self._allows(session, tenant, _not_granted)
+
+    async def administers(self, session: Session, tenant: str) -> bool:
+        """Tell whether all in a session are superusers, or all are admins of the tenant.
+
+        As recorded, a superuser that speaks for an admin is neither.
+
+        Raises:
+            TenantMissingError: There is no such tenant, and not all are superusers.
+            StoreError: The store failed.
+        """
+        if self.is_superuser(session):
+            return True
+        admins = await self._tenants.read(tenant)
+        return all(not admins.isdisjoint(one.roles) for one in all_checked(session))
+
+    async def allows_namespace(
+        self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
+    ) -> bool:
+        """Tell whether a session may do something to a namespace.
+
+        Raises:
+            TenantMissingError: There is no such tenant, and not all are superusers.
+            StoreError: The store failed.
+        """
+        granted = self._of_namespace(namespace, operation)
+        return await self._allows(session, namespace.tenant, granted)
+
+    async def allows_topic(
+        self,
+        session: Session,
+        topic: TopicName,
+        operation: TopicOperation,
+        subscription: str = "",
+    ) -> bool:
+        """Tell whether a session may do something to a topic.
+
+        Raises:
+            TenantMissingError: There is no such tenant, and not all are superusers.
+            StoreError: The store failed.
+        """
+        granted = self._of_topic(topic, operation, subscription)
+        return await self._allows(session, topic.namespace.tenant, granted)
+
+    # -- the rules ----------------------------------------------------------------------------
+
+    def _known(self, session: Session, tenant: str, granted: Granted) -> bool | None:
+        surely = all(
+            self.is_superuser_alone(one)
+            or self._tenants.surely(tenant, one.roles)
+            or any(map(granted, one.roles))
+            for one in all_checked(session)
+        )
+        return surely or None
+
+    async def _allows(self, session: Session, tenant: str, granted: Granted) -> bool:
+        if self._known(session, tenant, granted):
+            return True
+        admins = await self._tenants.read(tenant)
+        return all(
+            self.is_superuser_alone(one)
+            or not admins.isdisjoint(one.roles)
+            or any(map(granted, one.roles))
+            for one in all_checked(session)
+        )
+
+    def _of_namespace(self, namespace: NamespaceName, operation: NamespaceOperation) -> Granted:
+        def granted(role: str) -> bool:
+            grants, wildcards = self._grants(namespace), self._settings.wildcards
+            return namespace_allows(grants, role, operation, wildcards=wildcards)
+
+        return granted
+
+    def _of_topic(self, topic: TopicName, operation: TopicOperation, subscription: str) -> Granted:
+        def granted(role: str) -> bool:
+            grants, wildcards = self._grants(topic.namespace), self._settings.wildcards
+            return topic_allows(grants, role, operation, topic, subscription, wildcards=wildcards)
+
+        return granted
+
+    def _grants(self, namespace: NamespaceName) -> Grants:
+        """Return what is granted; it is read once from each document, which never changes."""
+        document = self._policies.document(namespace)
+        if not document:
+            self._read.pop(namespace, None)
+            return NO_GRANTS
+        kept = self._read.get(namespace)
+        if kept is None or kept[0] is not document:
+            if len(self._read) > len(self._policies):
+                self._read.clear()  # Some are of namespaces that are gone.
+            kept = self._read[namespace] = (document, read_grants(document))
+        return kept[1]
+
+
+def _not_granted(_: str) -> bool:
+    return False

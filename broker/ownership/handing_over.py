@@ -1,0 +1,84 @@
+"""The bundles of a broker that ends go to others before its clients are told where to go."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+from broker.ownership import tables
+from limiter.clock import clock_sleep
+from server.configuration.addresses import NO_URLS, ServerUrls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    import proto.PulsarApi_pb2 as pb
+    from broker.ownership.ownership import Bundle
+    from broker.stores.postgresql.driver import Connection
+    from limiter.clock import Clock
+    from proto.names import NamespaceName, TopicName
+
+LOOK_SECONDS = 0.02
+LOOKS = 100
+"""Looks at whether the others have taken over: two seconds. Clients look up what they have not."""
+
+
+async def hand_over(
+    use: Callable[[], AbstractAsyncContextManager[Connection]],
+    bundles: Sequence[Bundle],
+    clock: Clock,
+) -> dict[Bundle, ServerUrls]:
+    """Offer bundles that are nobody's to the brokers that live; return who has taken them.
+
+    Args:
+        use: Takes a connection to the database for a while, or raises StoreError.
+        bundles: They were let go.
+        clock: For delays.
+
+    Returns:
+        The addresses of the owners.
+
+    Raises:
+        StoreError: The database does not answer.
+    """
+    async with use() as connection:
+        heirs = await tables.heirs(connection)
+        for bundle, heir in zip(bundles, cycle(heirs), strict=False):
+            await tables.offer(connection, bundle, heir)
+    found: dict[Bundle, ServerUrls] = {}
+    for _ in range(LOOKS if heirs else 0):
+        async with use() as connection:
+            for bundle in bundles:
+                row = None if bundle in found else await tables.owner_of(connection, bundle)
+                if row is not None and row.hashes == bundle.hashes:
+                    found[bundle] = row.urls
+        if len(found) == len(bundles):
+            break
+        await clock_sleep(clock, LOOK_SECONDS)
+    return found
+
+
+def urls_of_topic(
+    owners: Mapping[Bundle, ServerUrls],
+) -> Callable[[TopicName], ServerUrls]:
+    """Return the function that names a topic's owner, or nothing if nobody took its bundle."""
+    by_namespace: dict[NamespaceName, list[tuple[Bundle, ServerUrls]]] = {}
+    for bundle, urls in owners.items():
+        by_namespace.setdefault(bundle.namespace, []).append((bundle, urls))
+
+    def urls_of(topic: TopicName) -> ServerUrls:
+        bundles = by_namespace.get(topic.namespace, ())
+        return next((urls for bundle, urls in bundles if bundle.holds(topic)), NO_URLS)
+
+    return urls_of
+
+
+def tell_new_owner(
+    closed: pb.CommandCloseProducer | pb.CommandCloseConsumer, owner: ServerUrls
+) -> None:
+    """Write into a CLOSE where its client is to go; without addresses it looks the topic up."""
+    if owner.service:
+        closed.assignedBrokerServiceUrl = owner.service
+    if owner.service_tls:
+        closed.assignedBrokerServiceUrlTls = owner.service_tls

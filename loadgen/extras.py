@@ -1,0 +1,37 @@
+"""Packages that only Spark and pictures need: they come with the extra ``floodgate[loadgen]``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from loadgen.errors import LoadgenError
+
+REMEDY = 'pip install "floodgate[loadgen]"'
+PICTURES = "matplotlib"
+SPARK = "pyspark"
+_WITHOUT = {
+    PICTURES: f"pictures need the package {PICTURES}: {REMEDY}",
+    SPARK: f"Spark needs the package {SPARK}: {REMEDY}, or use --executor process",
+    "py4j": f"Spark needs the package {SPARK}: {REMEDY}, or use --executor process",
+}
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether a package can be imported; it is not."""
+    return find_spec(package) is not None
+
+
+def require(package: str) -> None:
+    """Refuse what needs a package of an extra, before anything of it is begun.
+
+    Raises:
+        LoadgenError: It is not installed.
+    """
+    if not is_installed(package):
+        raise LoadgenError(_WITHOUT[package])
+
+
+def missing_extra(error: ModuleNotFoundError) -> LoadgenError | None:
+    """Return the sentence for an import that failed; None if no extra brings that module."""
+    sentence = _WITHOUT.get((error.name or "").partition(".")[0])
+    return LoadgenError(sentence) if sentence else None

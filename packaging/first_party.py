@@ -1,0 +1,82 @@
+"""Rewrites imports of Floodgate's own packages for the wheel, where all stand in one package.
+
+``from proto.frames import Frame`` becomes ``from floodgate.proto.frames import Frame``. Where an
+import is, the syntax tells, and only names there are touched: all else stays, byte for byte.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+WHEEL = "floodgate"
+GENERATED = "_pb2.py"
+"""End of the names of modules that protoc makes; they name themselves in a string."""
+_MODULE = re.compile(r"\w+(\.\w+)*_pb2")
+_Place = tuple[int, int, str, bool]
+"""Line, column in bytes, the name there, and whether an import binds it without ``as``."""
+
+
+class ImportFormError(Exception):
+    """An import has a form that cannot be rewritten; the sentence says which to use."""
+
+
+def rewritten(source: str, name: str, packages: Collection[str]) -> str:
+    """Return a module's source with its imports of ``packages`` made from the one package.
+
+    Args:
+        source: The file's text.
+        name: The file's path, for errors and to know generated modules by.
+        packages: Names at the top of a checkout.
+
+    Raises:
+        ImportFormError: An import has a form that cannot be rewritten.
+    """
+    lines = source.encode().splitlines(keepends=True)
+    tree = ast.parse(source, name)
+    places = set(_imports(tree, name, packages))
+    if name.endswith(GENERATED):
+        places |= set(_own_names(tree, packages))
+    for line, column, module, is_bare in sorted(places, reverse=True):
+        text = lines[line - 1]
+        if not text[column:].startswith(module.encode()):
+            raise ImportFormError(f"{name}:{line}: write `from {module} import`, with one space")
+        end = column + len(module.encode())
+        bound = f" as {module}" if is_bare else ""
+        lines[line - 1] = text[:column] + f"{WHEEL}.{module}{bound}".encode() + text[end:]
+    return b"".join(lines).decode()
+
+
+def _imports(tree: ast.Module, name: str, packages: Collection[str]) -> Iterator[_Place]:
+    """Yield the places of imported names in front of which the package goes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            if _top(node.module) in packages:
+                yield node.lineno, node.col_offset + len("from "), node.module, False
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if _top(alias.name) not in packages:
+                    continue
+                if alias.asname is None and "." in alias.name:
+                    raise ImportFormError(
+                        f"{name}:{node.lineno}: `import {alias.name}` binds the name "
+                        f"{_top(alias.name)} alone, which cannot be rewritten; write "
+                        f"`import {alias.name} as ...` or `from {alias.name} import ...`"
+                    )
+                yield alias.lineno, alias.col_offset, alias.name, alias.asname is None
+
+
+def _own_names(tree: ast.Module, packages: Collection[str]) -> Iterator[_Place]:
+    """Yield the places of strings that name a generated module, behind the quotation mark."""
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, str) and _MODULE.fullmatch(value) and _top(value) in packages:
+            yield node.lineno, node.col_offset + 1, value, False
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]

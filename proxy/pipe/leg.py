@@ -1,0 +1,44 @@
+"""One side of a pipe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from limiter.flow.causes import PauseCause
+from proto.transport.connection import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proto.frames import Frame
+
+
+class PipeLeg(Connection):
+    """One side of a pipe: what it cannot write pauses the other side's reading."""
+
+    other: Connection | None = None
+    takes_frame: Callable[[Frame], object] | None = None
+    """Takes the frames of an open pipe, while it reads any: see proxy.pipe.faulty_pipe."""
+
+    def writability_changed(self, *, writable: bool) -> None:
+        """Pause or resume the other side."""
+        super().writability_changed(writable=writable)
+        if self.other is not None and writable:
+            self.other.gate.open_for(PauseCause.PEER_LEG_FULL)
+        elif self.other is not None:
+            self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
+
+    def end_other(self) -> None:
+        """Close the other side, now that this one is gone; what this one said still leaves.
+
+        The other side is read for that, although nobody takes it: it may write only, and read
+        nothing, until it is.
+        """
+        if self.other is not None:
+            self.other.take_no_more()
+            self.other.close()
+
+    def pipe_to(self, other: Connection) -> None:
+        """Pass every byte on to ``other`` from now on."""
+        self.sender.in_a_pipe = True
+        self.receive_raw(lambda data: other.enqueue([data], len(data)))

@@ -1,0 +1,113 @@
+"""Connections to brokers for clients that were authenticated: a pool a role, shared by its clients.
+
+A broker is told for whom a connection speaks, once, in CONNECT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from client.connection.pool import ConnectionPool
+from proxy.brokers import BrokerConnections, ServiceAddresses
+
+if TYPE_CHECKING:
+    from client.connection.connect_options import ConnectOptions
+    from limiter.clock import Clock
+    from proxy.credentials import OriginalClient
+
+
+@dataclass(slots=True)
+class _Shared:
+    pool: ConnectionPool
+    clients: int = 0
+
+
+class RolePools:
+    """The pools of all roles that have clients.
+
+    Bound: one for each role, which ends with its last client.
+
+    Args:
+        options: Those of every connection; for whom it speaks is added.
+        service: The configured brokers.
+        clock: Where time comes from.
+        shared: Clients of one role share a pool; otherwise, and where credentials are passed on,
+            each has its own.
+    """
+
+    def __init__(
+        self, options: ConnectOptions, service: ServiceAddresses, clock: Clock, *, shared: bool
+    ) -> None:
+        self._options = options
+        self._speaks_tls = options.tls is not None
+        self._service = service
+        self._clock = clock
+        self._shared = shared
+        self._of_role: dict[str, _Shared] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """Return how many roles share a pool now."""
+        return len(self._of_role)
+
+    def connections_for(self, client: OriginalClient) -> BrokerConnections:
+        """Return the connections of one more client; released when it leaves."""
+        if not self._shared or client.data is not None:
+            # Nothing is shared with anybody: the answer could be another's.
+            pool = self._pool(client)
+            return BrokerConnections(
+                pool, self._service, own=True, asks_for=object(), tls=self._speaks_tls
+            )
+        found = self._of_role.get(client.role)
+        if found is None:
+            found = self._of_role[client.role] = _Shared(self._pool(client))
+        found.clients += 1
+        return RoleConnections(self, client.role, found.pool, self._service, tls=self._speaks_tls)
+
+    def leave(self, role: str) -> None:
+        """Count a client of a role less; the last one ends its pool."""
+        found = self._of_role[role]
+        found.clients -= 1
+        if not found.clients:
+            del self._of_role[role]
+            closing = asyncio.get_running_loop().create_task(found.pool.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        """Close every pool."""
+        for found in self._of_role.values():
+            await found.pool.close()
+        await asyncio.gather(*self._closing)
+
+    def _pool(self, client: OriginalClient) -> ConnectionPool:
+        options = replace(
+            self._options,
+            original_principal=client.role,
+            original_auth_method=client.method,
+            original_auth_data=client.data,
+        )
+        return ConnectionPool(options, self._clock)
+
+
+class RoleConnections(BrokerConnections):
+    """One client's share of the connections of its role."""
+
+    def __init__(
+        self,
+        pools: RolePools,
+        role: str,
+        pool: ConnectionPool,
+        service: ServiceAddresses,
+        *,
+        tls: bool,
+    ) -> None:
+        super().__init__(pool, service, asks_for=role, tls=tls)
+        self._pools = pools
+        self._role = role
+
+    def release(self) -> None:
+        """See BrokerConnections."""
+        self._pools.leave(self._role)

@@ -1,0 +1,120 @@
+"""CONNECT with authentication: whose credentials are in it, and may this peer speak for others?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from server.authentication.principal import NO_METHOD, Principal
+from server.authentication.session import ClientSession
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from server.authentication.providers import Certificate
+    from server.authentication.service import AuthenticationService
+
+INVALID_ROLES = "Invalid roles."
+NO_PROXY_ROLE = "Must not set proxyVersion without connecting as a ProxyRole."
+WEBSOCKET_PRINCIPAL = "__websocket_dummy_original_principle"
+"""The original principal that a WebSocket proxy names while nobody's is known."""
+_OLD_METHODS = {pb.AuthMethodYcaV1: "ycav1", pb.AuthMethodAthens: "athens"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRules:
+    """The rules by which a broker believes peers that speak for others.
+
+    Attributes:
+        roles: proxyRoles.
+        enforced: Only these may, and these must: with authorization.
+        checks_original: authenticateOriginalAuthData: the client's own credentials are needed.
+    """
+
+    roles: frozenset[str] = frozenset()
+    enforced: bool = False
+    checks_original: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectRules:
+    """The parts by which a broker authenticates its peers.
+
+    Attributes:
+        service: Knows credentials.
+        proxies: Who may speak for others.
+        refresh_seconds: authenticationRefreshCheckSeconds.
+    """
+
+    service: AuthenticationService
+    proxies: ProxyRules = ProxyRules()
+    refresh_seconds: float = 60.0
+
+
+def shown_method(connect: pb.CommandConnect) -> str:
+    """Return the method of a CONNECT; old clients send a number."""
+    if connect.HasField("auth_method_name"):
+        return connect.auth_method_name
+    return _OLD_METHODS.get(connect.auth_method, NO_METHOD)
+
+
+def session_of(
+    connect: pb.CommandConnect,
+    certificate: Certificate | None,
+    service: AuthenticationService,
+    rules: ProxyRules,
+) -> ClientSession:
+    """Return who has sent a CONNECT to a broker.
+
+    Raises:
+        AuthenticationError: Nobody who is known.
+        RequestError: Somebody who may not speak for others, or must.
+
+    Source: upstream ServerCnx.handleConnect and completeConnect.
+    """
+    method = shown_method(connect)
+    principal = service.authenticate(method, connect.auth_data, certificate)
+    session = ClientSession(principal, proxy_version=connect.HasField("proxy_version"))
+    # An anonymous peer's word for others is not even read.
+    if principal.method != NO_METHOD and connect.HasField("original_principal"):
+        _take_original(session, connect, certificate, service, rules)
+    if rules.enforced:
+        check_proxy_role(session, rules)
+    return session
+
+
+def _take_original(
+    session: ClientSession,
+    connect: pb.CommandConnect,
+    certificate: Certificate | None,
+    service: AuthenticationService,
+    rules: ProxyRules,
+) -> None:
+    named = connect.original_principal
+    if not rules.checks_original or named == WEBSOCKET_PRINCIPAL:
+        if named.strip():
+            session.original = Principal(named, connect.original_auth_method or NO_METHOD)
+        return
+    method = connect.original_auth_method or NO_METHOD
+    data = connect.original_auth_data.encode("utf-8", "surrogatepass")
+    original = service.authenticate(method, data, certificate)
+    if original.method == NO_METHOD:
+        session.principal = original  # as upstream: anonymous behind an anonymous proxy
+    session.original, session.original_is_proved = original, original.method != NO_METHOD
+
+
+def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
+    """Refuse a proxy without a client, a client that speaks for others, a proxy behind a proxy.
+
+    Raises:
+        RequestError: AuthorizationError, in a real broker's words.
+
+    Source: upstream AuthorizationService.isValidOriginalPrincipal.
+    """
+    original = session.original.role if session.original is not None else ""
+    is_proxy = session.principal.role in rules.roles
+    invalid = (not original or original in rules.roles) if is_proxy else bool(original)
+    if invalid:
+        raise RequestError(pb.AuthorizationError, INVALID_ROLES)
+    if session.proxy_version and not is_proxy:
+        raise RequestError(pb.AuthorizationError, NO_PROXY_ROLE)

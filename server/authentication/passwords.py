@@ -1,0 +1,115 @@
+"""Password files as htpasswd writes them: the two kinds of hashes that Pulsar takes.
+
+Source: upstream AuthenticationProviderBasic: ``$apr1$`` (htpasswd -m), else crypt (htpasswd -d).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import hmac
+from functools import cache
+from hashlib import md5
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+APR1 = "$apr1"
+_ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_APR1_ROUNDS = 1000
+_APR1_ORDER = ((0, 6, 12), (1, 7, 13), (2, 8, 14), (3, 9, 15), (4, 10, 5))
+CRYPT_LENGTH = 13
+
+
+class PasswordFileError(Exception):
+    """A password file cannot be used; ``str()`` says which line, and shows no hash."""
+
+
+def read_passwords(text: str) -> dict[str, str]:
+    """Return the hashes of a file by user.
+
+    Raises:
+        PasswordFileError: A line is no ``user:hash``, or its hash is of another kind.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        user, colon, hashed = line.strip().partition(":")
+        if not colon or not user or ":" in hashed:
+            raise PasswordFileError(f"line {number} is no user:hash")
+        if not _is_apr1(hashed) and not _is_crypt(hashed):
+            raise PasswordFileError(
+                f"line {number}: the hash of {user!r:.60} is neither $apr1$ nor crypt, and Pulsar "
+                "takes no other: make it by htpasswd -m"
+            )
+        found[user] = hashed
+    return found
+
+
+def is_password(password: bytes, hashed: str) -> bool:
+    """Return True if a password has this hash."""
+    made = apr1(password, hashed.split("$")[2]) if _is_apr1(hashed) else _crypt(password, hashed)
+    return hmac.compare_digest(made.encode(), hashed.encode())
+
+
+def _is_apr1(hashed: str) -> bool:
+    return hashed.startswith(f"{APR1}$") and hashed.count("$") == 3 and hashed.isascii()
+
+
+def _is_crypt(hashed: str) -> bool:
+    return len(hashed) == CRYPT_LENGTH and all(one in _ALPHABET for one in hashed)
+
+
+def apr1(password: bytes, salt: str) -> str:
+    """Return Apache's own MD5 hash, which no library of Python makes any more.
+
+    Source: Apache Portable Runtime, apr_md5_encode.
+    """
+    salt = salt[:8]
+    salted = salt.encode()
+    inner = md5(password + salted + password, usedforsecurity=False).digest()
+    start = password + b"$apr1$" + salted
+    start += (inner * (len(password) // 16 + 1))[: len(password)]
+    length = len(password)
+    while length:
+        start += b"\0" if length & 1 else password[:1]
+        length >>= 1
+    digest = md5(start, usedforsecurity=False).digest()
+    for turn in range(_APR1_ROUNDS):
+        first, last = (password, digest) if turn & 1 else (digest, password)
+        middle = (salted if turn % 3 else b"") + (password if turn % 7 else b"")
+        digest = md5(first + middle + last, usedforsecurity=False).digest()
+    words = [(digest[a] << 16 | digest[b] << 8 | digest[c], 4) for a, b, c in _APR1_ORDER]
+    words.append((digest[11], 2))
+    return f"$apr1${salt}$" + "".join(_letters(*word) for word in words)
+
+
+def _letters(word: int, count: int) -> str:
+    return "".join(_ALPHABET[word >> (6 * place) & 63] for place in range(count))
+
+
+def _crypt(password: bytes, hashed: str) -> str:
+    """Return the hash that the system's C library makes: 25 rounds of DES."""
+    made = _crypt_of_system()(password.split(b"\0")[0], hashed[:2].encode())
+    return made.decode("ascii", "replace") if made else ""
+
+
+@cache
+def _crypt_of_system() -> Callable[[bytes, bytes], bytes | None]:
+    """Return ``crypt`` of the C library.
+
+    Raises:
+        PasswordFileError: This system has none.
+    """
+    library = ctypes.util.find_library("crypt")
+    try:
+        function = ctypes.CDLL(library).crypt
+    except (OSError, AttributeError):
+        raise PasswordFileError(
+            "this system's C library makes no crypt hashes: make them by htpasswd -m"
+        ) from None
+    function.argtypes, function.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_char_p
+    crypt: Callable[[bytes, bytes], bytes | None] = function
+    return crypt

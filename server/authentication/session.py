@@ -1,0 +1,196 @@
+"""The facts that a connection has of its peer, and their renewal when the credentials expire."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from proto.commands import NO_REQUEST, error_command
+from server.authentication.errors import AuthenticationError
+
+if TYPE_CHECKING:
+    from limiter.clock import Clock, TimerHandle
+    from server.authentication.principal import Principal
+    from server.authentication.providers import Certificate
+    from server.authentication.service import AuthenticationService
+
+logger = logging.getLogger(__name__)
+
+FAILED = "Failed to authenticate"
+"""The words of a real broker and proxy, whatever was wrong."""
+REFRESH_DATA = b"PulsarAuthRefresh"
+"""The data of a challenge that asks for fresh credentials (upstream: REFRESH_AUTH_DATA)."""
+
+
+@dataclass(slots=True)
+class ClientSession:
+    """A peer that was authenticated.
+
+    Attributes:
+        principal: The peer itself: a client, or a proxy.
+        original: The client behind a proxy; None without one.
+        original_is_proved: The client's own credentials were checked here; otherwise the proxy
+            vouches for its role.
+        proxy_version: The peer called itself a proxy.
+    """
+
+    principal: Principal
+    original: Principal | None = None
+    original_is_proved: bool = False
+    proxy_version: bool = False
+
+    @property
+    def checked_roles(self) -> tuple[str, ...]:
+        """The roles that must all be allowed: the peer's, and that of the client behind it."""
+        if self.original is None:
+            return (self.principal.role,)
+        return (self.principal.role, self.original.role)
+
+    @property
+    def watched(self) -> Principal:
+        """The credentials whose end is watched: the client's own where they are known."""
+        if self.original is not None and self.original_is_proved:
+            return self.original
+        return self.principal
+
+    def renew(self, fresh: Principal) -> bool:
+        """Take fresh credentials; false if they are another's."""
+        before = self.watched.role
+        if before and fresh.role != before:
+            return False
+        fresh = replace(fresh, role=before)
+        if self.original_is_proved:
+            self.original = fresh
+        else:
+            self.principal = fresh
+        return True
+
+
+class Challenged(Protocol):
+    """A connection, as far as its credentials are renewed."""
+
+    peer: str
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command."""
+
+    def take_no_more(self) -> None:
+        """Drop what the peer sends from now on."""
+
+    def close(self) -> None:
+        """Close once everything queued has left."""
+
+
+def fail_authentication(cnx: Challenged, reason: str) -> None:
+    """Tell a peer that it is not known, and close."""
+    logger.warning("closing %s: %s: %s", cnx.peer, FAILED, reason)
+    refuse_connection(cnx, pb.AuthenticationError, FAILED)
+
+
+def refuse_connection(cnx: Challenged, code: pb.ServerError.ValueType, words: str) -> None:
+    """Answer CONNECT or AUTH_RESPONSE with an error, and close."""
+    cnx.take_no_more()
+    cnx.send(error_command(NO_REQUEST, code, words))
+    cnx.close()
+
+
+class CredentialRefresh:
+    """Looks again and again whether a connection's credentials still hold, and asks for fresh ones.
+
+    Without an end of the credentials there is no timer.
+
+    Args:
+        cnx: The connection.
+        session: The facts of its peer.
+        service: Checks fresh credentials.
+        seconds: authenticationRefreshCheckSeconds.
+        clock: Where time comes from.
+        protocol_version: Told in a challenge; None for a peer that cannot answer any, as it
+            did not announce supports_auth_refresh.
+
+    Source: upstream ServerCnx.refreshAuthenticationCredentials.
+    """
+
+    def __init__(
+        self,
+        cnx: Challenged,
+        session: ClientSession,
+        service: AuthenticationService,
+        seconds: float,
+        clock: Clock,
+        *,
+        protocol_version: int | None,
+    ) -> None:
+        self._cnx = cnx
+        self._session = session
+        self._service = service
+        self._seconds = seconds
+        self._clock = clock
+        self._protocol_version = protocol_version
+        self._asked = False
+        self._timer: TimerHandle | None = None
+        self._next = clock.now()
+        self._arm()
+
+    def stop(self) -> None:
+        """Look no more; harmless when repeated."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def answered(self, response: pb.CommandAuthResponse, certificate: Certificate | None) -> None:
+        """Take fresh credentials, or end the connection of somebody else's."""
+        self._asked = False
+        watched = self._session.watched
+        try:
+            fresh = self._service.refreshed(watched, response.response.auth_data, certificate)
+        except AuthenticationError as error:
+            self.stop()
+            fail_authentication(self._cnx, error.reason)
+            return
+        if not self._session.renew(fresh):
+            self._close("the principal cannot change while credentials are refreshed")
+        elif self._session.watched.expires_at_ms is None:
+            self.stop()
+        elif self._timer is None:
+            self._arm()
+
+    def _arm(self) -> None:
+        if self._session.watched.expires_at_ms is None:
+            return
+        now = self._clock.now()
+        # At a fixed rate from the first moment on, as upstream.
+        self._next += self._seconds * max(1, int((now - self._next) / self._seconds) + 1)
+        self._timer = self._clock.call_at(self._next, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        session = self._session
+        if session.watched.expired(self._clock.wall_ms()):
+            if session.original is not None and not session.original_is_proved:
+                self._close("its proxy's credentials expired, and it does not forward a client's")
+                return
+            if self._protocol_version is None:
+                self._close("its credentials expired, and it cannot refresh them")
+                return
+            if self._asked:
+                self._close("its credentials expired, and it sent no fresh ones in time")
+                return
+            self._ask(self._protocol_version)
+        self._arm()
+
+    def _ask(self, protocol_version: int) -> None:
+        self._asked = True
+        logger.info("asking %s for fresh credentials", self._cnx.peer)
+        challenge = pb.CommandAuthChallenge(protocol_version=protocol_version)
+        challenge.challenge.auth_method_name = self._session.principal.method
+        challenge.challenge.auth_data = REFRESH_DATA
+        self._cnx.send(pb.BaseCommand(type=pb.BaseCommand.AUTH_CHALLENGE, authChallenge=challenge))
+
+    def _close(self, reason: str) -> None:
+        self.stop()
+        logger.warning("closing %s: %s", self._cnx.peer, reason)
+        self._cnx.take_no_more()
+        self._cnx.close()

@@ -1,0 +1,190 @@
+"""Tokens: JSON web tokens, signed with a secret or with the private half of a key pair."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import load_der_public_key, load_pem_public_key
+
+from server.authentication.errors import AuthenticationError
+from server.authentication.principal import Principal
+from server.configuration.secret_sources import KeySourceError, read_source
+from server.errors import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from limiter.clock import Clock
+    from server.authentication.providers import Certificate
+    from server.configuration.authentication import TokenSettings
+
+BEARER = "Bearer "
+LEAST_RSA_BITS = 2048
+_OF_SECRETS = (("HS256", 32), ("HS384", 48), ("HS512", 64))
+_OF_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+_BROKEN = (jwt.PyJWTError, ValueError, TypeError, NotImplementedError, RecursionError)
+
+
+class TokenProvider:
+    """Checks tokens: signature, times, audience, and the role in them.
+
+    Args:
+        settings: The keys of tokens.
+        clock: Says what has expired.
+
+    Attributes:
+        method: ``token``.
+
+    Raises:
+        StartError: The key cannot be read or used.
+
+    Source: upstream AuthenticationProviderToken.
+    """
+
+    method = "token"
+
+    def __init__(self, settings: TokenSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._key, self._algorithms = _key_of(settings)
+        self._signatures = jwt.PyJWS()
+
+    def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
+        """See AuthenticationProvider."""
+        if not data.strip():
+            raise AuthenticationError("Blank token found")
+        claims = self._claims(data)
+        expires_at_ms = self._check_times(claims)
+        self._check_audience(claims)
+        role, roles = self._role(claims)
+        return Principal(role, self.method, expires_at_ms, roles)
+
+    def http_data(self, headers: Mapping[str, str]) -> bytes:
+        """See AuthenticationProvider."""
+        given = headers.get("Authorization", "")
+        if not given.startswith(BEARER):
+            raise AuthenticationError("Invalid HTTP Authorization header")
+        return given.removeprefix(BEARER).encode("utf-8", "surrogateescape")
+
+    def _claims(self, token: bytes) -> Mapping[str, Any]:
+        try:
+            signed = self._signatures.decode_complete(
+                token, self._key, algorithms=list(self._algorithms)
+            )
+            claims = json.loads(signed["payload"])
+        except _BROKEN as error:
+            # Their words quote nothing of a token but the names of its algorithm and header.
+            raise AuthenticationError(
+                f"Failed to authentication token: {type(error).__name__}"
+            ) from None
+        if not isinstance(claims, dict):
+            raise AuthenticationError("Failed to authentication token: its claims are no object")
+        return claims
+
+    def _check_times(self, claims: Mapping[str, Any]) -> int | None:
+        """Return until when a token holds, in milliseconds since 1970."""
+        now_ms, skew_ms = self._clock.wall_ms(), self._settings.skew_seconds * 1000
+        expires_at_ms, begins_at_ms = _time_ms(claims, "exp"), _time_ms(claims, "nbf")
+        if expires_at_ms is not None and now_ms - skew_ms > expires_at_ms:
+            raise AuthenticationError("Failed to authentication token: it has expired")
+        if begins_at_ms is not None and now_ms + skew_ms < begins_at_ms:
+            raise AuthenticationError("Failed to authentication token: it does not hold yet")
+        return expires_at_ms
+
+    def _check_audience(self, claims: Mapping[str, Any]) -> None:
+        claim = self._settings.audience_claim
+        if not claim:
+            return
+        found = claims.get(claim)
+        named = found if isinstance(found, list) else [found]
+        texts = all(isinstance(one, str) for one in named)
+        if not texts or self._settings.audience not in named:
+            raise AuthenticationError(f"the claim {claim} of the token does not name this server")
+
+    def _role(self, claims: Mapping[str, Any]) -> tuple[str, frozenset[str]]:
+        """Return the role, and all of a list; none is an empty one, which is allowed nothing."""
+        claim = self._settings.claim
+        found = claims.get(claim)
+        if found is None or found == []:
+            return "", frozenset()
+        if isinstance(found, list) and claim != "sub":
+            first = found[0] if isinstance(found[0], str) else ""
+            return first, frozenset(role for role in found if isinstance(role, str) and role)
+        if not isinstance(found, str):
+            raise AuthenticationError(f"the claim {claim} of the token holds no role")
+        return found, frozenset()
+
+
+def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
+    value = claims.get(claim)
+    if value is None:
+        return None
+    try:
+        return int(_seconds_of(value)) * 1000
+    except (ValueError, TypeError, OverflowError):
+        raise AuthenticationError(f"Failed to authentication token: {claim} is no time") from None
+
+
+def _seconds_of(value: object) -> float:
+    """Return seconds since 1970: of a number, of its digits, or of a date as ISO 8601 has it."""
+    if isinstance(value, str):
+        return int(value) if value.isdigit() else datetime.fromisoformat(value).timestamp()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return value
+
+
+def _key_of(settings: TokenSettings) -> tuple[Any, tuple[str, ...]]:
+    """Return the key that tokens are checked with, and the algorithms it is good for."""
+    if settings.secret_key:
+        secret = _read("tokenSecretKey", settings.secret_key)
+        algorithms = tuple(name for name, least in _OF_SECRETS if len(secret) >= least)
+        if not algorithms:
+            raise StartError(
+                f"tokenSecretKey: a key of {len(secret)} bytes is too short, 32 are the least; "
+                "`floodgate-admin tokens create-secret-key` makes one"
+            )
+        return secret, algorithms
+    return _public_key(settings)
+
+
+def _read(key: str, source: str) -> bytes:
+    try:
+        return read_source(source)
+    except KeySourceError as error:
+        raise StartError(f"{key}: {error}") from None
+
+
+def _public_key(settings: TokenSettings) -> tuple[Any, tuple[str, ...]]:
+    found = _read("tokenPublicKey", settings.public_key)
+    load = load_pem_public_key if found.startswith(b"-----BEGIN") else load_der_public_key
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of kinds that are refused below
+            key = load(found)
+    except (ValueError, UnsupportedAlgorithm):
+        raise StartError("tokenPublicKey: this is no public key (DER or PEM)") from None
+    is_curve = isinstance(key, ec.EllipticCurvePublicKey)
+    algorithms = _algorithms_of(key)
+    if not algorithms or is_curve is not settings.public_algorithm.startswith("ES"):
+        raise StartError(
+            f"tokenPublicKey: this key is not one for tokenPublicAlg={settings.public_algorithm}; "
+            f"RS and PS need RSA of {LEAST_RSA_BITS} bits or more, ES needs P-256, P-384 or P-521"
+        )
+    return key, algorithms
+
+
+def _algorithms_of(key: object) -> tuple[str, ...]:
+    if isinstance(key, rsa.RSAPublicKey):
+        return _OF_RSA if key.key_size >= LEAST_RSA_BITS else ()
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        name = _OF_CURVES.get(key.curve.name)
+        return (name,) if name else ()
+    return ()

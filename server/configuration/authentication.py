@@ -1,0 +1,201 @@
+"""Pulsar's keys of authentication, as frozen models; secrets are named, not held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.configuration.secret_sources import is_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from server.configuration.known_keys import CheckedKeys
+
+_PACKAGE = "org.apache.pulsar.broker.authentication."
+METHODS = {
+    f"{_PACKAGE}AuthenticationProviderToken": "token",
+    f"{_PACKAGE}AuthenticationProviderTls": "tls",
+    f"{_PACKAGE}AuthenticationProviderBasic": "basic",
+}
+"""Provider classes by their names in Pulsar -> the method of CONNECT."""
+PREFIX_KEY = "tokenSettingPrefix"
+TOKEN_KEYS = (
+    "tokenSecretKey",
+    "tokenPublicKey",
+    "tokenPublicAlg",
+    "tokenAuthClaim",
+    "tokenAudienceClaim",
+    "tokenAudience",
+    "tokenAllowedClockSkewSeconds",
+)
+SECRET_KEYS = ("tokenSecretKey", "brokerClientAuthenticationParameters", "basicAuthConf")
+"""Keys whose value may be a secret itself: refused on a command line, masked everywhere."""
+DEFAULT_CLAIM, DEFAULT_ALGORITHM = "sub", "RS256"
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+
+
+class Source(str):
+    """A configuration value that says where a secret is, or is one: never shown."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+class TokenSettings(NamedTuple):
+    """The keys of tokens.
+
+    Attributes:
+        secret_key: tokenSecretKey; wins over the public one.
+        public_key: tokenPublicKey.
+        public_algorithm: tokenPublicAlg: the family of the public key.
+        claim: tokenAuthClaim: the claim that names the role.
+        audience_claim: tokenAudienceClaim; empty: no audience is asked for.
+        audience: tokenAudience.
+        skew_seconds: tokenAllowedClockSkewSeconds.
+    """
+
+    secret_key: Source = Source()
+    public_key: str = ""
+    public_algorithm: str = DEFAULT_ALGORITHM
+    claim: str = DEFAULT_CLAIM
+    audience_claim: str = ""
+    audience: str = ""
+    skew_seconds: int = 0
+
+
+class AuthenticationSettings(NamedTuple):
+    """The keys of authentication of a server; one without authentication has none.
+
+    Attributes:
+        methods: authenticationProviders, as methods and in their order.
+        token: token*, where a provider of tokens is named.
+        basic_source: basicAuthConf.
+        anonymous_role: anonymousUserRole; empty: credentials are needed.
+        strict: strictAuthMethod: an HTTP request names its method.
+        refresh_seconds: authenticationRefreshCheckSeconds.
+        checks_original: authenticateOriginalAuthData (broker).
+        forwards_credentials: forwardAuthorizationCredentials (proxy).
+        covers_metrics: authenticateMetricsEndpoint.
+    """
+
+    methods: tuple[str, ...]
+    token: TokenSettings | None = None
+    basic_source: Source = Source()
+    anonymous_role: str = ""
+    strict: bool = False
+    refresh_seconds: int = 60
+    checks_original: bool = False
+    forwards_credentials: bool = False
+    covers_metrics: bool = False
+
+
+def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys with those of tokens under their own names, whatever tokenSettingPrefix is.
+
+    With a prefix Pulsar reads only the keys that have it.
+    """
+    prefix = properties.get(PREFIX_KEY, "").strip()
+    if prefix in ("", "null"):
+        return dict(properties)
+    prefixed = {prefix + key: key for key in TOKEN_KEYS}
+    kept = {key: value for key, value in properties.items() if key not in TOKEN_KEYS}
+    return {prefixed.get(key, key): value for key, value in kept.items()}
+
+
+def authentication_settings(checked: CheckedKeys, *, proxy: bool) -> AuthenticationSettings | None:
+    """Return what the keys say; None if authentication is off. What is wrong becomes a problem."""
+    checked.text(PREFIX_KEY)
+    if not checked.flag("authenticationEnabled"):
+        return None
+    methods = _methods(checked)
+    anonymous_role = checked.text("anonymousUserRole") or ""
+    if not methods and not anonymous_role:
+        checked.refuse(
+            "authenticationEnabled=true without authenticationProviders: nobody could connect; "
+            f"name one, for example {_PACKAGE}AuthenticationProviderToken, or an anonymousUserRole"
+        )
+    return AuthenticationSettings(
+        methods=methods,
+        token=_token_settings(checked) if "token" in methods else None,
+        basic_source=_basic_source(checked) if "basic" in methods else Source(),
+        anonymous_role=anonymous_role,
+        strict=not proxy and checked.flag("strictAuthMethod"),
+        refresh_seconds=checked.positive("authenticationRefreshCheckSeconds"),
+        checks_original=not proxy and checked.flag("authenticateOriginalAuthData"),
+        forwards_credentials=proxy and checked.flag("forwardAuthorizationCredentials"),
+        covers_metrics=checked.flag("authenticateMetricsEndpoint"),
+    )
+
+
+def _methods(checked: CheckedKeys) -> tuple[str, ...]:
+    methods: dict[str, None] = {}
+    for name in checked.names("authenticationProviders"):
+        if name in METHODS:
+            methods[METHODS[name]] = None
+        else:
+            checked.refuse(
+                f"authenticationProviders={name!r:.120}: no such provider here; "
+                f"there are {', '.join(METHODS)}"
+            )
+    return tuple(methods)
+
+
+def _token_settings(checked: CheckedKeys) -> TokenSettings:
+    secret, public = checked.text("tokenSecretKey"), checked.text("tokenPublicKey")
+    if not secret and not public:
+        checked.refuse(
+            "tokenSecretKey and tokenPublicKey are missing: name the key that tokens are checked "
+            "with, for example tokenSecretKey=file:///path; "
+            "`floodgate-admin tokens create-secret-key` makes one"
+        )
+    audience_claim = checked.text("tokenAudienceClaim") or ""
+    audience = checked.text("tokenAudience") or ""
+    if audience_claim and not audience:
+        checked.refuse("tokenAudienceClaim without tokenAudience: name the audience this server is")
+    return TokenSettings(
+        secret_key=Source(secret or ""),
+        public_key=public or "",
+        public_algorithm=_algorithm(checked),
+        claim=checked.text("tokenAuthClaim") or DEFAULT_CLAIM,
+        audience_claim=audience_claim,
+        audience=audience,
+        skew_seconds=_skew_seconds(checked),
+    )
+
+
+def _algorithm(checked: CheckedKeys) -> str:
+    name = (checked.text("tokenPublicAlg") or DEFAULT_ALGORITHM).upper()
+    if name not in ALGORITHMS:
+        checked.refuse(f"tokenPublicAlg={name!r:.40}: expected one of {', '.join(ALGORITHMS)}")
+    return name
+
+
+def _skew_seconds(checked: CheckedKeys) -> int:
+    text = checked.text("tokenAllowedClockSkewSeconds") or "0"
+    if text.isascii() and text.isdigit() and len(text) <= 9:
+        return int(text)
+    checked.refuse(f"tokenAllowedClockSkewSeconds={text!r:.40}: expected a whole number of seconds")
+    return 0
+
+
+def _basic_source(checked: CheckedKeys) -> Source:
+    source = checked.text("basicAuthConf") or ""
+    if not source:
+        checked.refuse(
+            "basicAuthConf is missing: name the file with users and password hashes, as htpasswd "
+            "writes it, for example basicAuthConf=file:///path"
+        )
+    return Source(source)
+
+
+def literal_refusal(key: str, value: str) -> str | None:
+    """Return the refusal of a secret on a command line, where every user of the machine sees it."""
+    bare = next((one for one in SECRET_KEYS if key.endswith(one)), None)
+    if bare is None or not is_literal(value):
+        return None
+    return (
+        f"--set {key}=***: a secret on a command line can be read by everybody on this machine; "
+        f"write {key}=file:///path or {key}=env:NAME, or put it into the configuration file"
+    )

@@ -1,0 +1,83 @@
+"""Keys of limits on connections and requests: Pulsar's where there are some, ours for the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from server.configuration.known_keys import CheckedKeys
+
+HANDSHAKE_KEY = "floodgateHandshakeTimeoutMs"
+REQUEST_RATE_KEY = "floodgateMaxRequestsPerSecondPerConnection"
+HTTP_TIME_KEY = "floodgateHttpRequestTimeoutMs"
+_HANDSHAKE_MS, _HTTP_MS = 10_000, 30_000
+"""Under profile ``floodgate``; under ``pulsar`` each is 0, which is off, as upstream has none."""
+_MEGABYTE_BYTES = 1024 * 1024
+
+
+class LimitConfig(BaseModel):
+    """Limits of all clients and of one. Units: bytes and seconds; 0 or less is no limit.
+
+    Attributes:
+        handshake_seconds: floodgateHandshakeTimeoutMs: until CONNECT, a TLS handshake included.
+        requests_a_second: floodgateMaxRequestsPerSecondPerConnection: commands that are answered,
+            of one connection.
+        http_a_second: httpRequestsMaxPerSecond, if httpRequestsLimitEnabled.
+        http_at_once: maxConcurrentHttpRequests.
+        http_connections: maxHttpServerConnections.
+        http_body_bytes: httpMaxRequestSize; a body without a length is refused then, as upstream.
+        http_header_bytes: httpMaxRequestHeaderSize: of the request line and of each header.
+        http_seconds: floodgateHttpRequestTimeoutMs: until a request has come whole.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    handshake_seconds: float = _HANDSHAKE_MS / 1000
+    requests_a_second: int = 0
+    http_a_second: float = 0.0
+    http_at_once: int = 1024
+    http_connections: int = 2048
+    http_body_bytes: int = -1
+    http_header_bytes: int = 8192
+    http_seconds: float = _HTTP_MS / 1000
+
+    @classmethod
+    def from_keys(cls, checked: CheckedKeys, *, pulsar_compatible: bool) -> Self:
+        """Read the keys; a rate of 0 that is switched on becomes a problem."""
+
+        def own_seconds(key: str, default_ms: int) -> float:
+            if checked.is_set(key):
+                return checked.seconds(key)
+            checked.value(key)
+            return 0.0 if pulsar_compatible else default_ms / 1000
+
+        return cls(
+            handshake_seconds=own_seconds(HANDSHAKE_KEY, _HANDSHAKE_MS),
+            requests_a_second=checked.integer(REQUEST_RATE_KEY),
+            http_a_second=_http_rate(checked),
+            http_at_once=checked.integer("maxConcurrentHttpRequests"),
+            http_connections=checked.integer("maxHttpServerConnections"),
+            http_body_bytes=_http_body_bytes(checked),
+            http_header_bytes=checked.integer("httpMaxRequestHeaderSize"),
+            http_seconds=own_seconds(HTTP_TIME_KEY, _HTTP_MS),
+        )
+
+
+def _http_rate(checked: CheckedKeys) -> float:
+    key, on = "httpRequestsMaxPerSecond", checked.flag("httpRequestsLimitEnabled")
+    rate = checked.value(key)
+    if not on or not isinstance(rate, (int, float)):
+        return 0.0
+    if rate <= 0:
+        checked.refuse(
+            f"{key}={rate}: no request would pass; set more, or httpRequestsLimitEnabled=false"
+        )
+    return rate
+
+
+def _http_body_bytes(checked: CheckedKeys) -> int:
+    """Read the broker's key; the proxy has none."""
+    key = "httpMaxRequestSize"
+    return checked.integer(key) if checked.knows(key) else -1

@@ -1,0 +1,90 @@
+"""Secrets and keys from where the configuration says they are.
+
+A value is ``file:///path``, a path, ``env:NAME`` (ours), ``data:;base64,...`` or base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from pathlib import Path
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
+
+_FILE, _VARIABLE, _DATA = "file:", "env:", "data:"
+MAX_KEY_BYTES = 1024 * 1024
+"""More than any key, and than a password file of ten thousand users."""
+_PLACES = (_FILE, _VARIABLE, "/")
+
+
+class KeySourceError(Exception):
+    """A key cannot be read; ``str()`` says why, and shows nothing of what was read."""
+
+
+def is_literal(source: str) -> bool:
+    """Return True if a value is the secret itself, and not where it stands."""
+    text = source.strip()
+    return bool(text) and not text.startswith(_PLACES) and not Path(text).exists()
+
+
+def read_source(source: str) -> bytes:
+    """Return the bytes that a value names.
+
+    Raises:
+        KeySourceError: There are none.
+
+    Source: upstream AuthTokenUtils.readKeyFromUrl.
+    """
+    text = source.strip()
+    if text.startswith(_VARIABLE):
+        return _variable(text.removeprefix(_VARIABLE))
+    if text.startswith(_DATA):
+        return _data(text)
+    path = Path(unquote(urlsplit(text).path) if text.startswith(_FILE) else text)
+    if text.startswith(_PLACES) or (len(text) < 4096 and path.exists()):
+        return _file(path)
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise KeySourceError("it is neither a file nor base64: write file:///path") from None
+
+
+def _variable(name: str) -> bytes:
+    text = os.environ.get(name)
+    if text is None:
+        raise KeySourceError(f"there is no environment variable {name!r:.80}")
+    return _decoded(text)
+
+
+def _decoded(text: str) -> bytes:
+    """Return what a variable holds: a data URL, base64, or a text such as a password file's."""
+    if text.startswith(_DATA):
+        return _data(text)
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return text.encode()
+
+
+def _file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            found = file.read(MAX_KEY_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no path"
+        raise KeySourceError(f"{str(path)!r:.200} cannot be read: {reason}") from None
+    if len(found) > MAX_KEY_BYTES:
+        raise KeySourceError(f"{str(path)!r:.200} has more than {MAX_KEY_BYTES} bytes")
+    return found
+
+
+def _data(url: str) -> bytes:
+    head, comma, body = url.partition(",")
+    if not comma:
+        raise KeySourceError("a data URL without a comma: write data:;base64,...")
+    if not head.endswith(";base64"):
+        return unquote_to_bytes(body)
+    try:
+        return base64.b64decode(unquote(body), validate=True)
+    except (binascii.Error, ValueError):
+        raise KeySourceError("a data URL whose base64 is broken") from None

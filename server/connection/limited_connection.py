@@ -1,0 +1,95 @@
+"""One connection under the limits of all: counted, in time with its handshake, not too fast."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from server.limits.clients import REQUESTS
+from server.limits.rate import Rate
+from server.limits.refusals import Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.clock import Clock, TimerHandle
+    from proto.transport.sender import Sender
+    from server.limits.clients import ClientLimits
+
+logger = logging.getLogger(__name__)
+
+
+class LimitedPeer(Protocol):
+    """A connection, as far as its limits depend on it."""
+
+    peer: str
+    closed: bool
+    many_clients: bool
+
+    @property
+    def handshake_finished(self) -> bool:
+        """True once it said who it is."""
+
+    def end_with(self, words: str) -> None:
+        """Tell the client why its connection ends."""
+
+    @property
+    def abort(self) -> Callable[[], object]:
+        """Ends it at once."""
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What a log line about it has beside its sentence."""
+
+    @property
+    def sender(self) -> Sender:
+        """Sends to the client."""
+
+
+class LimitedConnection:
+    """The limits as one connection meets them."""
+
+    def __init__(self, cnx: LimitedPeer, limits: ClientLimits, clock: Clock) -> None:
+        self._cnx = cnx
+        self._limits = limits
+        self._clock = clock
+        self._counted_as = ""
+        self._timer: TimerHandle | None = None
+        a_second = limits.requests_a_second
+        self._rate = Rate(a_second, clock) if a_second > 0 else None
+
+    def accepted(self) -> str | None:
+        """Count the connection and begin its handshake's time; return why it is refused."""
+        self._counted_as, seconds = self._cnx.peer, self._limits.handshake_seconds
+        if seconds > 0:
+            self._timer = self._clock.call_at(self._clock.now() + seconds, self._handshake_is_late)
+        return self._limits.connections.opened(self._counted_as)
+
+    def lost(self) -> None:
+        """Count its end. Harmless when repeated, and before it was accepted."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._counted_as:
+            self._limits.connections.ended(self._counted_as)
+            self._counted_as = ""
+
+    def too_soon(self, kind: int) -> bool:
+        """Return whether a command asks for more than one connection may; a proxy is many."""
+        if self._rate is None or kind not in REQUESTS or self._cnx.many_clients:
+            return False
+        if self._rate.take():
+            return False
+        self._limits.refusals.add(Limit.REQUEST_RATE)
+        return True
+
+    def _handshake_is_late(self) -> None:
+        cnx, seconds = self._cnx, self._limits.handshake_seconds
+        if cnx.handshake_finished or cnx.closed:
+            return
+        self._limits.refusals.add(Limit.HANDSHAKE)
+        words = f"no CONNECT came within {seconds:g} s (floodgateHandshakeTimeoutMs)"
+        logger.info("closing %s: %s", cnx.peer, words, extra=cnx.log_fields)
+        if cnx.sender.established:
+            cnx.end_with(words)
+        else:
+            cnx.abort()  # Before TLS is up nobody can be told anything.

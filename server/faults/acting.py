@@ -1,0 +1,174 @@
+"""What a fault does to a connection: a row an action.
+
+Each returns the frame that is handled now, which may be another one, or None.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from proto.frames import LENGTH_FIELD_BYTES, Frame, command_size_in
+from server.faults.errors import refusal
+from server.faults.fault import (
+    AnswerError,
+    CloseConsumer,
+    CloseProducer,
+    CorruptChecksum,
+    Delay,
+    Disconnect,
+    DrainSlowly,
+    Drop,
+    MoveTopic,
+    StopReading,
+)
+from server.faults.selection import Client, body_of, topic_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.faults.holds import Holds
+    from server.faults.registry import SetFault
+
+_Type = pb.BaseCommand
+IN_ORDER = frozenset(
+    {_Type.CONNECT, _Type.SEND, _Type.ACK, _Type.FLOW}
+    | {_Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, _Type.MESSAGE, _Type.SEND_RECEIPT}
+)
+"""Commands whose order matters: while one of them waits, those behind it wait too."""
+_CHECKSUM_MAGIC = b"\x0e\x01"
+
+
+class Faulty(Client, Protocol):
+    """A client's connection, as far as faults act on it."""
+
+    def is_legal(self, kind: int) -> bool:
+        """Return True if a command of this type may come now."""
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command for the client."""
+
+    def abort(self) -> None:
+        """Close now."""
+
+    def take_no_more(self) -> None:
+        """Drop what comes from now on; what was asked before is still answered."""
+
+    async def drain(self) -> None:
+        """Take no more requests, let those under way answer, then close."""
+
+    def close_producers(self, producer_id: int | None) -> None:
+        """Have a producer closed as by the server; None: all."""
+
+    def close_consumers(self, consumer_id: int | None) -> None:
+        """Have a consumer closed as by the server; None: all."""
+
+    def move_topic(self, topic: str) -> None:
+        """Let another broker serve a topic."""
+
+
+class Acting:
+    """The parts of one connection that actions work with.
+
+    Attributes:
+        client: The client's connection.
+        holds: What is held up.
+        slow_down: Reads so many bytes a second from now on.
+    """
+
+    def __init__(
+        self,
+        client: Faulty,
+        holds: Holds,
+        slow_down: Callable[[SetFault, int], object],
+    ) -> None:
+        self.client = client
+        self.holds = holds
+        self.slow_down = slow_down
+        self._ending: asyncio.Task[None] | None = None
+
+    def end_politely(self) -> None:
+        """Close once what was asked is answered."""
+        self.client.take_no_more()
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self.client.drain())
+
+
+def _error(acting: Acting, _: SetFault, action: AnswerError, frame: Frame) -> Frame | None:
+    acting.client.send(refusal(frame.command(), action.error, action.message))
+    return None
+
+
+def _delay(acting: Acting, found: SetFault, action: Delay, frame: Frame) -> Frame | None:
+    # A copy: its views would keep the whole chunk in which it came.
+    kept = Frame(frame.total_size, (memoryview(frame.body()),))
+    in_order = frame.command_type() in IN_ORDER
+    acting.holds.delay(found, kept, action.delay_ms / 1000, in_order=in_order)
+    return None
+
+
+def _drop(_: Acting, __: SetFault, ___: Drop, ____: Frame) -> Frame | None:
+    return None
+
+
+def _disconnect(acting: Acting, _: SetFault, action: Disconnect, frame: Frame) -> Frame | None:
+    if action.at == "before":
+        acting.client.abort()
+        return None
+    acting.end_politely()
+    return frame
+
+
+def _stop_reading(
+    acting: Acting, found: SetFault, action: StopReading, frame: Frame
+) -> Frame | None:
+    acting.holds.stop(found, None if action.for_ms is None else action.for_ms / 1000)
+    return frame
+
+
+def _drain(acting: Acting, found: SetFault, action: DrainSlowly, frame: Frame) -> Frame | None:
+    acting.slow_down(found, action.bytes_per_second)
+    return frame
+
+
+def _corrupt_checksum(_: Acting, __: SetFault, ___: CorruptChecksum, frame: Frame) -> Frame | None:
+    body = bytearray(frame.body())
+    at = LENGTH_FIELD_BYTES + command_size_in(frame.start(LENGTH_FIELD_BYTES))
+    if body[at : at + 2] != _CHECKSUM_MAGIC or len(body) < at + 6:
+        return frame  # It carries none.
+    body[at + 5] ^= 1
+    return Frame(frame.total_size, (memoryview(bytes(body)),))
+
+
+def _close_producer(acting: Acting, _: SetFault, __: CloseProducer, frame: Frame) -> Frame | None:
+    body = body_of(frame.command())
+    acting.client.close_producers(getattr(body, "producer_id", None))
+    return frame
+
+
+def _close_consumer(acting: Acting, _: SetFault, __: CloseConsumer, frame: Frame) -> Frame | None:
+    body = body_of(frame.command())
+    acting.client.close_consumers(getattr(body, "consumer_id", None))
+    return frame
+
+
+def _move_topic(acting: Acting, _: SetFault, __: MoveTopic, frame: Frame) -> Frame | None:
+    topic = topic_of(acting.client, frame.command())
+    if topic:
+        acting.client.move_topic(topic)
+    return frame
+
+
+ACTIONS: dict[type, Callable[[Acting, SetFault, Any, Frame], Frame | None]] = {
+    AnswerError: _error,
+    Delay: _delay,
+    Drop: _drop,
+    Disconnect: _disconnect,
+    StopReading: _stop_reading,
+    DrainSlowly: _drain,
+    CorruptChecksum: _corrupt_checksum,
+    CloseProducer: _close_producer,
+    CloseConsumer: _close_consumer,
+    MoveTopic: _move_topic,
+}

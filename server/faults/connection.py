@@ -1,0 +1,123 @@
+"""The faults of one way of a connection: asked about each frame while any fault is set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from proto.errors import RemoteProtocolError
+from server.faults.acting import ACTIONS, Acting, Faulty
+from server.faults.fault import Direction
+from server.faults.holds import Holds, Way
+
+if TYPE_CHECKING:
+    import proto.PulsarApi_pb2 as pb
+    from limiter.clock import Clock
+    from proto.frames import Frame
+    from server.faults.registry import FaultRegistry, SetFault
+
+LEAST_PAUSE_SECONDS = 0.001
+"""A slowly read connection that is ahead by less is not paused for it."""
+
+
+class ConnectionFaults:
+    """The faults of what is read from one connection, or of what it is sent.
+
+    Args:
+        registry: Those that are set.
+        clock: The time.
+        client: The client that the faults are for.
+        way: The way of the frames.
+        direction: Who says these frames.
+    """
+
+    def __init__(
+        self,
+        registry: FaultRegistry,
+        clock: Clock,
+        client: Faulty,
+        way: Way,
+        direction: Direction = Direction.RECEIVED,
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._direction = direction
+        self._client = client
+        self.holds = Holds(way, clock)
+        self._acting = Acting(client, self.holds, self._slow_down)
+        self._slowness: tuple[SetFault, float] | None = None
+        self._read_until = 0.0
+
+    @property
+    def wanted(self) -> bool:
+        """True if a fault that is set can be about these frames."""
+        return any(
+            one.fault.direction is self._direction and one.selection.may_fit(self._client)
+            for one in self._registry
+        )
+
+    def frame(self, frame: Frame) -> Frame | None:
+        """Return the frame that is to be handled now, which may be another one; None: none."""
+        if self.holds.was_delayed(frame):
+            return frame
+        self._pace(frame)
+        if not len(self._registry):
+            return frame
+        kind = frame.command_type()
+        received = self._direction is Direction.RECEIVED
+        if kind is None or (received and not self._client.is_legal(kind)):
+            return frame
+        try:
+            return self._with_fault(kind, frame)
+        except _UnreadableError:
+            return frame
+
+    def _with_fault(self, kind: int, frame: Frame) -> Frame | None:
+        for found in self._registry:
+            if self._is_due(found, kind, frame):
+                action = found.fault.do
+                self._registry.count(action.action)
+                return ACTIONS[type(action)](self._acting, found, action, frame)
+        return frame
+
+    def _is_due(self, found: SetFault, kind: int, frame: Frame) -> bool:
+        if found.fault.direction is not self._direction or not found.about(kind):
+            return False
+        chosen = found.selection
+        if not chosen.may_fit(self._client):
+            return False
+        if chosen.needs_command and not chosen.fits(self._client, _parsed(frame)):
+            return False
+        return found.schedule.due()
+
+    def lost(self) -> None:
+        """Drop what is held up: the connection is gone."""
+        self.holds.lost()
+
+    # -- reading slowly -----------------------------------------------------------------------
+
+    def _slow_down(self, found: SetFault, bytes_per_second: int) -> None:
+        self._slowness = found, bytes_per_second
+        self._read_until = self._clock.now()
+
+    def _pace(self, frame: Frame) -> None:
+        if self._slowness is None:
+            return
+        found, rate = self._slowness
+        if found.cleared:
+            self._slowness = None
+            return
+        now = self._clock.now()
+        self._read_until = max(self._read_until, now) + frame.total_size / rate
+        if self._read_until - now >= LEAST_PAUSE_SECONDS:
+            self.holds.stop(found, self._read_until - now)
+
+
+class _UnreadableError(Exception):
+    """A command that cannot be parsed: whoever handles it says so."""
+
+
+def _parsed(frame: Frame) -> pb.BaseCommand:
+    try:
+        return frame.command()
+    except RemoteProtocolError:
+        raise _UnreadableError from None

@@ -1,0 +1,184 @@
+"""What faults hold up of one connection: frames that wait, and reading that is stopped.
+
+All of it goes on when its time has come or its fault is cleared, whichever is first, and is
+dropped when the connection is lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.flow.causes import PauseCause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.clock import Clock, TimerHandle
+    from limiter.flow.read_gate import ReadGate
+    from proto.frames import Frame
+    from proto.transport.frame_intake import FrameIntake
+    from server.faults.registry import SetFault
+
+MAX_HELD_FRAMES = 256
+"""Frames of one way that may wait while others go on; at the bound those that follow wait too, or
+where that is not possible nothing is delayed."""
+MAX_HELD_BYTES = 1 << 20
+
+
+class Way(Protocol):
+    """A way that frames go, in or out.
+
+    Attributes:
+        can_stop: What follows can be made to wait.
+    """
+
+    can_stop: bool
+
+    def stop(self) -> None:
+        """Have all that follows wait."""
+
+    def go_on(self) -> None:
+        """Let it follow."""
+
+    def again(self, frame: Frame) -> None:
+        """Have a frame go on that was kept."""
+
+
+class Reader(Protocol):
+    """A connection that is read; see Connection."""
+
+    gate: ReadGate
+    intake: FrameIntake
+
+    def take_again(self, frame: Frame) -> None:
+        """Handle a frame next, in a turn of its own."""
+
+
+class Incoming:
+    """The way of what is read from a connection. See Way."""
+
+    can_stop = True
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.again = reader.take_again
+
+    def stop(self) -> None:
+        """Read no more; nothing overtakes."""
+        self._reader.intake.held = True
+        self._reader.gate.close_for(PauseCause.FAULT)
+
+    def go_on(self) -> None:
+        """Read again."""
+        self._reader.intake.held = False
+        self._reader.gate.open_for(PauseCause.FAULT)
+
+
+class _Hold:
+    """One thing that waits."""
+
+    def __init__(self, found: SetFault, ended: Callable[[_Hold], object]) -> None:
+        self._found = found
+        self._ended = ended
+        self.timer: TimerHandle | None = None
+        found.when_cleared(self.end)
+
+    def end(self) -> None:
+        """Let it go on."""
+        self.drop()
+        self._ended(self)
+
+    def drop(self) -> None:
+        """Wait no more, and for nothing."""
+        self._found.forget(self.end)
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+class Holds:
+    """What is held up of one way.
+
+    Attributes:
+        frames: Frames that wait.
+        size_bytes: Their size.
+    """
+
+    def __init__(self, way: Way, clock: Clock) -> None:
+        self._way = way
+        self._clock = clock
+        self._all: set[_Hold] = set()
+        self._stops = 0
+        self.frames = 0
+        self.size_bytes = 0
+        self._delayed: list[Frame] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._all or self._delayed)
+
+    @property
+    def full(self) -> bool:
+        """True if no more frames may wait while others go on."""
+        return self.frames >= MAX_HELD_FRAMES or self.size_bytes >= MAX_HELD_BYTES
+
+    def stop(self, found: SetFault, seconds: float | None) -> None:
+        """Stop reading for a time; None: until the fault is cleared."""
+        self._close()
+        self._add(found, seconds, self._open)
+
+    def delay(self, found: SetFault, frame: Frame, seconds: float, *, in_order: bool) -> None:
+        """Have a frame handled later; in order: everything behind it waits too."""
+        if self.full and not self._way.can_stop:
+            self._way.again(frame)
+            return
+        size = frame.total_size
+        in_order = in_order or self.full
+        self.frames += 1
+        self.size_bytes += size
+        if in_order:
+            self._close()
+
+        def go_on() -> None:
+            self.frames -= 1
+            self.size_bytes -= size
+            self._delayed.append(frame)
+            self._way.again(frame)
+            if in_order:
+                self._open()
+
+        self._add(found, seconds, go_on)
+
+    def was_delayed(self, frame: Frame) -> bool:
+        """Return True, once, for a frame whose delay is over."""
+        for index, one in enumerate(self._delayed):
+            if one is frame:
+                del self._delayed[index]
+                return True
+        return False
+
+    def lost(self) -> None:
+        """Drop everything: the connection is gone."""
+        gone, self._all = self._all, set()
+        for hold in gone:
+            hold.drop()
+        self._delayed.clear()
+        self.frames = self.size_bytes = 0
+
+    def _add(self, found: SetFault, seconds: float | None, go_on: Callable[[], object]) -> None:
+        def ended(hold: _Hold) -> None:
+            self._all.discard(hold)
+            go_on()
+
+        hold = _Hold(found, ended)
+        self._all.add(hold)
+        if seconds is not None:
+            hold.timer = self._clock.call_at(self._clock.now() + seconds, hold.end)
+
+    def _close(self) -> None:
+        self._stops += 1
+        if self._stops == 1:
+            self._way.stop()
+
+    def _open(self) -> None:
+        self._stops -= 1
+        if not self._stops:
+            self._way.go_on()

@@ -1,0 +1,37 @@
+"""The metrics of faults: how many are set, what they did, and what waits for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from server.metrics.connections import gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.core import Metric
+
+    from server.faults.registry import FaultRegistry
+
+
+class FaultMetrics(Collector):
+    """The metrics of the faults of one server."""
+
+    def __init__(self, cluster: str, registry: FaultRegistry) -> None:
+        self._labels = {"cluster": cluster}
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        yield gauge("floodgate_faults", "Faults that are set", self._labels, len(self._registry))
+        acted = CounterMetricFamily(
+            "floodgate_faults_acted",
+            "Commands that a fault was done to",
+            labels=[*self._labels, "action"],
+        )
+        for action, count in sorted(self._registry.acted.items()):
+            acted.add_metric([*self._labels.values(), action], count)
+        yield acted

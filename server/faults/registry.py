@@ -1,0 +1,116 @@
+"""The faults that are set in one server: set, listed, cleared and counted."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from server.faults.schedule import Schedule
+from server.faults.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from server.faults.fault import Fault
+
+MAX_FAULTS = 100
+"""Faults that may be set at once: each frame is held against all."""
+
+
+class TooManyFaultsError(Exception):
+    """No more faults can be set."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{MAX_FAULTS} faults are set, the most there may be: clear some")
+
+
+class SetFault:
+    """A fault that is set, and what it did so far.
+
+    Attributes:
+        fault_id: Its name, by which it is cleared.
+        fault: The document.
+        kinds: The types of commands; None: all.
+        cleared: It acts no more.
+    """
+
+    def __init__(self, fault_id: str, fault: Fault) -> None:
+        self.fault_id = fault_id
+        self.fault = fault
+        self.kinds = fault.kinds
+        self.selection = Selection(fault.where)
+        self.schedule = Schedule(fault.when)
+        self.cleared = False
+        self._when_cleared: dict[Callable[[], object], None] = {}
+
+    def about(self, kind: int | None) -> bool:
+        """Return True if a fault is about commands of a type."""
+        return self.kinds is None or kind in self.kinds
+
+    def when_cleared(self, callback: Callable[[], object]) -> None:
+        """Call back once when the fault is cleared: what it holds up goes on."""
+        self._when_cleared[callback] = None
+
+    def forget(self, callback: Callable[[], object]) -> None:
+        """Do not call back any more."""
+        self._when_cleared.pop(callback, None)
+
+    def clear(self) -> None:
+        """Act no more."""
+        self.cleared = True
+        waiting, self._when_cleared = self._when_cleared, {}
+        for callback in waiting:
+            callback()
+
+    def as_json(self) -> dict[str, object]:
+        """Return the document with id and counts."""
+        schedule = self.schedule
+        counts = {"seen": schedule.seen, "fired": schedule.fired, "over": schedule.over}
+        return {"id": self.fault_id, **self.fault.as_json(), **counts}
+
+
+class FaultRegistry:
+    """The faults of one server. Bound: MAX_FAULTS.
+
+    Attributes:
+        acted: How often each action was taken since the start.
+    """
+
+    def __init__(self) -> None:
+        self._faults: dict[str, SetFault] = {}
+        self._numbers = count(1)
+        self.acted: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._faults)
+
+    def __iter__(self) -> Iterator[SetFault]:
+        return iter(tuple(self._faults.values()))
+
+    def set(self, fault: Fault) -> SetFault:
+        """Set a fault: it acts from the next frame on.
+
+        Raises:
+            TooManyFaultsError: There are as many as there may be.
+        """
+        if len(self._faults) >= MAX_FAULTS:
+            raise TooManyFaultsError
+        found = SetFault(f"fault-{next(self._numbers)}", fault)
+        self._faults[found.fault_id] = found
+        return found
+
+    def clear(self, fault_id: str) -> bool:
+        """Clear one fault; false if it is not set."""
+        found = self._faults.pop(fault_id, None)
+        if found is not None:
+            found.clear()
+        return found is not None
+
+    def clear_all(self) -> None:
+        """Clear all."""
+        for one in self:
+            self.clear(one.fault_id)
+
+    def count(self, action: str) -> None:
+        """Count an action that was taken."""
+        self.acted[action] = self.acted.get(action, 0) + 1

@@ -1,0 +1,40 @@
+"""Which of the commands that fit a fault have it: a count and a seeded sequence, no clock."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from server.faults.fault import When
+
+
+class Schedule:
+    """Decides on one command after the other.
+
+    Attributes:
+        seen: Commands that fitted.
+        fired: Those of them that had the fault.
+    """
+
+    def __init__(self, when: When) -> None:
+        self._when = when
+        self._random = Random(when.seed)
+        self.seen = 0
+        self.fired = 0
+
+    @property
+    def over(self) -> bool:
+        """True if it says yes no more."""
+        return self._when.times is not None and self.fired >= self._when.times
+
+    def due(self) -> bool:
+        """Count a command; return True if it has the fault."""
+        when, index = self._when, self.seen - self._when.after
+        self.seen += 1
+        if self.over or index < 0 or index % when.every:
+            return False
+        if when.probability < 1.0 and self._random.random() >= when.probability:
+            return False
+        self.fired += 1
+        return True

@@ -1,0 +1,60 @@
+"""Limits of the binary port: connections, the time of a handshake, requests of one connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import proto.PulsarApi_pb2 as pb
+from proto.commands import (
+    error_command,
+    get_or_create_schema_failed,
+    get_schema_failed,
+    lookup_failed,
+    partitions_failed,
+    with_body,
+)
+from server.limits.connections import ConnectionBounds, ConnectionLimits
+from server.limits.refusals import Refusals
+
+_Type = pb.BaseCommand
+_FORMS = {
+    _Type.LOOKUP: ("lookupTopic", lookup_failed),
+    _Type.PARTITIONED_METADATA: ("partitionMetadata", partitions_failed),
+    _Type.GET_TOPICS_OF_NAMESPACE: ("getTopicsOfNamespace", error_command),
+    _Type.WATCH_TOPIC_LIST: ("watchTopicList", error_command),
+    _Type.PRODUCER: ("producer", error_command),
+    _Type.SUBSCRIBE: ("subscribe", error_command),
+    _Type.GET_LAST_MESSAGE_ID: ("getLastMessageId", error_command),
+    _Type.CONSUMER_STATS: ("consumerStats", error_command),
+    _Type.GET_SCHEMA: ("getSchema", get_schema_failed),
+    _Type.GET_OR_CREATE_SCHEMA: ("getOrCreateSchema", get_or_create_schema_failed),
+}
+"""Commands that ask for something; those that give something back are never refused."""
+REQUESTS = frozenset(_FORMS)
+
+
+@dataclass(slots=True)
+class ClientLimits:
+    """The limits of all connections of one process.
+
+    Attributes:
+        handshake_seconds: Until CONNECT, from the moment it was accepted; 0 is no limit.
+        requests_a_second: Of one connection; 0 is no limit.
+    """
+
+    connections: ConnectionLimits = field(
+        default_factory=lambda: ConnectionLimits(ConnectionBounds())
+    )
+    refusals: Refusals = field(default_factory=Refusals)
+    handshake_seconds: float = 0.0
+    requests_a_second: int = 0
+
+    def refusal(self, command: pb.BaseCommand) -> pb.BaseCommand:
+        """Return the answer to a request that came too soon."""
+        field_name, form = _FORMS[command.type]
+        request_id = getattr(with_body(command, field_name), field_name).request_id
+        text = (
+            f"more than {self.requests_a_second} requests a second of one connection: ask again "
+            "later (floodgateMaxRequestsPerSecondPerConnection)"
+        )
+        return form(request_id, pb.TooManyRequests, text)

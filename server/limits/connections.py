@@ -1,0 +1,62 @@
+"""How many connections there may be: in all, and of one address.
+
+Source: upstream ConnectionController; words and codes are as recorded of a real broker.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from server.limits.refusals import Limit, Refusals
+
+TOO_MANY = "Reached the maximum number of connections"
+
+
+class ConnectionBounds(NamedTuple):
+    """Most connections at once; 0 or less: no limit.
+
+    Attributes:
+        most: Of all clients.
+        most_of_address: Of one address.
+    """
+
+    most: int = 0
+    most_of_address: int = 0
+
+
+class ConnectionLimits:
+    """Counts connections, and says which one is too many.
+
+    A refused one counts until it is gone, as upstream: it holds a socket as the others do.
+    """
+
+    def __init__(self, bounds: ConnectionBounds, refusals: Refusals | None = None) -> None:
+        self._bounds = bounds
+        self._refusals = refusals or Refusals()
+        self._open = 0
+        self.by_address: dict[str, int] = {}
+
+    def opened(self, peer: str) -> str | None:
+        """Count a connection of ``address:port``; return why it is refused, None if it is not."""
+        address, bounds = _address(peer), self._bounds
+        self._open += 1
+        of_address = self.by_address[address] = self.by_address.get(address, 0) + 1
+        if 0 < bounds.most < self._open:
+            self._refusals.add(Limit.CONNECTIONS)
+            return TOO_MANY
+        if 0 < bounds.most_of_address < of_address:
+            self._refusals.add(Limit.CONNECTIONS_OF_ADDRESS)
+            return f"{TOO_MANY} on address/{peer}"
+        return None
+
+    def ended(self, peer: str) -> None:
+        """Count its end."""
+        address = _address(peer)
+        self._open -= 1
+        self.by_address[address] -= 1
+        if not self.by_address[address]:
+            del self.by_address[address]
+
+
+def _address(peer: str) -> str:
+    return peer.rsplit(":", 1)[0]

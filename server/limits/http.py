@@ -1,0 +1,190 @@
+"""Limits of HTTP: requests a second and at once, their size, the time in which they come.
+
+Source: upstream RateLimitingFilter (429, every path counts) and MaxRequestSizeFilter (a body
+without a length is refused as well). Differs: upstream lets requests above
+maxConcurrentHttpRequests wait, as Jetty's QoSFilter does; here they are refused, since what waits
+has no bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from server.limits.rate import Rate
+from server.limits.refusals import Limit, Refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp.typedefs import Middleware
+
+    from limiter.clock import Clock, TimerHandle
+
+    Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpBounds:
+    """Most of everything; 0 or less is no limit.
+
+    Attributes:
+        a_second: Requests a second.
+        at_once: Requests at once.
+        connections: Connections at once.
+        body_bytes: Bytes of a body, which must say its length then.
+        header_bytes: Of the request line, and of each header.
+        seconds: Until a request's headers have come, and until its body has.
+        body_status: The status of the refusal of a large body.
+        forwards: Requests are forwarded by somebody who bounds their number, and their bodies'
+            time, himself.
+    """
+
+    a_second: float = 0.0
+    at_once: int = 0
+    connections: int = 0
+    body_bytes: int = 0
+    header_bytes: int = 8190
+    seconds: float = 0.0
+    body_status: int = 413
+    forwards: bool = False
+
+
+@dataclass(slots=True)
+class HttpLimits:
+    """The limits of one web port, and who is counted against them."""
+
+    bounds: HttpBounds
+    clock: Clock
+    refusals: Refusals = field(default_factory=Refusals)
+    active: int = 0
+    connections: int = 0
+    _rate: Rate | None = None
+
+    def middleware(self) -> Middleware:
+        """Return what every request goes through first."""
+        if self.bounds.a_second > 0:
+            self._rate = Rate(self.bounds.a_second, self.clock)
+
+        @web.middleware
+        async def limited(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self._check(request)
+            self.active += 1
+            end_body_time = self._time_body(request)
+            try:
+                return await handler(request)
+            finally:
+                self.active -= 1
+                end_body_time()
+
+        return limited
+
+    def _check(self, request: web.Request) -> None:
+        """Refuse a request that is one too many, or whose body is too large.
+
+        Raises:
+            web.HTTPException: It is.
+        """
+        bounds = self.bounds
+        if self._rate is not None and not self._rate.take():
+            self.refusals.add(Limit.HTTP_RATE)
+            reason = f"more than httpRequestsMaxPerSecond={bounds.a_second:g} requests a second"
+            raise web.HTTPTooManyRequests(reason=reason)
+        if 0 < bounds.at_once <= self.active and not bounds.forwards:
+            self.refusals.add(Limit.HTTP_CONCURRENT)
+            reason = f"more than maxConcurrentHttpRequests={bounds.at_once} requests at once"
+            raise web.HTTPServiceUnavailable(reason=reason)
+        if bounds.body_bytes > 0 and request.body_exists:
+            length = request.content_length
+            if length is None or length > bounds.body_bytes:
+                self.refusals.add(Limit.HTTP_BODY_BYTES)
+                raise _body_refusal(bounds, length)
+
+    def _time_body(self, request: web.Request) -> Callable[[], object]:
+        """Let whoever reads the body learn that it did not come in time."""
+        content, seconds = request.content, self.bounds.seconds
+        if seconds <= 0 or self.bounds.forwards or content.is_eof():
+            return lambda: None
+
+        def is_late() -> None:
+            if not content.is_eof():
+                self.refusals.add(Limit.HTTP_TIME)
+                reason = f"the body did not come within {seconds:g} s"
+                content.set_exception(web.HTTPRequestTimeout(reason=reason))
+
+        return self.clock.call_at(self.clock.now() + seconds, is_late).cancel
+
+
+class HttpPlace:
+    """One connection's place among those that there may be, and the time of its next request."""
+
+    __slots__ = ("_is_late", "_limits", "_timer")
+
+    def __init__(self, limits: HttpLimits) -> None:
+        self._limits = limits
+        self._timer: TimerHandle | None = None
+        self._is_late: Callable[[str], object] | None = None
+
+    def taken(self, is_late: Callable[[str], object]) -> str | None:
+        """Take it; return why there is none, None if there is.
+
+        Args:
+            is_late: Called with a sentence when the headers of a request do not come in time.
+        """
+        limits = self._limits
+        limits.connections += 1
+        self._is_late = is_late
+        if 0 < limits.bounds.connections < limits.connections:
+            limits.refusals.add(Limit.HTTP_CONNECTIONS)
+            return f"more than maxHttpServerConnections={limits.bounds.connections} connections"
+        self._begin()
+        return None
+
+    def heard(self, *, asks: bool) -> None:
+        """Learn that bytes came; ``asks``: the headers of a request are complete, and it runs."""
+        if asks:
+            self._end()
+        elif self._timer is None:
+            self._begin()
+
+    def left(self) -> None:
+        """Give it back. Harmless when repeated."""
+        self._end()
+        if self._is_late is not None:
+            self._limits.connections -= 1
+            self._is_late = None
+
+    def too_long(self) -> str:
+        """Count a request line or header that is too long; return the words."""
+        self._limits.refusals.add(Limit.HTTP_HEADER_BYTES)
+        most = self._limits.bounds.header_bytes
+        return f"the request line or a header has more than httpMaxRequestHeaderSize={most} bytes"
+
+    def _begin(self) -> None:
+        clock, seconds = self._limits.clock, self._limits.bounds.seconds
+        if seconds > 0:
+            self._timer = clock.call_at(clock.now() + seconds, self._late)
+
+    def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if self._is_late is not None:
+            self._limits.refusals.add(Limit.HTTP_TIME)
+            self._is_late(f"no request came within {self._limits.bounds.seconds:g} s")
+
+
+def _body_refusal(bounds: HttpBounds, length: int | None) -> web.HTTPException:
+    most = f"httpMaxRequestSize={bounds.body_bytes}"
+    said = "does not say its length" if length is None else f"has {length} bytes"
+    reason = f"the body {said}: {most}"
+    if bounds.body_status == 400:
+        return web.HTTPBadRequest(reason=reason)
+    if length is None:
+        return web.HTTPLengthRequired(reason=reason)
+    return web.HTTPRequestEntityTooLarge(bounds.body_bytes, length, reason=reason)

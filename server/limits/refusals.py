@@ -1,0 +1,59 @@
+"""What was refused for a limit of connections and requests, counted by limit."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.core import Metric
+
+
+class Limit(StrEnum):
+    """A limit at which somebody is refused; the value is the metric's label."""
+
+    CONNECTIONS = "connections"
+    CONNECTIONS_OF_ADDRESS = "connections_of_address"
+    HANDSHAKE = "handshake_time"
+    REQUEST_RATE = "request_rate"
+    HTTP_CONNECTIONS = "http_connections"
+    HTTP_CONCURRENT = "http_concurrent"
+    HTTP_RATE = "http_rate"
+    HTTP_BODY_BYTES = "http_body_bytes"
+    HTTP_HEADER_BYTES = "http_header_bytes"
+    HTTP_TIME = "http_time"
+
+
+class Refusals:
+    """How often somebody was refused at each limit."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(Limit, 0)
+
+    def add(self, limit: Limit) -> None:
+        """Count a refusal."""
+        self.counts[limit] += 1
+
+
+class LimitMetrics(Collector):
+    """The metric of refusals."""
+
+    def __init__(self, cluster: str, refusals: Refusals) -> None:
+        self._cluster = cluster
+        self._refusals = refusals
+
+    def collect(self) -> Iterator[Metric]:
+        """Return one family, a sample a limit."""
+        family = CounterMetricFamily(
+            "floodgate_limit_refusals",
+            "Connections and requests refused at a limit of their number, rate, size or time",
+            labels=["cluster", "limit"],
+        )
+        for limit, count in self._refusals.counts.items():
+            family.add_metric([self._cluster, limit.value], count)
+        yield family

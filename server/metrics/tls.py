@@ -1,0 +1,60 @@
+"""The metrics of TLS: handshakes of the binary ports, and certificates that are read again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from server.metrics.connections import gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from server.tls.contexts import RefreshedContext
+    from server.tls.handshakes import TlsHandshakes
+
+
+class TlsMetrics(Collector):
+    """A collector that reads what TLS counts at each scrape.
+
+    Args:
+        cluster: Label of every sample.
+        handshakes: Of the binary ports; the web ports' are the event loop's.
+        contexts: Certificates, by what they are for.
+    """
+
+    def __init__(
+        self, cluster: str, handshakes: TlsHandshakes, contexts: Mapping[str, RefreshedContext]
+    ) -> None:
+        self._cluster = cluster
+        self._handshakes = handshakes
+        self._contexts = contexts
+
+    def collect(self) -> Iterator[Metric]:
+        """Return all families."""
+        labels = {"cluster": self._cluster}
+        under_way = "TLS handshakes of clients that are not finished"
+        yield gauge("floodgate_tls_handshakes", under_way, labels, self._handshakes.under_way)
+        ended = CounterMetricFamily(
+            "floodgate_tls_handshakes_ended",
+            "TLS handshakes of clients that ended",
+            labels=["cluster", "outcome"],
+        )
+        for outcome, total in (
+            ("finished", self._handshakes.finished_total),
+            ("failed", self._handshakes.failed_total),
+            ("timed_out", self._handshakes.timed_out_total),
+        ):
+            ended.add_metric([self._cluster, outcome], total)
+        yield ended
+        refreshes = CounterMetricFamily(
+            "floodgate_tls_refreshes",
+            "Changed certificate files that were read again, or could not be used",
+            labels=["cluster", "of", "outcome"],
+        )
+        for name, contexts in self._contexts.items():
+            refreshes.add_metric([self._cluster, name, "used"], contexts.refreshed_total)
+            refreshes.add_metric([self._cluster, name, "unusable"], contexts.failed_total)
+        yield refreshes

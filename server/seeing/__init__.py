@@ -1,0 +1,1 @@
+"""What an operator sees: the description of REST, logs, commands of a connection, a page."""

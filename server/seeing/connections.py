@@ -1,0 +1,115 @@
+"""``/admin/v2/floodgate/connections``: who is connected, and what one connection says.
+
+``PUT .../{number}/commands`` keeps its last commands from now on, ``GET`` shows them, ``DELETE``
+ends it. Of very many connections the first LISTED are listed, those with most pending bytes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from server.http import RestError, json_response
+from server.seeing.last_commands import COMMANDS, RECORDED, LastCommands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from limiter.clock import Clock
+    from server.connection.served_connection import ServedConnection
+
+CONNECTIONS_PATH = "/admin/v2/floodgate/connections"
+COMMANDS_PATH = f"{CONNECTIONS_PATH}/{{number}}/commands"
+LISTED = 500
+_DIGITS = 15
+
+
+class ConnectionReports:
+    """What is told of connections.
+
+    Args:
+        connections: Returns those that are open.
+        clock: Tells when a command came.
+    """
+
+    def __init__(
+        self, connections: Callable[[], Collection[ServedConnection]], clock: Clock
+    ) -> None:
+        self._connections = connections
+        self._clock = clock
+        self._records: dict[ServedConnection, LastCommands] = {}
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        """Return the routes."""
+        return [
+            web.get(CONNECTIONS_PATH, self.listed),
+            web.get(COMMANDS_PATH, self.commands),
+            web.put(COMMANDS_PATH, self.record),
+            web.delete(COMMANDS_PATH, self.end),
+        ]
+
+    async def listed(self, _: web.Request) -> web.Response:
+        """Return the connections."""
+        found = list(self._connections())
+        # Of 50,000 it takes longer than a turn may.
+        shown = await asyncio.to_thread(heapq.nlargest, LISTED, found, _waiting)
+        return json_response(
+            {"total": len(found), "connections": [self._described(one) for one in shown]}
+        )
+
+    async def commands(self, request: web.Request) -> web.Response:
+        """Return the last commands of a connection, the oldest first."""
+        record = self._records.get(self._asked(request))
+        if record is None:
+            raise RestError(404, "its commands are not kept: PUT this path to begin")
+        kept = [told._asdict() for told in record.kept]
+        return json_response({"total": record.total, "most": COMMANDS, "commands": kept})
+
+    async def record(self, request: web.Request) -> web.Response:
+        """Keep the commands of a connection from now on."""
+        cnx = self._asked(request)
+        self._records = {one: kept for one, kept in self._records.items() if not one.closed}
+        if cnx not in self._records:
+            if len(self._records) >= RECORDED:
+                reason = f"commands of {RECORDED} connections are kept: DELETE one of these first"
+                raise RestError(412, reason)
+            record = self._records[cnx] = LastCommands(self._clock)
+            cnx.record_commands(record)
+        return web.Response(status=204)
+
+    async def end(self, request: web.Request) -> web.Response:
+        """Keep the commands of a connection no more."""
+        cnx = self._asked(request)
+        if self._records.pop(cnx, None) is not None:
+            cnx.record_commands(None)
+        return web.Response(status=204)
+
+    def _asked(self, request: web.Request) -> ServedConnection:
+        text = request.match_info["number"]
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else 0
+        for cnx in self._connections():
+            if cnx.number == number:
+                return cnx
+        reason = f"there is no connection {text[:40]!r}: see {CONNECTIONS_PATH}"
+        raise RestError(404, reason)
+
+    def _described(self, cnx: ServedConnection) -> dict[str, object]:
+        return {
+            "connection": cnx.number,
+            "address": cnx.peer,
+            "clientVersion": cnx.shown_version,
+            "state": cnx.state.value,
+            "pendingBytes": cnx.outbound.pending_bytes,
+            "responseBytes": cnx.responses.reserved_bytes,
+            "writable": cnx.writable,
+            "paused": cnx.paused,
+            "proxy": cnx.many_clients,
+            "recorded": cnx in self._records,
+        }
+
+
+def _waiting(cnx: ServedConnection) -> tuple[int, int]:
+    return cnx.outbound.pending_bytes, -cnx.number

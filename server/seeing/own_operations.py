@@ -1,0 +1,95 @@
+"""The operations of routes that are no part of Pulsar's admin REST, of broker and proxy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.faults.fault import Fault
+from server.faults.routes import FAULTS_PATH
+from server.http import JSON_TYPE
+from server.limiter_report.routes import DEFAULT_HOLDERS, FORMATS, LIMITER_PATH, MAX_HOLDERS
+from server.seeing.connections import COMMANDS_PATH, CONNECTIONS_PATH
+from server.seeing.openapi import OPENAPI_PATH, SCHEMA_REFERENCES, Operation, Parameter
+from server.seeing.page import PAGE_PATH
+from server.seeing.status import STATUS_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+_TAG = "floodgate"
+_LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DEFAULT_HOLDERS}
+_NUMBER = Parameter("number", "A connection's number", {"type": "integer", "minimum": 1}, 1)
+_FAULT = Parameter("id", "A fault's number", {"type": "integer", "minimum": 1}, 1)
+
+OWN_OPERATIONS = (
+    Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
+    Operation("GET", OPENAPI_PATH, "Return this description.", _TAG),
+    Operation("GET", PAGE_PATH, "Return a page for people: connections and budgets now.", _TAG),
+    Operation("GET", PAGE_PATH.removesuffix("/"), "Lead to the path with a slash.", _TAG),
+    Operation("GET", STATUS_PATH, "Tell a load balancer whether to send clients here.", _TAG),
+    Operation("GET", "/metrics", "Lead to the path with a slash.", "metrics"),
+    Operation("GET", "/metrics/", "Return the metrics, for Prometheus.", "metrics"),
+    Operation("GET", "/admin/v2/brokers/ready", "Tell whether clients are served.", "brokers"),
+    Operation(
+        "GET",
+        LIMITER_PATH,
+        "Return the limiter's figures and the holders of memory.",
+        _TAG,
+        query=(
+            Parameter("limit", "Holders of each budget", _LIMIT),
+            Parameter("recent", "Events of the ledger", {"type": "integer", "minimum": 0}),
+            Parameter("format", "The form", {"type": "string", "enum": list(FORMATS)}),
+        ),
+    ),
+    Operation("GET", CONNECTIONS_PATH, "Return the connections, and how each stands.", _TAG),
+    *(
+        Operation(method, COMMANDS_PATH, what, _TAG, {"number": _NUMBER})
+        for method, what in (
+            ("GET", "Return the last commands of a connection."),
+            ("PUT", "Keep the commands of a connection from now on."),
+            ("DELETE", "Keep the commands of a connection no more."),
+        )
+    ),
+    Operation(
+        "POST",
+        "/admin/v2/floodgate/import",
+        "Import topics from a file or folder of the broker's machine.",
+        _TAG,
+        bodies={
+            JSON_TYPE: {
+                "type": "object",
+                "required": ["path"],
+                "properties": {
+                    "path": {"type": "string"},
+                    "skipInvalid": {"type": "boolean", "default": False},
+                },
+            }
+        },
+        body_required=True,
+    ),
+    Operation(
+        "POST",
+        FAULTS_PATH,
+        "Set a fault: what this server does wrong from now on.",
+        _TAG,
+        bodies={JSON_TYPE: Fault.model_json_schema(ref_template=SCHEMA_REFERENCES)},
+        body_required=True,
+    ),
+    Operation("GET", FAULTS_PATH, "Return the faults that are set.", _TAG),
+    Operation("DELETE", FAULTS_PATH, "Clear all faults.", _TAG),
+    Operation("DELETE", f"{FAULTS_PATH}/{{id}}", "Clear a fault.", _TAG, {"id": _FAULT}),
+    Operation("POST", "/admin/v2/floodgate/reset", "Empty the broker, as it was when new.", _TAG),
+)
+"""What is known of routes; a test holds that nothing is missing, and nothing is left over."""
+
+_KNOWN = {(one.method, one.path): one for one in OWN_OPERATIONS}
+
+
+def own_operations(app: web.Application) -> Iterator[Operation]:
+    """Yield the operations of an application's routes, but for those that serve all methods."""
+    for route in app.router.routes():
+        if route.resource is not None and route.method not in ("*", "HEAD"):
+            asked = (route.method, route.resource.canonical)
+            yield _KNOWN.get(asked) or Operation(*asked, "", _TAG)

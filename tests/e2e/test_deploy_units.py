@@ -1,0 +1,221 @@
+"""The units of systemd and the manifests of Kubernetes, held true without either of them."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from broker.configuration.config import BrokerConfig
+from broker.configuration.config import known_keys as broker_keys
+from proxy.config import ProxyConfig
+from proxy.config import known_keys as proxy_keys
+from server.command_line import properties_of
+from tests.support.processes.server_process import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SYSTEMD = REPOSITORY / "deploy" / "systemd"
+KUBERNETES = REPOSITORY / "deploy" / "kubernetes"
+KUBERNETES_VERSION = "1.30"
+EXPOSURE = 30
+ROLES = ("broker", "proxy")
+WORKLOADS = ("Deployment", "StatefulSet")
+
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None,
+    reason="systemd-analyze is not installed (Debian: apt-get install systemd).",
+)
+
+
+def manifests() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(KUBERNETES.glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            yield f"{path.name}: {document['kind']}", document
+
+
+def of_kind(*kinds: str) -> list[dict[str, Any]]:
+    return [document for _, document in manifests() if document["kind"] in kinds]
+
+
+def pod(role: str) -> dict[str, Any]:
+    (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == f"floodgate-{role}")
+    return workload["spec"]["template"]["spec"]
+
+
+def drain_seconds(role: str, text: str, folder: Path) -> float:
+    """How long a drain may take by a configuration, of which no key may be without effect."""
+    file = folder / f"{role}.conf"
+    file.write_text(text, encoding="utf-8")
+    config: BrokerConfig | ProxyConfig
+    if role == "broker":
+        config = BrokerConfig.from_properties(properties_of(file, (), broker_keys()))
+        seconds = config.broker_shutdown_timeout_seconds
+    else:
+        config = ProxyConfig.from_properties(properties_of(file, (), proxy_keys()))
+        seconds = config.drain_seconds
+    warnings = [notice.sentence for notice in config.notices if notice.level == "warning"]
+    assert [sentence for sentence in warnings if "authentication is off" not in sentence] == []
+    return seconds
+
+
+# --- Kubernetes ------------------------------------------------------------------------------
+
+
+def problems(document: dict[str, Any]) -> list[str]:
+    try:
+        kubernetes_validate.validate(document, KUBERNETES_VERSION, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        return [error.message]
+    return []
+
+
+def test_every_manifest_is_one_by_the_schemas_of_kubernetes() -> None:
+    for place, document in manifests():
+        assert problems(document) == [], place
+
+
+@pytest.mark.parametrize("key", ["replica", "replicas"])
+def test_the_schemas_refuse_an_unknown_key_and_a_value_of_the_wrong_type(key: str) -> None:
+    # Given
+    (document,) = of_kind("Deployment")
+    # When
+    document["spec"][key] = "two"
+    # Then
+    assert problems(document)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_pod_is_not_killed_before_its_drain_may_have_ended(role: str, tmp_path: Path) -> None:
+    # Given
+    configs = {m["metadata"]["name"]: m["data"] for m in of_kind("ConfigMap")}
+    (container,) = pod(role)["containers"]
+    # When
+    drain = drain_seconds(role, configs[f"floodgate-{role}"][f"{role}.conf"], tmp_path)
+    _, waits = container["lifecycle"]["preStop"]["exec"]["command"]
+    # Then
+    assert pod(role)["terminationGracePeriodSeconds"] >= int(waits) + drain + 10
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_containers_have_no_rights_and_a_file_system_that_is_read_only(role: str) -> None:
+    # Then
+    assert pod(role)["securityContext"]["runAsNonRoot"]
+    for container in pod(role)["containers"] + pod(role).get("initContainers", []):
+        context = container["securityContext"]
+        assert context["readOnlyRootFilesystem"]
+        assert not context["allowPrivilegeEscalation"]
+        assert context["capabilities"] == {"drop": ["ALL"]}
+        assert container["resources"]["limits"]["memory"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_a_container_mounts_is_there_and_its_probes_ask_ports_that_it_has(role: str) -> None:
+    # Given
+    (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == f"floodgate-{role}")
+    claims = workload["spec"].get("volumeClaimTemplates", [])
+    volumes = {v["name"] for v in pod(role)["volumes"]} | {c["metadata"]["name"] for c in claims}
+    for container in pod(role)["containers"] + pod(role).get("initContainers", []):
+        # When
+        ports = {port["name"] for port in container.get("ports", [])}
+        probes = [each for name, each in container.items() if name.endswith("Probe")]
+        asked = {next(v["port"] for v in p.values() if isinstance(v, dict)) for p in probes}
+        # Then
+        assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
+        assert asked <= ports
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_services_and_disruption_budgets_select_the_pods(role: str) -> None:
+    # Given
+    name = f"floodgate-{role}"
+    (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == name)
+    labels = workload["spec"]["template"]["metadata"]["labels"]
+    # When
+    services = [s["spec"]["selector"] for s in of_kind("Service") if s["metadata"]["name"] == name]
+    budgets = [
+        b["spec"]["selector"]["matchLabels"]
+        for b in of_kind("PodDisruptionBudget")
+        if b["metadata"]["name"] == name
+    ]
+    # Then
+    assert (services, budgets) == ([labels], [labels])
+    assert workload["spec"]["selector"]["matchLabels"] == labels
+
+
+# --- systemd ---------------------------------------------------------------------------------
+
+
+def unit(role: str) -> str:
+    return (SYSTEMD / f"floodgate-{role}.service").read_text(encoding="utf-8")
+
+
+def on_this_machine(role: str, folder: Path) -> Path:
+    """The unit with a command that is there."""
+    command = folder / f"floodgate-{role}"
+    command.write_text("#!/bin/sh\n", encoding="utf-8")
+    command.chmod(0o755)
+    file = folder / f"floodgate-{role}.service"
+    file.write_text(unit(role).replace("/opt/floodgate/bin", str(folder)), encoding="utf-8")
+    return file
+
+
+@needs_systemd
+@pytest.mark.parametrize("role", ROLES)
+def test_systemd_accepts_the_units(role: str, tmp_path: Path) -> None:
+    # When
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(on_this_machine(role, tmp_path))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Then
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_systemd
+@pytest.mark.parametrize("role", ROLES)
+def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: Path) -> None:
+    # When
+    command = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}"]
+    done = subprocess.run(
+        [*command, "--no-pager", str(on_this_machine(role, tmp_path))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Then
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_systemd_kills_no_service_before_its_drain_may_have_ended(
+    role: str, tmp_path: Path
+) -> None:
+    # When
+    drain = drain_seconds(role, (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8"), tmp_path)
+    (grace,) = re.findall(r"^TimeoutStopSec=(\d+)s$", unit(role), re.MULTILINE)
+    # Then
+    assert int(grace) >= drain + 10
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_unit_writes_to_no_folder_but_its_own(role: str) -> None:
+    # Given
+    parser = configparser.RawConfigParser(strict=False, interpolation=None)
+    parser.read_string(unit(role))
+    state = f"/var/lib/{parser['Service']['StateDirectory']}"
+    # When
+    text = (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8")
+    # Then
+    assert parser["Service"]["WorkingDirectory"] == state
+    assert all(found.startswith(state) for found in re.findall(r"/var/[\w/.-]+", text))

@@ -1,0 +1,49 @@
+"""Who is connected, and what one connection says, for who asks for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support.peers.raw_peer import ping
+from tests.support.processes.cluster import cluster
+
+PATH = "/admin/v2/floodgate/connections"
+
+
+async def asked(method: str, url: str) -> tuple[int, Any]:
+    async with aiohttp.ClientSession() as session, session.request(method, url) as answer:
+        return answer.status, await answer.json() if answer.status != 204 else None
+
+
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+async def test_the_commands_of_a_connection_are_kept_from_when_it_is_asked_for(role: str) -> None:
+    async with cluster() as parts:
+        # Given
+        peer = await parts.peer(role)
+        url = f"{parts.part(role).web_service_url}{PATH}"
+        _, listed = await asked("GET", url)
+        [found] = [one for one in listed["connections"] if one["address"] == peer.address]
+        commands = f"{url}/{found['connection']}/commands"
+        # When
+        before = (await asked("GET", commands))[0]
+        begun = (await asked("PUT", commands))[0]
+        await peer.send(ping())
+        await peer.command()
+        _, kept = await asked("GET", commands)
+        ended = (await asked("DELETE", commands))[0]
+        # Then
+        assert (before, begun, ended) == (404, 204, 204)
+        said = [(one["direction"], one["command"]) for one in kept["commands"]]
+        assert said == [("received", "PING (13 bytes)"), ("sent", "PONG (13 bytes)")]
+        assert (await asked("GET", commands))[0] == 404
+        assert found["clientVersion"]
+
+
+async def test_a_connection_that_there_is_not_has_no_commands() -> None:
+    async with cluster() as parts:
+        for number in ("0", "x", "9" * 4000, "-1"):
+            url = f"{parts.broker.web_service_url}{PATH}/{number}/commands"
+            assert (await asked("PUT", url))[0] == 404

@@ -1,0 +1,130 @@
+"""Faults on command over REST, at broker and proxy, with clients that are connected already."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from tests.support.peers.raw_peer import lookup_command, ping
+from tests.support.peers.rest_client import RestClient, rest_client
+from tests.support.processes.cluster import cluster, topic_names
+
+FAULTS = "/admin/v2/floodgate/faults"
+RESET = "/admin/v2/floodgate/reset"
+ON = {"floodgateFaultsEnabled": "true"}
+TOPIC = "persistent://public/default/orders"
+NOT_READY = '{"on":["LOOKUP"],"when":{"times":1},"do":{"action":"error","error":"ServiceNotReady"}}'
+ROLES = ["broker", "proxy"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_fault_acts_on_a_connection_that_is_open(role: str) -> None:
+    async with cluster(both=ON) as parts, rest_client(parts.part(role)) as rest:
+        # Given
+        peer = await parts.peer(role)
+        # When
+        fault = (await rest.ask("POST", FAULTS, NOT_READY)).value
+        await peer.send(lookup_command(1, TOPIC), lookup_command(2, TOPIC))
+        # Then
+        first, second = (await peer.command()).lookupTopicResponse, await peer.command()
+        assert (first.request_id, first.error) == (1, pb.ServiceNotReady)
+        assert second.lookupTopicResponse.response == pb.CommandLookupTopicResponse.Connect
+        (listed,) = (await rest.ask("GET", FAULTS)).value
+        assert listed == {**fault, "seen": 2, "fired": 1, "over": True}
+        metrics = (await rest.ask("GET", "/metrics/")).text
+        assert 'floodgate_faults_acted_total{cluster="standalone",action="error"} 1.0' in metrics
+
+
+async def test_a_fault_acts_on_a_tunnel_that_is_open_and_no_more_once_it_is_cleared() -> None:
+    async with cluster(both=ON) as parts, rest_client(parts.proxy) as rest:
+        # Given
+        target = parts.broker.service_url.removeprefix("pulsar://")
+        peer = await parts.peer("proxy", target=target)
+        fault = (await rest.ask("POST", FAULTS, NOT_READY.replace('"times":1', '"every":1'))).value
+        await peer.send(lookup_command(1, TOPIC))
+        assert (await peer.command()).lookupTopicResponse.error == pb.ServiceNotReady
+        # When
+        await rest.done("DELETE", f"{FAULTS}/{fault['id']}")
+        await peer.send(ping(), lookup_command(2, TOPIC))
+        # Then
+        assert (await peer.command()).type == pb.BaseCommand.PONG
+        assert (await peer.command()).lookupTopicResponse.request_id == 2
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_without_the_key_faults_and_reset_are_off(role: str) -> None:
+    async with cluster() as parts, rest_client(parts.part(role)) as rest:
+        for method in ("POST", "GET", "DELETE"):
+            answer = await rest.ask(method, FAULTS, NOT_READY)
+            assert answer.status == 404
+            assert "floodgateFaultsEnabled=true" in answer.reason
+        answer = await rest.ask("POST", RESET)
+        assert answer.status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ("", 412, "JSON"),
+        ("[]", 412, "no fault"),
+        ('{"do":{"action":"explode"}}', 412, "explode"),
+        ('{"on":["NOTHING"],"do":{"action":"drop"}}', 412, "no command of the protocol"),
+        ('{"do":{"action":"error","error":"Oops"}}', 412, "no error of the protocol"),
+        ('{"do":{"action":"corruptChecksum"}}', 412, "SEND or MESSAGE"),
+        ('{"do":{"action":"drop"},"wen":{}}', 412, "wen"),
+        ('{"do":{"action":"delay"}}', 412, "delayMs"),
+        (" " * 70_000, 413, "at most"),
+    ],
+)
+async def test_what_is_no_fault_is_refused_with_a_sentence(
+    body: str, status: int, sentence: str
+) -> None:
+    async with cluster(both=ON) as parts, rest_client(parts.broker) as rest:
+        answer = await rest.ask("POST", FAULTS, body)
+        assert answer.status == status
+        assert sentence in answer.reason
+        assert (await rest.ask("DELETE", f"{FAULTS}/fault-1")).status == 404
+
+
+async def test_a_proxy_moves_no_topic() -> None:
+    async with cluster(both=ON) as parts, rest_client(parts.proxy) as rest:
+        answer = await rest.ask("POST", FAULTS, '{"do":{"action":"moveTopic"}}')
+        assert (answer.status, "at the broker" in answer.reason) == (412, True)
+
+
+async def test_a_reset_broker_is_as_a_new_one() -> None:
+    # Given
+    topics = {"acme/orders": topic_names("acme/orders", 10), "public/default": [TOPIC]}
+    async with cluster(broker=ON) as new, rest_client(new.broker) as rest:
+        before = await _told(rest)
+    async with cluster(topics, broker=ON) as parts, rest_client(parts.broker) as rest:
+        await rest.done("POST", FAULTS, NOT_READY)
+        await rest.done("POST", "/admin/v2/namespaces/acme/orders/retention", "{}")
+        key = "/admin/v2/brokers/configuration/maxConcurrentLookupRequest/7"
+        await rest.done("POST", key)
+        await rest.done(
+            "POST",
+            "/admin/v2/schemas/public/default/orders/schema",
+            '{"type":"STRING","schema":"","properties":{}}',
+        )
+        await rest.done("PUT", "/admin/v2/persistent/public/default/orders/subscription/mine")
+        # When
+        await rest.done("POST", RESET)
+        # Then
+        assert await _told(rest) == before
+
+
+async def _told(rest: RestClient) -> dict[str, object]:
+    """Return what a broker tells of everything in it."""
+    paths = (
+        "/admin/v2/tenants",
+        "/admin/v2/namespaces/public",
+        "/admin/v2/namespaces/public/default",
+        "/admin/v2/namespaces/acme",
+        "/admin/v2/persistent/public/default",
+        "/admin/v2/persistent/public/default/orders/subscriptions",
+        "/admin/v2/schemas/public/default/orders/schema",
+        "/admin/v2/brokers/configuration/values",
+        FAULTS,
+    )
+    return {path: (await rest.ask("GET", path)).text for path in paths}

@@ -1,0 +1,89 @@
+"""SIGTERM's drain beneath producers and consumers: receipts leave, and both are sent away."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from tests.support.peers.message_peer import MessagePeer
+from tests.support.peers.raw_peer import topics_command
+from tests.support.processes.cluster import cluster, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+TOPIC = "persistent://public/default/drained"
+COUNT = 200
+Type = pb.BaseCommand
+
+
+async def kinds_until_the_end(peer: MessagePeer) -> list[int]:
+    """Return the types of what comes until the connection ends."""
+    kinds = []
+    try:
+        while True:
+            kinds.append((await peer.raw.command()).type)
+    except EOFError:
+        return kinds
+    finally:
+        peer.close()
+
+
+async def test_receipts_leave_before_the_producer_is_closed(tmp_path: Path) -> None:
+    # Given
+    store = {"floodgateMessageStore": f"log://{tmp_path}"}
+    async with cluster(broker=store) as parts:
+        peer = await MessagePeer.connect(parts.broker.service_url)
+        await peer.producer(TOPIC)
+        for number in range(COUNT):
+            await peer.publish(number, b"x")
+        (topic,) = parts.broker.messaging.loaded_topics
+        await until(lambda: topic.statistics.messages == COUNT)
+        # When
+        await parts.broker.__aexit__(None, None, None)
+        # Then
+        assert await kinds_until_the_end(peer) == [Type.SEND_RECEIPT] * COUNT + [
+            Type.CLOSE_PRODUCER
+        ]
+
+
+async def test_consumers_are_told_that_their_broker_goes() -> None:
+    # Given
+    async with cluster() as parts:
+        peer = await MessagePeer.connect(parts.broker.service_url)
+        await peer.subscribe(TOPIC)
+        # When
+        await parts.broker.__aexit__(None, None, None)
+        # Then
+        assert await kinds_until_the_end(peer) == [Type.CLOSE_CONSUMER]
+
+
+async def test_while_topics_are_closed_listings_are_answered_and_nothing_is_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    async with cluster() as parts:
+        peer = await MessagePeer.connect(parts.broker.service_url)
+        await peer.producer(TOPIC)
+        flushing, go_on = asyncio.Event(), asyncio.Event()
+
+        async def flushed() -> None:
+            flushing.set()
+            await go_on.wait()
+
+        monkeypatch.setattr(parts.broker.messaging.loaded_topics, "flushed", flushed)
+        leave = parts.broker.__aexit__(None, None, None)
+        draining = asyncio.get_running_loop().create_task(leave)
+        await flushing.wait()
+        # When
+        await peer.publish(0, b"too late")
+        await peer.raw.send(topics_command(1, "public/default"))
+        answer = await peer.raw.command()
+        go_on.set()
+        # Then
+        assert list(answer.getTopicsOfNamespaceResponse.topics) == [TOPIC]
+        assert await kinds_until_the_end(peer) == [Type.CLOSE_PRODUCER]
+        await draining

@@ -1,0 +1,72 @@
+"""The official Python client against the TLS ports of broker and proxy."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pulsar
+import pytest
+
+from limiter.clock import LoopClock, deadline
+from tests.official.test_official_client import QUICK_SECONDS
+from tests.support.certificates import PemFiles
+from tests.support.processes.tls_servers import tls_broker, tls_proxy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.official
+
+TOPIC = "persistent://public/default/secret"
+
+
+def there_and_back(
+    url: str, pem: PemFiles, shows: tuple[str, str] | None = None, seconds: int = 5
+) -> bytes:
+    client = pulsar.Client(
+        url,
+        operation_timeout_seconds=seconds,
+        tls_trust_certs_file_path=pem.trust,
+        tls_validate_hostname=True,
+        authentication=None if shows is None else pulsar.AuthenticationTLS(*shows),
+        logger=pulsar.FileLogger(pulsar.LoggerLevel.Error, "/dev/null"),
+    )
+    try:
+        consumer = client.subscribe(TOPIC, "s")
+        client.create_producer(TOPIC).send(b"in secret")
+        content: bytes = consumer.receive(5_000).data()
+        return content
+    finally:
+        client.close()
+
+
+async def in_time(
+    url: str, pem: PemFiles, shows: tuple[str, str] | None = None, seconds: int = 5
+) -> bytes:
+    async with deadline(LoopClock(), QUICK_SECONDS):
+        return await asyncio.to_thread(there_and_back, url, pem, shows, seconds)
+
+
+async def test_messages_go_by_tls_to_the_broker_and_through_the_proxy(tmp_path: Path) -> None:
+    # Given
+    pem = PemFiles(tmp_path)
+    async with (
+        tls_broker(pem) as broker,
+        tls_proxy(broker, pem, brokerProxyAllowedTargetPorts="*") as proxy,
+    ):
+        # Then
+        for url in (broker.urls.service_tls, proxy.urls.service_tls, proxy.urls.service):
+            assert await in_time(url, pem) == b"in secret"
+
+
+async def test_a_client_that_must_show_a_certificate_does(tmp_path: Path) -> None:
+    # Given
+    pem = PemFiles(tmp_path)
+    strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
+    async with tls_broker(pem, brokerServicePort="", **strict) as broker:
+        # Then
+        pair = pem.pair("client", "a-client")
+        assert await in_time(broker.urls.service_tls, pem, shows=pair) == b"in secret"
+        with pytest.raises(pulsar.PulsarException):
+            await in_time(broker.urls.service_tls, pem, seconds=1)

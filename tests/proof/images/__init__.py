@@ -1,0 +1,1 @@
+"""The images, built without a container engine, and every entry point in them run."""

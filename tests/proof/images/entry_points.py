@@ -1,0 +1,103 @@
+"""Every entry point of both images, run: commands, servers under a storm, and the comparison."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.processes import ROOT
+from tests.proof.images.containers import USER, Container, serving
+from tests.support.processes.postgresql import running_postgresql
+
+if TYPE_CHECKING:
+    from tests.proof.images.buildah import Image
+    from tests.proof.images.containers import Served
+    from tests.proof.result import ProofResult
+
+TOPICS, CLIENTS = 2_000, 20
+STORM = ("--clients", str(CLIENTS), "--executor", "spark")
+HEALTH_CHECK = ("python", "/opt/floodgate/healthcheck.py")
+DATABASE = "postgresql://floodgate@/postgres?host=/postgresql"
+ANY_WEB_PORT = ("--set", "webServicePort=0")
+
+
+def run_all(servers: Image, loadgen: Image, shared: Path, logs: Path, result: ProofResult) -> None:
+    """Run everything; ``shared`` is an empty folder that lasts as long as this."""
+    shared.chmod(0o755)
+    mounts = {path: shared / path[1:] for path in ("/data", "/out")}
+    for folder in mounts.values():
+        folder.mkdir()
+        shutil.chown(folder, USER, USER)
+    for image in (servers, loadgen):
+        _commands(image, result)
+    with running_postgresql() as database:
+        socket = Path(database.url().partition("?host=")[2])
+        socket.chmod(0o755)
+        mounts["/postgresql"] = socket
+        client, server = Container(loadgen, mounts), Container(servers, mounts)
+        topics = ("--topics", str(TOPICS), "--namespaces", "2", "--executor", "spark")
+        _ends(client, ("loadgen", "topics", *topics, "--out", "/data/topics"), result)
+        _storm(server, client, logs, result)
+    # A demo of so few topics need not show what it is for: the verdict is the report alone.
+    client.run("loadgen", "demo", *topics[:4], *STORM, "--out", "/out/compose")
+    report = shared / "out" / "compose" / "report.html"
+    result.check("report", report.exists(), "the comparison's report lies in the host's folder")
+
+
+def _commands(image: Image, result: ProofResult) -> None:
+    """Ask every command for its help, and try to write where nothing may be written."""
+    container = Container(image)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for command in project["scripts"]:
+        _ends(container, (command, "--help"), result)
+    tried = container.run("touch", "/opt/floodgate/written")
+    refused = "Read-only file system" in tried.stderr
+    result.check("read-only", refused, f"{image.name} cannot write to its root")
+
+
+def _storm(server: Container, client: Container, logs: Path, result: ProofResult) -> None:
+    """Run the image's own command and a proxy on PostgreSQL, and a storm through both."""
+    with ExitStack() as stack:
+        command = [*server.image.config["Cmd"], *ANY_WEB_PORT, "--set", "brokerServicePort=0"]
+        command += ["--set", f"metadataStoreUrl={DATABASE}", "--import", "/data/topics"]
+        command += ["--set", "floodgateMessageStore=log:///data/messages"]
+        command += ["--set", "advertisedAddress=127.0.0.1"]
+        broker = stack.enter_context(serving(server, "broker", command, logs / "broker.log"))
+        command = ["floodgate-proxy", *ANY_WEB_PORT, "--set", "servicePort=0"]
+        command += ["--set", f"brokerServiceURL={broker.process.service_url}"]
+        command += ["--set", f"brokerWebServiceURL={broker.process.web_url}"]
+        proxy = stack.enter_context(serving(server, "proxy", command, logs / "proxy.log"))
+        for each in (broker, proxy):
+            ready = f"{each.process.web_url}/admin/v2/brokers/ready"
+            _ends(server, (*HEALTH_CHECK, ready), result)
+        admin = ("floodgate-admin", "--admin-url", broker.process.web_url)
+        _ends(server, (*admin, "topics", "list", "public/default"), result)
+        _answered(client, broker, proxy, result)
+    for each in (broker, proxy):
+        role, code = each.process.module, each.exit_code
+        result.check("drain", code == 0, f"SIGTERM ends the {role} with {code}")
+
+
+def _answered(client: Container, broker: Served, proxy: Served, result: ProofResult) -> None:
+    words = ["loadgen", "run", "--service-url", proxy.process.service_url, *STORM]
+    words += ["--corpus", "/data/topics", "--out", "/out/runs"]
+    words += ["--broker-admin-url", broker.process.web_url]
+    words += ["--proxy-admin-url", proxy.process.web_url]
+    _ends(client, tuple(words), result)
+    summaries = client.mounts["/out"].glob("runs/*/summary.json")
+    answered = [json.loads(path.read_text(encoding="utf-8"))["answered"] for path in summaries]
+    sentence = f"{answered} of {CLIENTS} clients are answered through the proxy"
+    result.check("storm", answered == [CLIENTS], sentence)
+
+
+def _ends(container: Container, words: tuple[str, ...], result: ProofResult) -> None:
+    """Run a command, which must end with 0."""
+    done = container.run(*words)
+    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    text = " ".join(words[:2])
+    said = "" if done.returncode == 0 else f" ended with {done.returncode}: {last}"
+    result.check(text, not said, f"{container.image.name}: {text}{said}")

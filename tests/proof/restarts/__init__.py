@@ -1,0 +1,1 @@
+"""Servers that are restarted and killed beneath official clients."""

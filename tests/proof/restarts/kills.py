@@ -1,0 +1,291 @@
+"""kill -9 of brokers, proxies, their database and a worker, at named points of one scenario.
+
+Two brokers with logs on one PostgreSQL, two proxies, and official clients that publish, consume,
+list and look up all the time. Behind each kill everything must work again: a message published to
+every topic comes. In the end nothing that had a receipt is missing, every bundle has one owner,
+and what a worker of a load left behind is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from benchmarks.processes import ROOT
+from limiter.clock import LoopClock, deadline
+from tests.proof.restarts.rolling import (
+    QUIET_SECONDS,
+    finished_load,
+    judge_messages,
+    running_load,
+)
+from tests.proof.restarts.servers import LEASE_MILLIS, Fleet, running_fleet
+from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.servers import check_logs, check_nothing_held, settled_figures
+from tests.support.peers.message_peer import MessagePeer
+from tests.support.processes.postgresql import running_postgresql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.processes.postgresql import PostgresqlServer
+
+RECOVERY_SECONDS = 20.0
+ATTEMPT_SECONDS = 5.0
+GIVES_UP = "subscribe to a pattern: LookupError"
+"""The official C++ client fails at once if its listing is refused, as when no broker is there."""
+SHORT_SECONDS = 1.0
+WORKER_SECONDS = 60.0
+"""A load whose worker was killed says so within this time."""
+TOPICS = [f"persistent://public/default/after-{number}" for number in range(8)]
+
+
+class Point(NamedTuple):
+    """A moment of the scenario at which something is killed.
+
+    Attributes:
+        name: The moment.
+        victims: Processes of the fleet; none: the database.
+        away_seconds: How long it is away.
+    """
+
+    name: str
+    victims: tuple[str, ...]
+    away_seconds: float = 0.0
+
+
+POINTS = (
+    Point("a broker while its topics are published to and read", ("broker-1",)),
+    Point("a broker right after it was started", ("broker-1",)),
+    Point("both brokers at once", ("broker-1", "broker-2")),
+    Point("a broker, away for longer than its lease", ("broker-2",), 2e-3 * LEASE_MILLIS),
+    Point("a proxy while its pipes carry messages", ("proxy-1",)),
+    Point("both proxies at once", ("proxy-1", "proxy-2")),
+    Point("the database while clients look up", (), SHORT_SECONDS),
+    Point("the database, away for longer than the leases", (), 2e-3 * LEASE_MILLIS),
+    Point("the database and a broker at once", ("broker-1", ""), SHORT_SECONDS),
+)
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Kill at each point, and see that all works again."""
+    result = ProofResult()
+    options.out.mkdir(parents=True, exist_ok=True)
+    recoveries: dict[str, float] = {}
+    with (
+        running_postgresql(survives_kill=True) as database,
+        running_fleet(options.out, database.url()) as fleet,
+    ):
+        with running_load(options.out, fleet) as load:
+            for point in POINTS:
+                options.note(point.name)
+                time.sleep(QUIET_SECONDS)
+                _kill(point, fleet, database)
+                recoveries[point.name] = _until_all_works(fleet)
+            time.sleep(QUIET_SECONDS)
+            found = finished_load(load)
+        owners = _owners(fleet)
+        options.note("a worker of a load")
+        said = [_killed_worker(options.out, fleet, point) for point in WORKER_POINTS]
+        held = {name: settled_figures(one.server) for name, one in fleet.processes.items()}
+    result.figures = {**found, "recovery_seconds": recoveries, "workers": said}
+    judge_messages(found, result)
+    _judge(result, recoveries, owners, said, found["failures"])
+    check_nothing_held(held, result)
+    check_logs(options.out, result)
+    return result
+
+
+def _kill(point: Point, fleet: Fleet, database: PostgresqlServer) -> None:
+    """Kill what the point says, and start it again."""
+    for name in point.victims:
+        if name:
+            os.kill(fleet.processes[name].server.pid, signal.SIGKILL)
+    of_database = not point.victims or "" in point.victims
+    if of_database:
+        database.kill()
+    time.sleep(point.away_seconds)
+    if of_database:
+        database.start_again()
+    for name in point.victims:
+        if name:
+            fleet.processes[name].restart()
+
+
+def _judge(
+    result: ProofResult,
+    recoveries: dict[str, float],
+    owners: int,
+    said: list[dict[str, Any]],
+    failures: list[str],
+) -> None:
+    slowest = max(recoveries, key=lambda name: recoveries[name])
+    result.check(
+        "everything works again",
+        len(recoveries) == len(POINTS),
+        f"behind each of {len(POINTS)} kills {len(TOPICS)} topics took and gave a message through "
+        f"every process; at most {recoveries[slowest]:.1f} s after the start ({slowest})",
+    )
+    others = [failure for failure in failures if not failure.startswith(GIVES_UP)]
+    result.check(
+        "no other call fails",
+        not others,
+        f"{len(others)} calls of the clients failed beside {len(failures) - len(others)} "
+        f"subscriptions to a pattern, which this client does not try again: "
+        f"{'; '.join(sorted(set(others))[:5]) or 'none'}",
+    )
+    result.check(
+        "one owner",
+        owners == len(TOPICS),
+        f"both brokers name the same owner of {owners} of {len(TOPICS)} topics",
+    )
+    for one in said:
+        plain = one["status"] not in (0, None) and "Traceback" not in "".join(one["said"])
+        result.check(
+            one["point"],
+            plain,
+            f"{one['point']} is killed: the load ends with {one['status']} {one['seconds']:.1f} s "
+            f"later and says: {' '.join(one['said'])[-200:]}",
+        )
+
+
+# -- the state after a kill -----------------------------------------------------------------------
+
+
+def _until_all_works(fleet: Fleet) -> float:
+    """Publish to, and consume from, topics through every process; return how long that took."""
+    begun = time.monotonic()
+    for name, process in fleet.processes.items():
+        for topic in TOPICS:
+            _again(
+                begun,
+                f"{topic} through {name}",
+                lambda url=process.server.service_url, one=topic: asyncio.run(
+                    _round_trip(url, one)
+                ),
+            )
+    return time.monotonic() - begun
+
+
+def _again(begun: float, what: str, attempt: Callable[[], Any]) -> Any:
+    """Attempt it until it works.
+
+    Raises:
+        ProofError: It does not.
+    """
+    while True:
+        try:
+            return attempt()
+        except (OSError, EOFError, AssertionError, TimeoutError) as error:
+            if time.monotonic() - begun > RECOVERY_SECONDS:
+                raise ProofError(f"{what} does not work after a kill: {error!r}") from error
+            time.sleep(0.1)
+
+
+async def _round_trip(url: str, topic: str) -> None:
+    """Look a topic up as a client does, publish a message and receive it."""
+    async with deadline(LoopClock(), ATTEMPT_SECONDS):
+        target = await _served_at(url, topic)
+        peer = await MessagePeer.connect(*target)
+        try:
+            payload = os.urandom(8).hex().encode()
+            made = await peer.subscribe(topic, "after")
+            assert made.HasField("success"), made
+            made = await peer.producer(topic)
+            assert made.HasField("producer_success"), made
+            await peer.flow(1000)
+            await peer.publish(0, payload)
+            while (message := await peer.message()).payload != payload:
+                await peer.ack(message.position)
+            await peer.ack(message.position)
+        finally:
+            peer.close()
+
+
+async def _served_at(url: str, topic: str) -> tuple[str, str | None]:
+    """Return where to connect for a topic, and whom to name to the proxy."""
+    authoritative = False
+    while True:
+        peer = await MessagePeer.connect(url)
+        try:
+            found = await peer.lookup(topic, authoritative=authoritative)
+        finally:
+            peer.close()
+        assert found.response != found.Failed, found.message
+        if found.proxy_through_service_url:
+            return url, found.brokerServiceUrl.removeprefix("pulsar://")
+        url, authoritative = found.brokerServiceUrl, found.authoritative
+        if found.response == found.Connect:
+            return url, None
+
+
+def _owners(fleet: Fleet) -> int:
+    """Return how many of the topics have one owner, whichever broker is asked."""
+    brokers = [one.server.service_url for name, one in fleet.processes.items() if "broker" in name]
+    same = 0
+    for topic in TOPICS:
+        found = [asyncio.run(_served_at(url, topic)) for url in brokers]
+        same += len({url for url, _ in found}) == 1
+    return same
+
+
+# -- a worker of a load ---------------------------------------------------------------------------
+
+WORKER_POINTS = {"a worker while it connects": 0.0, "a worker while its clients ask": 4.0}
+
+
+def _killed_worker(out: Path, fleet: Fleet, point: str) -> dict[str, Any]:
+    """Kill one of two worker processes of a load, and return what the load said of it."""
+    words = [
+        "--scenario",
+        "lookups",
+        "--service-url",
+        fleet.processes["proxy-1"].server.service_url,
+    ]
+    words += ["--namespace", "public/default", "--executor", "process", "--tasks", "2"]
+    words += ["--clients", "20", "--lookup-seconds", "20", "--lookups-per-second", "20"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadgen", "run", *words, "--out", str((out / "runs").resolve())],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as load:
+        try:
+            victim = _worker_of(load)
+            time.sleep(WORKER_POINTS[point])
+            os.kill(victim, signal.SIGKILL)
+            begun = time.monotonic()
+            _, said = load.communicate(timeout=WORKER_SECONDS)
+        finally:
+            load.kill()
+    seconds = time.monotonic() - begun
+    lines = [line for line in said.splitlines() if line.strip()]
+    return {"point": point, "status": load.returncode, "seconds": seconds, "said": lines[-3:]}
+
+
+def _worker_of(load: subprocess.Popen[str]) -> int:
+    """Return the process id of the last of its two workers, once it is there."""
+    children = Path(f"/proc/{load.pid}/task/{load.pid}/children")
+    give_up = time.monotonic() + WORKER_SECONDS
+    while time.monotonic() < give_up and load.poll() is None:
+        workers = [
+            int(pid) for pid in children.read_text().split() if b"worker" in _command_of(int(pid))
+        ]
+        if len(workers) == 2:
+            return workers[-1]
+        time.sleep(0.02)
+    raise ProofError("the load started no workers")
+
+
+def _command_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,140 @@
+"""Two brokers and two proxies are restarted one after the other beneath official clients.
+
+The brokers share a database, and each keeps its messages in a log of its own. Clients are given the
+addresses of both brokers, and of both proxies. Each process gets SIGTERM and is started again. No
+call of an application fails, and no message that had a receipt is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.processes import ROOT
+from tests.proof.restarts.servers import Fleet, running_fleet
+from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.proof.servers import check_logs
+from tests.support.processes.postgresql import running_postgresql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+QUIET_SECONDS = 3.0
+"""Before each restart, so that all clients are attached again."""
+SLOW_DRAIN_SECONDS = 9.0
+"""A process that takes longer was killed, or nearly."""
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Restart each process once; in a long proof twice."""
+    result = ProofResult()
+    options.out.mkdir(parents=True, exist_ok=True)
+    rounds = 1 if options.quick else 2
+    with (
+        running_postgresql() as database,
+        running_fleet(options.out, database.url()) as fleet,
+        running_load(options.out, fleet) as load,
+    ):
+        drains = [
+            _restarted(fleet, name, options) for _ in range(rounds) for name in fleet.processes
+        ]
+        time.sleep(QUIET_SECONDS)
+        found = finished_load(load)
+    result.figures = {**found, "drains": drains}
+    judge_calls(found, result)
+    judge_messages(found, result)
+    longest = max(drain["seconds"] for drain in drains)
+    result.check(
+        "drains end",
+        longest < SLOW_DRAIN_SECONDS,
+        f"the longest of {len(drains)} drains took {longest:.1f} s",
+    )
+    check_logs(options.out, result)
+    return result
+
+
+def _restarted(fleet: Fleet, name: str, options: ProofOptions) -> dict[str, Any]:
+    """Restart a process; return how long its drain and its start took."""
+    options.note(f"restarting {name}")
+    time.sleep(QUIET_SECONDS)
+    begun = time.monotonic()
+    fleet.processes[name].stop()
+    drained = time.monotonic()
+    fleet.processes[name].restart()
+    return {
+        "process": name,
+        "seconds": round(drained - begun, 2),
+        "start_seconds": round(time.monotonic() - drained, 2),
+    }
+
+
+# -- the load -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def running_load(out: Path, fleet: Fleet) -> Iterator[subprocess.Popen[str]]:
+    """Run clients directly and through the proxies for a block."""
+    ways = [f"direct={fleet.url('broker')}", f"proxied={fleet.url('proxy')}"]
+    with ExitStack() as stack:
+        log = stack.enter_context((out / "load.err").open("wb"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.proof.restarts.load", str(out.resolve()), *ways],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            cwd=ROOT,
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        _line(process)
+        yield process
+
+
+def finished_load(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Have the producing end, and return what happened."""
+    assert process.stdin is not None
+    process.stdin.write("stop\n")
+    process.stdin.flush()
+    found: dict[str, Any] = _line(process)
+    return found
+
+
+def _line(process: subprocess.Popen[str]) -> Any:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise ProofError("the clients' process ended; see load.err")
+    return json.loads(line)
+
+
+# -- verdicts -------------------------------------------------------------------------------------
+
+
+def judge_calls(found: Mapping[str, Any], result: ProofResult) -> None:
+    """Add the check that no call failed, with the longest pause."""
+    failures, calls = found["failures"], sum(found["calls"].values())
+    kind, seconds = max(found["longest_seconds"].items(), key=lambda pair: pair[1])
+    said = "; ".join(sorted(set(failures))[:5]) or "none failed"
+    result.check(
+        "no call fails",
+        not failures and calls > 0,
+        f"{calls:,} calls of applications, {len(failures)} failed ({said}); the longest pause was "
+        f"{seconds:.1f} s ({kind})",
+    )
+
+
+def judge_messages(found: Mapping[str, Any], result: ProofResult) -> None:
+    """Add the check that nothing that had a receipt is missing."""
+    missing = sum(sum(way.values()) for way in found["missing"].values())
+    result.check(
+        "nothing receipted is missing",
+        missing == 0 and found["receipted"] > 0,
+        f"{found['receipted']:,} messages had a receipt; {missing} of them did not reach a "
+        f"subscription; {found['repeated']} came more than once",
+    )

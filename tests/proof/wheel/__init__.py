@@ -1,0 +1,1 @@
+"""The wheel, installed where this repository is not."""

@@ -1,0 +1,177 @@
+"""A clean environment, with the wheel and a program's own packages of the same names as ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.processes import ROOT
+from tests.proof.result import ProofError
+
+PATIENCE_SECONDS = 400.0
+THEIR_PACKAGES = ("client", "server", "proto")
+TESTED = ("tests/unit/limiter", "tests/unit/client", "tests/support", "tests/golden", "docs")
+_LOCKED = re.compile(r"^([\w.-]+==[^\\\n]+)", re.MULTILINE)
+_NOT_TAKEN = shutil.ignore_patterns("__pycache__")
+# What is read of these is the repository itself, or text with the names of modules.
+NOT_IN_THE_WHEEL = (
+    "tests/unit/limiter/test_package.py",
+    "tests/unit/client/test_package.py",
+    "tests/unit/client/consumers/test_upstream_faults.py::test_every_fault_has_its_test",
+)
+# Their peer is a broker, which needs numpy.
+WITH_A_BROKER = (
+    "tests/unit/client/connection/test_cnx.py",
+    "tests/unit/client/connection/test_pool.py",
+    "tests/unit/client/test_pulsar_client.py",
+)
+
+
+@dataclass(frozen=True)
+class CleanEnvironment:
+    """An environment that knows nothing of this repository, and a project to work in.
+
+    Attributes:
+        folder: Has the environment, the wheel and the project in it.
+    """
+
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> CleanEnvironment:
+        """Make it in an empty folder, without anything installed."""
+        shutil.rmtree(folder, ignore_errors=True)
+        made = cls(folder)
+        venv.create(folder / "venv", with_pip=True, symlinks=True)
+        for name in THEIR_PACKAGES:
+            package = made.project / name
+            package.mkdir(parents=True)
+            (package / "__init__.py").write_text('OWNER = "theirs"\n', encoding="utf-8")
+        lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+        made._constraints.write_text("\n".join(_LOCKED.findall(lock)), encoding="utf-8")
+        return made
+
+    @property
+    def project(self) -> Path:
+        """The folder of the project, where all commands run."""
+        return self.folder / "project"
+
+    @property
+    def bin(self) -> Path:
+        """The folder of the environment's programs."""
+        return self.folder / "venv" / "bin"
+
+    @property
+    def packages(self) -> Path:
+        """The folder of installed packages."""
+        return next((self.folder / "venv" / "lib").glob("python3.*")) / "site-packages"
+
+    @property
+    def _constraints(self) -> Path:
+        return self.folder / "constraints.txt"
+
+    def build(self) -> Path:
+        """Build the wheel; return its file."""
+        run(
+            [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"],
+            "-w",
+            str(self.folder),
+            str(ROOT),
+        )
+        return next(self.folder.glob("floodgate-*.whl"))
+
+    def install(self, *what: str) -> None:
+        """Install packages in the versions of the lock."""
+        run([str(self.bin / "pip"), "install", "-q", "-c", str(self._constraints)], *what)
+
+    def uninstall(self, *what: str) -> None:
+        """Remove packages."""
+        run([str(self.bin / "pip"), "uninstall", "-q", "-y"], *what)
+
+    def bytes_installed(self) -> int:
+        """Return the size of all installed packages, compiled modules included."""
+        return sum(file.lstat().st_size for file in self.packages.rglob("*") if file.is_file())
+
+    def lend(self, package: str) -> Path:
+        """Link a package of this process's environment into the clean one; return the link."""
+        found = find_spec(package)
+        if found is None or found.origin is None:
+            raise ProofError(f"{package} is not installed here")
+        place = self.packages / package
+        place.symlink_to(Path(found.origin).parent)
+        return place
+
+    def command(self, *words: str) -> list[str]:
+        """Return the command of a program of the environment, or of a module with ``-m``."""
+        if words[0] == "-m":
+            return [str(self.bin / "python"), *words]
+        return [str(self.bin / words[0]), *words[1:]]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a program in the project, and return what came of it."""
+        return subprocess.run(
+            self.command(*words),
+            cwd=self.project,
+            env=clean_variables(),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+
+    def take_tests(self) -> None:
+        """Bring the unit tests of limiter and client, their imports rewritten as in the wheel."""
+        from first_party import rewritten
+
+        from server.module_names import PACKAGES
+
+        for name in TESTED:
+            shutil.copytree(ROOT / name, self.project / name, ignore=_NOT_TAKEN, dirs_exist_ok=True)
+        for name in ("tests/__init__.py", "tests/conftest.py", "tests/unit/__init__.py"):
+            if (ROOT / name).exists():
+                shutil.copy(ROOT / name, self.project / name)
+        for file in (self.project / "tests").rglob("*.py"):
+            source = file.read_text(encoding="utf-8")
+            file.write_text(rewritten(source, str(file), PACKAGES), encoding="utf-8")
+        shutil.copy(ROOT / "pyproject.toml", self.project)
+
+    def test_packages(self) -> list[str]:
+        """Return what the tests need, without what builds and checks."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        wanted = ("hypothesis", "pytest", "pulsar-client", "trustme")
+        return [each for each in project["optional-dependencies"]["dev"] if each.startswith(wanted)]
+
+
+def clean_variables() -> dict[str, str]:
+    """Return this process's variables without those that would show it our modules."""
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV"))
+    }
+
+
+def run(command: list[str], *words: str) -> None:
+    """Run a step of the preparation.
+
+    Raises:
+        ProofError: It failed.
+    """
+    done = subprocess.run(
+        [*command, *words],
+        env=clean_variables(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise ProofError(f"{' '.join([*command[-2:], *words])[:200]}: {done.stderr[-500:]}")

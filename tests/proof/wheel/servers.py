@@ -1,0 +1,52 @@
+"""A server of the installed wheel, started by its program."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tests.proof.result import ProofError
+from tests.proof.wheel.environment import clean_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tests.proof.wheel.environment import CleanEnvironment
+
+STOP_SECONDS = 20.0
+
+
+@contextmanager
+def started(
+    environment: CleanEnvironment, out: Path, role: str, settings: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Run ``floodgate-broker`` or ``floodgate-proxy``; hand out its two URLs.
+
+    Raises:
+        ProofError: It did not start.
+    """
+    log = out / f"wheel-{role}.log"
+    words = [f"--set={each}" for each in settings]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            environment.command(f"floodgate-{role}", *words),
+            cwd=environment.project,
+            env=clean_variables(),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            ready = process.stdout.readline().split()
+            if ready[:1] != ["READY"]:
+                raise ProofError(f"floodgate-{role}: {log.read_text(encoding='utf-8')[-500:]}")
+            yield ready[2], ready[3]
+            process.terminate()
+            process.wait(STOP_SECONDS)
+        finally:
+            process.kill()

@@ -1,0 +1,189 @@
+"""The wheel, in an environment that has packages of the same names as ours: everything runs."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.processes import ROOT
+from server.module_names import PACKAGES
+from tests.proof.result import ProofOptions, ProofResult
+from tests.proof.wheel.environment import NOT_IN_THE_WHEEL, WITH_A_BROKER, CleanEnvironment
+from tests.proof.wheel.servers import started
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MOST_BYTES = 380e6
+MOST_BYTES_WITHOUT_COLUMNS = 130e6
+COLUMNS = ("pyarrow", "numpy")
+PLUGIN_TESTS = Path(__file__).with_name("plugin_tests.py")
+BROKER = ("brokerServicePort=0", "webServicePort=0", "bindAddress=127.0.0.1")
+PROXY = ("servicePort=0", "webServicePort=0", "bindAddress=127.0.0.1")
+CLASS_KEY = "pulsarResourcesExtendedClassName"
+CLASS_PATHS = (
+    "broker.property_index:PropertyIndex",
+    "floodgate.broker.property_index:PropertyIndex",
+)
+_ROUND_TRIP = """
+import asyncio, sys
+import client, proto, server
+from floodgate.client import Client
+assert {client.OWNER, proto.OWNER, server.OWNER} == {"theirs"}
+async def main():
+    async with Client(sys.argv[1]) as mine:
+        consumer = await mine.subscribe("wheel", "mine")
+        producer = await mine.create_producer("wheel")
+        await producer.send(b"there")
+        assert (await consumer.receive()).data() == b"there"
+asyncio.run(main())
+"""
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Build the wheel, install it, run all that is in it; then without numpy and pyarrow."""
+    result = ProofResult()
+    environment = CleanEnvironment.make(options.out / "wheel")
+    with _removed(environment.folder):
+        options.note("building and installing")
+        wheel = environment.build()
+        _whole(wheel, result)
+        bare = environment.bytes_installed()
+        environment.install(str(wheel))
+        _small("everything", environment.bytes_installed() - bare, MOST_BYTES, result)
+        environment.install("proto-plus")
+        options.note("the programs")
+        _programs(environment, options.out, result)
+        before = environment.bytes_installed()
+        environment.install(*environment.test_packages())
+        tools = environment.bytes_installed() - before
+        options.note("workers of Spark")
+        _spark(environment, result)
+        options.note("the plug-in for pytest")
+        _plugin(environment, result)
+        environment.take_tests()
+        options.note("unit tests of limiter and client")
+        _unit_tests(environment, "with all", (), options.out, result)
+        options.note("without numpy and pyarrow")
+        _without_columns(environment, options.out, bare + tools, result)
+        _unit_tests(environment, "without them", WITH_A_BROKER, options.out, result)
+    return result
+
+
+@contextmanager
+def _removed(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _whole(wheel: Path, result: ProofResult) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        packed = set(archive.namelist())
+    wanted = {
+        f"floodgate/{file.relative_to(ROOT)}"
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    top = {name.partition("/")[0] for name in packed if ".dist-info/" not in name}
+    result.check(
+        "whole",
+        wanted <= packed and top == {"floodgate", "floodgate_pytest.py"},
+        f"{len(packed)} files; missing: {sorted(wanted - packed)[:3]}; at the top: {sorted(top)}",
+    )
+
+
+def _small(what: str, size: float, most: float, result: ProofResult) -> None:
+    result.figures[f"{what.replace(' ', '_')}_bytes"] = int(size)
+    result.check(what, size <= most, f"{size / 1e6:.0f} MB of at most {most / 1e6:.0f}")
+
+
+def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> None:
+    """Run each program, and each module that is one."""
+    for words in (
+        *(("floodgate-broker",), ("floodgate-proxy",), ("floodgate-admin",), ("loadgen",)),
+        *(("-m", f"floodgate.{name}") for name in ("broker", "proxy", "client.admin", "loadgen")),
+    ):
+        done = environment.run(*words, "--help")
+        said = done.stderr[-300:] or "its help"
+        result.check(" ".join(words), done.returncode == 0 and "Usage:" in done.stdout, said)
+    for path in CLASS_PATHS:
+        with ExitStack() as stack:
+            settings = (*BROKER, f"{CLASS_KEY}={path}", "enableBrokerTopicListWatcher=false")
+            broker = stack.enter_context(started(environment, out, "broker", settings))
+            urls = f"brokerServiceURL={broker[0]}", f"brokerWebServiceURL={broker[1]}"
+            proxy = stack.enter_context(started(environment, out, "proxy", PROXY + urls))
+            for url in (broker[0], proxy[0]):
+                _through(environment, url, result)
+            done = environment.run("floodgate-admin", "--admin-url", broker[1], "tenants", "list")
+            result.check(f"floodgate-admin, {path}", "public" in done.stdout, done.stderr[-300:])
+    run = ("loadgen", "run", "storm", "--executor", "process", "--clients", "20", "--json")
+    done = environment.run(*run)
+    result.check("loadgen run", done.returncode == 0, done.stderr[-300:] or "passed")
+    done = environment.run("loadgen", "run", "storm", "--executor", "spark")
+    result.check("without Spark", "floodgate[loadgen]" in done.stderr, done.stderr[-300:])
+
+
+def _spark(environment: CleanEnvironment, result: ProofResult) -> None:
+    """Run clients in Spark's workers, with this environment's Spark: half a gigabyte less."""
+    places = [environment.lend(name) for name in ("pyspark", "py4j")]
+    done = environment.run("loadgen", "run", "storm", "--executor", "spark", "--clients", "20")
+    result.check("workers of Spark", done.returncode == 0, done.stderr[-300:] or "passed")
+    for place in places:
+        place.unlink()
+
+
+def _through(environment: CleanEnvironment, url: str, result: ProofResult) -> None:
+    done = environment.run("python", "-c", _ROUND_TRIP, url)
+    result.check(f"a message by {url}", done.returncode == 0, done.stderr[-300:] or "came back")
+
+
+def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
+    shutil.copy(PLUGIN_TESTS, environment.project / "test_plugin.py")
+    quiet = environment.run(
+        *("python", "-c"),
+        "import floodgate_pytest, sys; sys.exit('floodgate' in sys.modules)",
+    )
+    result.check("the plug-in imports nothing", quiet.returncode == 0, quiet.stderr[-300:] or "so")
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=0", "test_plugin.py")
+    for more in ((), ("-n", "2")):
+        done = environment.run(*words, *more)
+        result.check(
+            f"the plug-in {' '.join(more)}".strip(), done.returncode == 0, done.stdout[-600:]
+        )
+
+
+def _without_columns(
+    environment: CleanEnvironment, out: Path, others_bytes: int, result: ProofResult
+) -> None:
+    """Remove numpy and pyarrow; client and proxy go on, before a broker that began with them."""
+    with ExitStack() as stack:
+        broker = stack.enter_context(started(environment, out, "broker", BROKER))
+        environment.uninstall(*COLUMNS)
+        size = environment.bytes_installed() - others_bytes
+        _small("without numpy and pyarrow", size, MOST_BYTES_WITHOUT_COLUMNS, result)
+        urls = f"brokerServiceURL={broker[0]}", f"brokerWebServiceURL={broker[1]}"
+        proxy = stack.enter_context(started(environment, out, "proxy", PROXY + urls))
+        _through(environment, proxy[0], result)
+
+
+def _unit_tests(
+    environment: CleanEnvironment,
+    part: str,
+    without: Sequence[str],
+    out: Path,
+    result: ProofResult,
+) -> None:
+    left_out = [f"--deselect={each}" for each in NOT_IN_THE_WHEEL]
+    left_out += [f"--ignore={each}" for each in without]
+    words = ("-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *left_out)
+    done = environment.run(*words, "tests/unit/limiter", "tests/unit/client")
+    log = out / f"unit-tests-{part.replace(' ', '-')}.log"
+    log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    last = (done.stdout.strip().splitlines() or ["nothing"])[-1]
+    result.check(f"unit tests of limiter and client, {part}", done.returncode == 0, last)

@@ -1,0 +1,1 @@
+"""Programs that record what real servers answer, for tests to replay."""

@@ -1,0 +1,165 @@
+"""Record what each credential is answered by a real broker, and through a real proxy.
+
+    python -m tests.recording.security --broker HOST:PORT --web HOST:PORT [--proxy HOST:PORT]
+
+It starts nothing. The servers run with authentication by token and authorization; ``--keys`` prints
+the keys they must be started with, for a broker or a proxy, one ``key=value`` a line. With
+``--forwarding`` the proxy forwards credentials, and the broker looks at them: a recording apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.support.security.binary import (
+    ANSWERED_BY_PROXY,
+    QUESTIONS,
+    answers,
+    connect,
+    connect_cases,
+    question,
+)
+from tests.support.security.credentials import (
+    PROXY_ROLES,
+    SUPERUSERS,
+    few_wrong_credentials,
+    key_url,
+    right_credentials,
+    token,
+    wrong_credentials,
+)
+from tests.support.security.expiry import record_expiry
+from tests.support.security.rest_calls import record as record_rest
+from tests.support.security.world import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TESTS = Path(__file__).parents[1]
+_FOLDER = _TESTS / "data" / "security"
+_SAMPLES = _TESTS / "golden" / "messages" / "rest.jsonl"
+_PACKAGE = "org.apache.pulsar"
+
+
+def keys(server: str, *, forwarding: bool) -> list[str]:
+    """Return the keys that a server is started with.
+
+    Args:
+        server: ``broker`` or ``proxy``.
+        forwarding: Whether the proxy forwards credentials, and the broker looks at them.
+    """
+    role = "broker" if server == "broker" else "gate"
+    found = {
+        "authenticationEnabled": "true",
+        "authenticationProviders": (
+            f"{_PACKAGE}.broker.authentication.AuthenticationProviderToken"
+        ),
+        "tokenSecretKey": key_url(),
+        "superUserRoles": ",".join(SUPERUSERS),
+        "brokerClientAuthenticationPlugin": f"{_PACKAGE}.client.impl.auth.AuthenticationToken",
+        "brokerClientAuthenticationParameters": f"token:{token(role)}",
+        "authenticationRefreshCheckSeconds": "1",
+    }
+    if server == "broker":
+        found |= {
+            "authorizationEnabled": "true",
+            "proxyRoles": ",".join(PROXY_ROLES),
+            "authorizationAllowWildcardsMatching": "true",
+        }
+        if forwarding:
+            found["authenticateOriginalAuthData"] = "true"
+    else:
+        found |= {
+            "brokerProxyAllowedHostNames": "*",
+            "brokerProxyAllowedIPAddresses": "*",
+            "brokerProxyAllowedTargetPorts": "*",
+            "forwardAuthorizationCredentials": str(forwarding).lower(),
+        }
+    return [f"{key}={value}" for key, value in found.items()]
+
+
+def _write(name: str, rows: Iterable[dict[str, Any]]) -> None:
+    lines = 0
+    with (_FOLDER / name).open("w", encoding="utf-8") as file:
+        for row in rows:
+            lines += 1
+            file.write(f"{json.dumps(row, separators=(',', ':'))}\n")
+            file.flush()
+    sys.stdout.write(f"{name}: {lines} lines\n")
+    sys.stdout.flush()
+
+
+def _connects(address: str) -> Iterable[dict[str, Any]]:
+    for name, commands in connect_cases([*wrong_credentials(), *right_credentials()]):
+        yield {"name": name, "answers": answers(address, commands, last_only=False)}
+
+
+def _questions(address: str, via: str) -> Iterable[dict[str, Any]]:
+    no_role = [one for one in wrong_credentials() if one.name == "(no subject)"]
+    right = [one for one in right_credentials() if via == "broker" or not one.original]
+    who = right + no_role
+    for kind, subject in QUESTIONS:
+        outcomes: dict[str, list[str]] = {}
+        for one in who:
+            named = subject.replace("{who}", one.name.replace(" ", "-").strip("()"))
+            fields: dict[str, Any] = {"flags": ["supports_topic_watchers"]}
+            if via != "broker" and kind not in ANSWERED_BY_PROXY:
+                fields["proxy_to_broker_url"] = via
+            asked = [connect(one, **fields), question(kind, named)]
+            found = answers(address, asked, last_only=True)
+            said = " then ".join(found).replace(one.name.replace(" ", "-").strip("()"), "{who}")
+            outcomes.setdefault(said, []).append(one.name)
+        yield {
+            "asks": kind,
+            "about": subject,
+            "outcomes": [{"answer": answer, "who": names} for answer, names in outcomes.items()],
+        }
+
+
+def main() -> int:
+    """Record everything that the addresses allow."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keys", choices=("broker", "proxy"))
+    for name in ("broker", "web", "proxy"):
+        parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--forwarding", action="store_true")
+    asked = parser.parse_args()
+    if asked.keys:
+        sys.stdout.write("\n".join(keys(asked.keys, forwarding=asked.forwarding)) + "\n")
+        return 0
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    if asked.web:
+        build(asked.web)
+    if asked.forwarding:
+        _write("forwarding-connect.jsonl", _connects(asked.broker))
+        _write("forwarding-proxy-connect.jsonl", _connects(asked.proxy))
+        _write("forwarding-proxy-questions.jsonl", _questions(asked.proxy, asked.broker))
+        _write("forwarding-proxy-expiry.jsonl", record_expiry(asked.proxy))
+        return 0
+    if asked.broker:
+        _write("connect.jsonl", _connects(asked.broker))
+        _write("questions.jsonl", _questions(asked.broker, "broker"))
+        _write("expiry.jsonl", record_expiry(asked.broker))
+    if asked.proxy:
+        _write("proxy-connect.jsonl", _connects(asked.proxy))
+        _write("proxy-questions.jsonl", _questions(asked.proxy, asked.broker))
+        _write("proxy-expiry.jsonl", record_expiry(asked.proxy))
+    if asked.web:
+        who = [
+            *few_wrong_credentials(),
+            *sorted(right_credentials(), key=lambda one: _power(one.name)),
+        ]
+        _write("rest.jsonl", record_rest(asked.web, _SAMPLES, who))
+    return 0
+
+
+def _power(name: str) -> int:
+    return ("admin" in name) + 2 * ("super" in name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

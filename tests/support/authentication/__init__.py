@@ -1,0 +1,1 @@
+"""Credentials that tests show, and what a real broker said to them."""

@@ -1,0 +1,50 @@
+"""A broker and a proxy with plain and TLS ports, in the test's own loop."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from broker.configuration.config import BrokerConfig
+from broker.service import BrokerService
+from proxy.config import ProxyConfig
+from proxy.service import ProxyService
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.certificates import PemFiles
+
+LOCAL = {"bindAddress": "127.0.0.1"}
+
+
+@asynccontextmanager
+async def tls_broker(pem: PemFiles, **keys: str) -> AsyncIterator[BrokerService]:
+    ports = ("brokerServicePort", "brokerServicePortTls", "webServicePort", "webServicePortTls")
+    given = {**LOCAL, **dict.fromkeys(ports, "0"), **pem.keys(**keys)}
+    async with BrokerService(BrokerConfig.from_properties(given)) as broker:
+        yield broker
+    assert broker.handshakes.under_way == 0
+    assert broker.connection_counters.active == 0
+
+
+@asynccontextmanager
+async def tls_proxy(
+    broker: BrokerService, pem: PemFiles, **keys: str
+) -> AsyncIterator[ProxyService]:
+    given = {
+        **LOCAL,
+        "servicePort": "0",
+        "servicePortTls": "0",
+        "webServicePort": "0",
+        "webServicePortTls": "0",
+        "tlsEnabledWithBroker": "true",
+        "tlsHostnameVerificationEnabled": "true",
+        "brokerServiceURLTLS": broker.urls.service_tls,
+        "brokerWebServiceURLTLS": broker.urls.web_tls,
+        "brokerClientTrustCertsFilePath": pem.trust,
+        **pem.keys(**keys),
+    }
+    async with ProxyService(ProxyConfig.from_properties(given)) as proxy:
+        yield proxy
+    assert proxy.connection_counters.active == 0

@@ -1,0 +1,129 @@
+"""Who asks: tokens of each role, wrong ones, and those of proxies with an original principal.
+
+Tokens are made here with the standard library alone, so that a fault in Floodgate's own tokens
+cannot hide one in its servers.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from dataclasses import dataclass
+
+KEY = b"a secret of thirty-two bytes....of recordings only, known to all"
+"""What the servers are given as their secret key (see ``key_url``)."""
+_OTHER_KEY = b"another secret of thirty-two bytes that the servers do not know."
+SUPERUSERS = ("super", "gate", "broker")
+PROXY_ROLES = ("proxy", "gate")
+"""``gate`` is a superuser, as proxies' roles mostly are; ``proxy`` has grants (see the world)."""
+
+
+@dataclass(frozen=True)
+class Credential:
+    """What somebody shows.
+
+    Attributes:
+        name: In recordings.
+        token: None for none.
+        original: The original principal that is named beside it; empty for none.
+    """
+
+    name: str
+    token: str | None
+    original: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of a request."""
+        found = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return found | ({"X-Original-Principal": self.original} if self.original else {})
+
+
+def key_url() -> str:
+    """Return the key as a data URL, as the configuration takes it."""
+    return f"data:;base64,{base64.b64encode(KEY).decode()}"
+
+
+def token(role: str | None, *, key: bytes = KEY, algorithm: str = "HS256", **claims: object) -> str:
+    """Return a token of a role, None for one without."""
+    body = claims if role is None else {"sub": role, **claims}
+    text = ".".join(_encoded({"alg": algorithm} if part is None else part) for part in (None, body))
+    if algorithm == "none":
+        return f"{text}."
+    signature = hmac.digest(key, text.encode(), hashlib.sha256)
+    return f"{text}.{_base64(signature)}"
+
+
+def _encoded(value: dict[str, object]) -> str:
+    return _base64(json.dumps(value, separators=(",", ":")).encode())
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+ROLES = (
+    "super",
+    "admin",
+    "produce",
+    "consume",
+    "functions",
+    "packages",
+    "topic-produce",
+    "topic-consume",
+    "subscriber",
+    "wild-one",
+    "one-wild",
+    "nobody",
+)
+"""Roles that come without a proxy; the world says what each is granted."""
+_THROUGH = (
+    ("proxy", ""),
+    ("proxy", "super"),
+    ("proxy", "admin"),
+    ("proxy", "consume"),
+    ("proxy", "nobody"),
+    ("gate", ""),
+    ("gate", "super"),
+    ("gate", "admin"),
+    ("gate", "produce"),
+    ("gate", "consume"),
+    ("gate", "nobody"),
+    ("gate", "proxy"),
+    ("consume", "admin"),
+    ("consume", "consume"),
+)
+
+
+def wrong_credentials() -> list[Credential]:
+    """Return those that authenticate nobody."""
+    an_hour_ago = int(time.time()) - 3600
+    return [
+        Credential("(none)", None),
+        Credential("(empty)", ""),
+        Credential("(garbage)", "garbage"),
+        Credential("(wrong key)", token("super", key=_OTHER_KEY)),
+        Credential("(expired)", token("super", exp=an_hour_ago)),
+        Credential("(not yet)", token("super", nbf=an_hour_ago + 7200)),
+        Credential("(unsigned)", token("super", algorithm="none")),
+        Credential("(no subject)", token(None)),
+    ]
+
+
+def few_wrong_credentials() -> list[Credential]:
+    """Return the wrong ones that every call is made with."""
+    names = ("(none)", "(wrong key)", "(expired)")
+    return [one for one in wrong_credentials() if one.name in names]
+
+
+def right_credentials() -> list[Credential]:
+    """Return those of roles, and of proxies for original principals."""
+    plain = [Credential(role, token(role)) for role in ROLES]
+    through = [
+        Credential(f"{role} for {original or '(none)'}", token(role), original)
+        for role, original in _THROUGH
+    ]
+    return plain + through

@@ -1,0 +1,26 @@
+"""Sessions of peers, as authorization sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StandInPeer:
+    role: str
+    more: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> frozenset[str]:
+        return frozenset(self.more or (self.role,))
+
+
+@dataclass(frozen=True)
+class StandInSession:
+    principal: StandInPeer
+    original: StandInPeer | None = None
+
+
+def session(role: str, original: str = "", more: tuple[str, ...] = ()) -> StandInSession:
+    """Return a session of a role, for an original principal if one is named."""
+    return StandInSession(StandInPeer(role, more), StandInPeer(original) if original else None)

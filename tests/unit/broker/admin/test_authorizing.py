@@ -1,0 +1,75 @@
+"""Every endpoint needs something, and its path says of what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+from unittest.mock import AsyncMock, Mock
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+
+from broker.admin.authorizing import SUPERUSER_NEEDED
+from broker.admin.context import FLOODGATE_ADMIN
+from broker.admin.paths import Endpoint
+from broker.admin.resources.policies.needs import NEEDS
+from broker.admin.resources.policies.rows import ROWS
+from broker.admin.routes import AdminRequests, endpoints
+from broker.authorization.operations import (
+    Level,
+    NamespaceOperation,
+    PolicyName,
+    TenantOperation,
+    TopicOperation,
+)
+from server.http import RestError
+
+if TYPE_CHECKING:
+    from broker.admin.context import AdminContext
+    from broker.authorization.operations import Needs
+
+ALL = endpoints(cast("AdminContext", Mock()))
+OF_NOBODY_IN_PARTICULAR = {
+    ("GET", "/admin/v2/brokers/version"),
+    ("GET", "/admin/v2/brokers/ready"),
+    ("GET", "/admin/v2/clusters"),
+}
+"""Open to whoever is authenticated."""
+
+
+def names_needed(needs: Needs) -> set[str]:
+    if isinstance(needs, TopicOperation):
+        return {"{tenant}", "{namespace}", "{topic}"}
+    if isinstance(needs, NamespaceOperation | PolicyName):
+        return {"{tenant}", "{namespace}"}
+    if needs is TenantOperation.LIST_TENANTS:
+        return set()
+    in_tenant = needs is Level.TENANT_ADMIN or isinstance(needs, TenantOperation)
+    return {"{tenant}"} if in_tenant else set()
+
+
+def test_the_path_of_every_endpoint_says_of_what_something_is_needed() -> None:
+    assert len(ALL) > 400
+    assert not [one for one in ALL if names_needed(one.needs) - set(one.path.split("/"))]
+
+
+def test_few_are_open_to_whoever_is_authenticated() -> None:
+    found = {(one.method, one.path) for one in ALL if one.needs is Level.AUTHENTICATED}
+    assert found == OF_NOBODY_IN_PARTICULAR
+
+
+def test_every_policy_of_the_table_has_a_name_and_no_other() -> None:
+    assert {row.key for row in ROWS} == set(NEEDS)
+
+
+async def test_a_request_that_is_not_allowed_reaches_no_handler() -> None:
+    # Given
+    handler, gate = AsyncMock(), AsyncMock()
+    gate.check.side_effect = RestError(401, SUPERUSER_NEEDED)
+    endpoint = Endpoint("GET", "/admin/v2/secret", handler, Level.SUPERUSER)
+    requests = AdminRequests([endpoint], FLOODGATE_ADMIN, gate)
+    # When
+    with pytest.raises(RestError, match="super-user"):
+        await requests.answer(make_mocked_request("GET", "/admin/v2/secret"))
+    # Then
+    assert gate.check.await_args.args[0] is Level.SUPERUSER
+    handler.assert_not_awaited()

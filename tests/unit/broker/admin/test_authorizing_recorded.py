@@ -1,0 +1,116 @@
+"""Requests of each role are let through, or refused with code and sentence, as recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import Mock
+
+from aiohttp.test_utils import make_mocked_request
+
+from broker.admin.authorizing import NO_TENANT, RequestAuthorization
+from broker.admin.paths import PathTable
+from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.routes import endpoints
+from server.http import RestError
+from tests.support.security.credentials import PROXY_ROLES
+from tests.support.security.granted import granted_world, session_named
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from broker.admin.context import AdminContext
+    from broker.admin.paths import Endpoint
+
+DATA = Path(__file__).parents[4] / "tests" / "data" / "security"
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in (DATA / "rest.jsonl").read_text(encoding="utf-8").splitlines()
+]
+PATHS = PathTable(endpoints(cast("AdminContext", Mock())))
+REFUSED = (401, 403)
+RECORDED_ID = "127.0.0.1:23011"
+"""The recorded broker's."""
+_USED = "/admin/v2/persistent/acme/shop/used"
+DEVIATIONS = {
+    ("DELETE", f"{_USED}/truncate"): "LOOKUP is asked for before: another sentence",
+    ("POST", f"{_USED}/createMissedPartitions"): "of what is not partitioned LOOKUP was enough",
+    ("GET", "/lookup/v2/topic/persistent/acme/missing/orders"): "all were told that it is missing",
+}
+"""Calls that differ for some role, and why."""
+
+
+def endpoint_of(row: dict[str, Any]) -> tuple[Endpoint, web.Request] | None:
+    """The endpoint of a recorded call, with the request; None where there is none here."""
+    for resource in PATHS.find(row["path"]):
+        if row["method"] in resource.methods:
+            request = make_mocked_request(row["method"], row["path"])
+            request.match_info.update(resource.variables)
+            return resource.methods[row["method"]][0], request
+    return None
+
+
+def is_valid(who: str) -> bool:
+    """Whether the role may speak for whom it names: that is checked before."""
+    role, _, original = who.partition(" for ")
+    if role in PROXY_ROLES:
+        return bool(original) and original not in ("(none)", *PROXY_ROLES)
+    return not original
+
+
+def comparable(text: str, endpoint: Endpoint) -> str:
+    """An outcome, of a call that is not implemented without its sentence and code."""
+    mine = getattr(endpoint.handler, "__self__", None)
+    if isinstance(mine, NotImplementedAdmin):
+        return "allowed" if text == "allowed" else "refused"
+    return text.strip()
+
+
+async def outcome(gate: RequestAuthorization, endpoint: Endpoint, request: web.Request) -> str:
+    try:
+        await gate.check(endpoint.needs, request)
+    except RestError as error:
+        return f"{error.status} {error.reason}"
+    return "allowed"
+
+
+def recorded_of(row: dict[str, Any], who: str) -> str:
+    """What one credential was answered: allowed, or the code and sentence of its refusal."""
+    found = next(one for one in row["outcomes"] if who in one["who"])
+    refused = found["status"] in REFUSED or found["reason"] == NO_TENANT
+    if not refused or who in ("super", "gate for super"):
+        return "allowed"
+    session = session_named(who)
+    original = "null" if session.original is None else session.original.role
+    reason = found["reason"].replace("{role}", session.principal.role)
+    return f"{found['status']} {reason.replace('{original}', original)}"
+
+
+def says_something(row: dict[str, Any]) -> bool:
+    """Whether it was authorization that answered: a body or a setting may have come before."""
+    nobody = next(one for one in row["outcomes"] if "nobody" in one["who"])
+    return nobody["status"] not in (400, 405, 412, 415, 500, 0)
+
+
+async def test_each_role_is_let_through_or_refused_as_recorded() -> None:
+    # Given
+    service = await granted_world()
+    different: dict[tuple[str, str], tuple[str, str, str]] = {}
+    compared = 0
+    # When
+    for row in filter(says_something, ROWS):
+        found = endpoint_of(row)
+        if found is None:
+            continue
+        for who in (one for group in row["outcomes"] for one in group["who"]):
+            if who.startswith("(") or not is_valid(who):
+                continue
+            session = session_named(who)
+            gate = RequestAuthorization(service, lambda _, one=session: one, lambda: RECORDED_ID)
+            expected, came = recorded_of(row, who), await outcome(gate, *found)
+            compared += 1
+            if comparable(came, found[0]) != comparable(expected, found[0]):
+                different[row["method"], row["path"]] = who, expected, came
+    # Then
+    assert compared > 4000
+    assert set(different) == set(DEVIATIONS), different

@@ -1,0 +1,77 @@
+"""What a real broker allowed each role over its binary port is allowed, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.authorization.operations import NamespaceOperation, TopicOperation
+from broker.authorization.tenant_admins import TenantMissingError
+from proto.names import NamespaceName, TopicName
+from tests.support.security.granted import granted_world, session_named
+
+if TYPE_CHECKING:
+    from broker.authorization.service import AuthorizationService
+
+DATA = Path(__file__).parents[4] / "tests" / "data" / "security"
+OPERATIONS = {
+    "LOOKUP": TopicOperation.LOOKUP,
+    "PARTITIONED_METADATA": TopicOperation.LOOKUP,
+    "PRODUCER": TopicOperation.PRODUCE,
+    "SUBSCRIBE": TopicOperation.SUBSCRIBE,
+}
+UNCHECKED = ("GET_SCHEMA", "GET_OR_CREATE_SCHEMA")
+"""A real broker asks nobody about schemas on the binary path."""
+INVALID_ROLES = "Invalid roles."
+REFUSED = ("AuthorizationError", "Tenant or namespace or topic does not exist")
+"""Of answers to who is not allowed; the second where there is no such tenant."""
+
+
+def recorded() -> list[tuple[str, str, str, bool]]:
+    """Every question, with who asked and whether it was allowed."""
+    lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    return [
+        (row["asks"], row["about"], who, not any(one in outcome["answer"] for one in REFUSED))
+        for row in map(json.loads, lines)
+        for outcome in row["outcomes"]
+        for who in outcome["who"]
+        if INVALID_ROLES not in outcome["answer"]
+    ]
+
+
+async def allows(service: AuthorizationService, asks: str, about: str, who: str) -> bool:
+    kind, _, subscription = asks.partition(" ")
+    session = session_named(who)
+    try:
+        if kind in OPERATIONS:
+            topic = TopicName.parse(about.replace("{who}", "x"))
+            return await service.allows_topic(session, topic, OPERATIONS[kind], subscription)
+        namespace = NamespaceName.parse(about)
+        return await service.allows_namespace(session, namespace, NamespaceOperation.GET_TOPICS)
+    except TenantMissingError:
+        return False
+
+
+async def test_each_role_may_do_what_it_was_recorded_to_do() -> None:
+    # Given
+    service = await granted_world()
+    questions = [one for one in recorded() if one[0] not in UNCHECKED]
+    # When
+    different = [
+        (asks, about, who)
+        for asks, about, who, allowed in questions
+        if await allows(service, asks, about, who) is not allowed
+    ]
+    # Then
+    assert len(questions) > 500
+    assert not different
+
+
+@pytest.mark.parametrize("kind", UNCHECKED)
+def test_schemas_were_recorded_to_be_open_to_all(kind: str) -> None:
+    found = [allowed for asks, _, _, allowed in recorded() if asks == kind]
+    assert found
+    assert all(found)

@@ -1,0 +1,156 @@
+"""Superusers, admins, grants and proxies; and what is known without reading anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.authorization.operations import NamespaceOperation, TopicOperation
+from broker.authorization.service import AuthorizationService
+from broker.authorization.settings import AuthorizationSettings
+from broker.authorization.tenant_admins import (
+    TRUSTED_SECONDS,
+    TenantAdmins,
+    TenantMissingError,
+)
+from broker.policies.effective import DEFAULTS
+from broker.policies.service import PolicyService
+from broker.stores.memory import MemoryStore
+from broker.stores.store import TenantInfo
+from proto.names import NamespaceName, TopicName
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.security.peers import session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHOP = NamespaceName.parse("acme/shop")
+ORDERS = TopicName.parse("persistent://acme/shop/orders")
+GET_TOPICS, CREATE = NamespaceOperation.GET_TOPICS, NamespaceOperation.CREATE_TOPIC
+
+
+class CountingStore(MemoryStore):
+    """A store that counts how often its tenants are read."""
+
+    reads = 0
+
+    async def tenants(self) -> Mapping[str, TenantInfo]:
+        self.reads += 1
+        return await super().tenants()
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.store = CountingStore()
+        self.policies = PolicyService(self.store, lambda: DEFAULTS, self.clock)
+        self.tenants = TenantAdmins(self.store, self.clock)
+        settings = AuthorizationSettings(superusers=frozenset({"super", "gate"}))
+        self.service = AuthorizationService(settings, self.tenants, self.policies)
+
+    async def grant(self, role: str, *actions: str) -> None:
+        kept = {"namespace_auth": {role: list(actions)}}
+        await self.policies.set(SHOP, "auth_policies", kept)
+
+
+@pytest.fixture
+async def world() -> World:
+    found = World()
+    await found.store.create_tenant("acme", TenantInfo(("admin",), ("standalone",)))
+    await found.store.create_namespace(SHOP)
+    return found
+
+
+async def test_a_superuser_may_everything_without_a_read(world: World) -> None:
+    missing = NamespaceName.parse("missing/shop")
+    assert world.service.known_namespace(session("super"), missing, CREATE) is True
+    assert await world.service.allows_tenant(session("super"), "missing")
+    assert world.store.reads == 0
+
+
+async def test_an_admin_may_everything_in_the_tenant_alone(world: World) -> None:
+    await world.store.create_tenant("rival", TenantInfo(("other",), ("standalone",)))
+    assert await world.service.allows_namespace(session("admin"), SHOP, CREATE)
+    assert await world.service.allows_tenant(session("admin"), "acme")
+    assert not await world.service.allows_tenant(session("admin"), "rival")
+    assert not world.service.is_superuser(session("admin"))
+
+
+async def test_a_grant_is_known_at_once_and_gone_at_once(world: World) -> None:
+    await world.grant("reader", "consume")
+    assert world.service.known_namespace(session("reader"), SHOP, GET_TOPICS) is True
+    assert world.service.known_topic(session("reader"), ORDERS, TopicOperation.CONSUME) is True
+    await world.grant("reader", "functions")
+    assert world.service.known_namespace(session("reader"), SHOP, GET_TOPICS) is None
+    assert not await world.service.allows_namespace(session("reader"), SHOP, GET_TOPICS)
+
+
+async def test_grants_of_namespaces_that_are_gone_are_not_kept(world: World) -> None:
+    kept = {"namespace_auth": {"reader": ["consume"]}}
+    for number in range(9):
+        namespace = NamespaceName.parse(f"acme/gone-{number}")
+        await world.policies.set(namespace, "auth_policies", kept)
+        assert world.service.known_namespace(session("reader"), namespace, GET_TOPICS)
+        await world.policies.forget_namespace(namespace)
+    assert world.service.grants_kept <= 2
+
+
+async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
+    await world.grant("reader", "consume")
+
+    async def lists(role: str, original: str) -> bool:
+        asked = session(role, original)
+        return await world.service.allows_namespace(asked, SHOP, GET_TOPICS)
+
+    assert await lists("gate", "reader")
+    assert await lists("reader", "admin")
+    assert not await lists("proxy", "super")
+    assert not await lists("gate", "nobody")
+    assert world.service.is_superuser(session("gate", "super"))
+    assert not world.service.is_superuser(session("gate", "admin"))
+
+
+async def test_one_of_the_roles_of_a_token_is_enough(world: World) -> None:
+    several = session("nobody", more=("nobody", "admin"))
+    assert await world.service.allows_namespace(several, SHOP, CREATE)
+
+
+async def test_who_is_refused_was_looked_for_in_the_store(world: World) -> None:
+    asked = session("late")
+    assert not await world.service.allows_tenant(asked, "acme")
+    await world.store.change_tenant("acme", TenantInfo(("late",), ("standalone",)))
+    assert world.service.known_tenant(asked, "acme") is None
+    assert await world.service.allows_tenant(asked, "acme")
+
+
+async def test_an_admin_is_known_for_a_moment_after_a_read(world: World) -> None:
+    asked = session("admin")
+    assert world.service.known_tenant(asked, "acme") is None
+    assert await world.service.allows_tenant(asked, "acme")
+    assert world.service.known_tenant(asked, "acme") is True
+    world.clock.advance(TRUSTED_SECONDS + 0.001)
+    assert world.service.known_tenant(asked, "acme") is None
+
+
+async def test_an_admin_who_was_removed_here_is_trusted_no_more(world: World) -> None:
+    assert await world.service.allows_tenant(session("admin"), "acme")
+    await world.store.change_tenant("acme", TenantInfo((), ("standalone",)))
+    world.tenants.forget()
+    assert not await world.service.allows_tenant(session("admin"), "acme")
+
+
+async def test_a_tenant_that_is_missing_is_no_refusal(world: World) -> None:
+    with pytest.raises(TenantMissingError):
+        await world.service.allows_tenant(session("admin"), "missing")
+
+
+async def test_a_subscription_of_others_is_not_for_a_consumer(world: World) -> None:
+    kept = {
+        "namespace_auth": {"reader": ["consume"]},
+        "subscription_auth_roles": {"owned": ["owner"]},
+    }
+    await world.policies.set(SHOP, "auth_policies", kept)
+    subscribe = TopicOperation.SUBSCRIBE
+    assert await world.service.allows_topic(session("reader"), ORDERS, subscribe, "free")
+    assert not await world.service.allows_topic(session("reader"), ORDERS, subscribe, "owned")

@@ -1,0 +1,90 @@
+"""Imports of our packages, rewritten for the wheel."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from first_party import ImportFormError, rewritten
+from hypothesis import given
+from hypothesis import strategies as st
+
+PACKAGES = ("proto", "client")
+
+
+def made(source: str, name: str = "x.py") -> str:
+    return rewritten(source, name, PACKAGES)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from proto.frames import Frame", "from floodgate.proto.frames import Frame"),
+        ("from client import Client", "from floodgate.client import Client"),
+        ("import proto.frames as frames", "import floodgate.proto.frames as frames"),
+        ("import client, os", "import floodgate.client as client, os"),
+        ("import os, client as c", "import os, floodgate.client as c"),
+        (
+            "if 1:\n    from client import (\n  a,\n)\n",
+            "if 1:\n    from floodgate.client import (\n  a,\n)\n",
+        ),
+        ('x = "\u00e9"; from client import a', 'x = "\u00e9"; from floodgate.client import a'),
+    ],
+)
+def test_an_import_of_ours_comes_from_the_one_package(before: str, after: str) -> None:
+    assert made(before) == after
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from protocol import x",
+        "from os import client",
+        "import clients",
+        "from . import client",
+        "from .client import x",
+        '"""\nfrom client import Client\n"""\n',
+        "# import client\nclient = proto.client\r\n",
+        'import_module("client.x")',
+    ],
+)
+def test_all_else_stays_byte_for_byte(source: str) -> None:
+    assert made(source) == source
+
+
+@pytest.mark.parametrize("source", ["import proto.frames", "import os, proto.frames"])
+def test_an_import_that_binds_a_package_is_refused_with_the_remedy(source: str) -> None:
+    with pytest.raises(ImportFormError, match=r"^x\.py:1: `import .*write `import .* as"):
+        made(source)
+
+
+def test_an_import_with_odd_spaces_is_refused() -> None:
+    with pytest.raises(ImportFormError, match="one space"):
+        made("from  client import x")
+
+
+def test_only_a_generated_module_has_its_own_name_as_a_string_rewritten() -> None:
+    source = "build(D, 'proto.Api_pb2', g); x = 'proto/Api.proto'; y = 'proto.frames'"
+    assert made(source, "proto/Api_pb2.py") == source.replace("'proto.A", "'floodgate.proto.A")
+    assert made(source) == source
+
+
+MODULE = st.sampled_from(["proto", "client.a", "os.path", "clients.b"])
+LINE = st.one_of(
+    st.builds("from {} import x".format, MODULE),
+    st.builds("import {} as y".format, MODULE),
+    st.sampled_from(
+        ["z = 'from client import x'", "# \u00fc", "", "if z:\n    import client as q"]
+    ),
+)
+
+
+@given(st.lists(LINE))
+def test_what_is_imported_is_the_same_but_for_the_package(lines: list[str]) -> None:
+    # Given
+    source = "\n".join(lines)
+    # When
+    after = ast.unparse(ast.parse(made(source)))
+    # Then
+    assert after.replace("floodgate.", "") == ast.unparse(ast.parse(source))
+    assert made(made(source)) == made(source)

@@ -1,0 +1,206 @@
+"""Faults of clients that are piped to a broker: bytes without any, frames while one is set."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.frames import Frame, encode_command, encode_payload_command
+from proxy.pipe.faulty_pipe import MAX_TOPICS, PipeClient, pipe_with_faults
+from proxy.pipe.leg import PipeLeg
+from server.faults.fault import Fault
+from server.faults.registry import FaultRegistry
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.peers.memory_transport import MemoryTransport
+from tests.support.processes.commands import TYPES, complete_command, type_name
+
+Type = pb.BaseCommand
+LOOKUP, PING = (encode_command(complete_command(kind)) for kind in (Type.LOOKUP, Type.PING))
+DROP = {"action": "drop"}
+
+
+class Pipe:
+    """A pipe between two peers that read everything."""
+
+    def __init__(self, largest: int = 5_242_880) -> None:
+        self.registry, self.clock = FaultRegistry(), ManualClock()
+        self.legs = PipeLeg(), PipeLeg()
+        self.client, self.broker = (
+            MemoryTransport(leg, reads_at_once=True).connect() for leg in self.legs
+        )
+        client, broker = self.legs
+        client.other, broker.other = broker, client
+        for leg in self.legs:
+            leg.intake.parks = False
+            leg.frame_received = lambda frame, leg=leg: leg.takes_frame(frame)  # type: ignore[method-assign]
+        greeting = pb.CommandConnected(max_message_size=largest)
+        pipe_with_faults(client, broker, greeting, "a client", self.registry, self.clock)
+
+    def set(self, do: dict[str, object], **more: object) -> str:
+        return self.registry.set(Fault.model_validate({"do": do, **more})).fault_id
+
+    def passed(self) -> bytes:
+        """Return what the broker was sent since the last call."""
+        return self._taken(self.broker)
+
+    def answered(self) -> bytes:
+        """Return what the client was sent since the last call."""
+        return self._taken(self.client)
+
+    def _taken(self, transport: MemoryTransport) -> bytes:
+        taken = bytes(transport.received)
+        transport.received.clear()
+        return taken
+
+    def reads_frames(self) -> bool:
+        return self.legs[0]._raw is None
+
+
+async def test_without_a_fault_bytes_pass_as_they_come() -> None:
+    # Given
+    pipe = Pipe()
+    # When
+    for byte in LOOKUP[:-1]:
+        pipe.client.peer_sends(bytes([byte]))
+    # Then
+    assert pipe.passed() == LOOKUP[:-1]
+    assert not pipe.reads_frames()
+
+
+@pytest.mark.parametrize("cut", range(len(LOOKUP) + 1))
+async def test_a_fault_that_is_set_within_a_frame_acts_from_the_next_on(cut: int) -> None:
+    # Given
+    pipe = Pipe()
+    pipe.client.peer_sends(PING + LOOKUP[:cut])
+    pipe.set(DROP, on=["LOOKUP"])
+    # When
+    pipe.client.peer_sends(LOOKUP[cut:] + PING + LOOKUP + PING)
+    # Then
+    assert pipe.passed() == PING + (LOOKUP if cut else b"") + PING + PING
+
+
+async def test_once_the_fault_is_cleared_the_pipe_copies_bytes_again() -> None:
+    # Given
+    pipe = Pipe()
+    fault = pipe.set(DROP, on=["LOOKUP"])
+    pipe.client.peer_sends(LOOKUP + PING[:3])
+    assert pipe.reads_frames()
+    # When
+    pipe.registry.clear(fault)
+    pipe.client.peer_sends(PING[3:] + LOOKUP[:7])
+    # Then
+    assert pipe.passed() == PING + LOOKUP[:7]
+    assert not pipe.reads_frames()
+
+
+async def test_a_pipe_that_no_fault_can_be_about_reads_no_frames() -> None:
+    # Given
+    pipe = Pipe()
+    pipe.set(DROP, where={"clientVersion": "another*"})
+    # When
+    pipe.client.peer_sends(LOOKUP)
+    # Then
+    assert pipe.passed() == LOOKUP
+    assert not pipe.reads_frames()
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=type_name)
+async def test_each_command_of_either_side_can_be_dropped_delayed_and_end_the_pipe(
+    kind: int,
+) -> None:
+    for direction in ("received", "sent"):
+        command = encode_command(complete_command(kind))
+        fault = {"on": [type_name(kind)], "direction": direction, "when": {"times": 1}}
+        # Given
+        pipe = Pipe()
+        sender = pipe.client if direction == "received" else pipe.broker
+        taken = pipe.passed if direction == "received" else pipe.answered
+        # When: one is dropped
+        pipe.set(DROP, **fault)
+        sender.peer_sends(command + PING)
+        # Then
+        assert taken() == PING
+        # When: one comes late
+        pipe.set({"action": "delay", "delayMs": 1_000}, **fault)
+        sender.peer_sends(command)
+        assert taken() == b""
+        pipe.clock.advance(1)
+        await settle()
+        # Then
+        assert taken() == command
+        # When: one ends the connection
+        pipe.set({"action": "disconnect"}, **fault)
+        sender.peer_sends(command)
+        await settle()
+        # Then
+        assert taken() == b""
+        assert pipe.client.is_closing()
+
+
+async def test_an_error_answers_for_the_broker() -> None:
+    # Given
+    pipe = Pipe()
+    pipe.set({"action": "error", "error": "ServiceNotReady"}, on=["LOOKUP"])
+    # When
+    pipe.client.peer_sends(LOOKUP)
+    # Then
+    assert pipe.passed() == b""
+    answer = pb.BaseCommand.FromString(pipe.answered()[8:])
+    assert answer.lookupTopicResponse.error == pb.ServiceNotReady
+
+
+async def test_a_command_about_a_producer_is_chosen_by_the_topic_that_it_began_with() -> None:
+    # Given
+    pipe = Pipe()
+    pipe.set({"action": "closeProducer"}, on=["SEND"], where={"topic": "*/orders"})
+    topic = "persistent://public/default/orders"
+    for number, name in ((1, topic), (2, f"{topic}-2")):
+        asked = pb.CommandProducer(topic=name, producer_id=number, request_id=number)
+        pipe.client.peer_sends(encode_command(Type(type=Type.PRODUCER, producer=asked)))
+    # When
+    for number in (1, 2, 3):
+        send = pb.CommandSend(producer_id=number, sequence_id=0)
+        pipe.client.peer_sends(encode_command(Type(type=Type.SEND, send=send)))
+    # Then
+    answer = pb.BaseCommand.FromString(pipe.answered()[8:])
+    assert answer.close_producer.producer_id == 1
+
+
+@pytest.mark.parametrize("cut", [0, 5])
+async def test_what_was_delayed_passes_before_bytes_are_copied_again(cut: int) -> None:
+    # Given
+    pipe = Pipe()
+    fault = pipe.set({"action": "delay", "delayMs": 1_000}, on=["LOOKUP"])
+    pipe.client.peer_sends(LOOKUP * 3 + PING[:cut])
+    # When
+    pipe.registry.clear(fault)
+    await settle()
+    pipe.client.peer_sends(PING[cut:])
+    # Then
+    assert pipe.passed() == LOOKUP * 3 + PING
+    assert not pipe.reads_frames()
+
+
+async def test_messages_may_be_as_large_as_the_broker_says() -> None:
+    # Given
+    pipe = Pipe(largest=6_000_000)
+    pipe.set(DROP, on=["LOOKUP"])
+    send = Type(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=0))
+    frame = encode_payload_command(send, b"metadata", bytes(5_500_000))
+    # When
+    pipe.client.peer_sends(frame)
+    # Then
+    assert pipe.passed() == frame
+
+
+async def test_of_too_many_producers_the_oldest_is_forgotten() -> None:
+    # Given
+    client = PipeClient(PipeLeg(), "")
+    # When
+    for number in range(MAX_TOPICS + 1):
+        asked = pb.CommandProducer(topic=f"t-{number}", producer_id=number, request_id=number)
+        body = encode_command(Type(type=Type.PRODUCER, producer=asked))[4:]
+        client.note(Frame(len(body), (memoryview(body),)))
+    # Then
+    assert [client.topic_of_producer(one) for one in (0, 1)] == ["", "t-1"]

@@ -1,0 +1,61 @@
+"""Frames' beginnings in a stream, however it is cut."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.pipe.frame_boundary import FrameBoundary
+
+BODIES = st.lists(st.binary(max_size=20), min_size=1, max_size=8)
+
+
+def stream_of(bodies: list[bytes]) -> tuple[bytes, list[int]]:
+    """Return frames, and where they end."""
+    stream, ends = b"", []
+    for body in bodies:
+        stream += struct.pack(">I", len(body)) + body
+        ends.append(len(stream))
+    return stream, ends
+
+
+@given(BODIES, st.lists(st.integers(0, 200), max_size=10))
+def test_a_boundary_is_known_wherever_the_stream_is_cut(
+    bodies: list[bytes], cuts: list[int]
+) -> None:
+    # Given
+    stream, ends = stream_of(bodies)
+    edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    boundary = FrameBoundary()
+    for begin, end in pairwise(edges):
+        # When
+        boundary.follow(stream[begin:end])
+        # Then
+        assert boundary.reached is (end in ends)
+
+
+@given(BODIES, st.integers(0, 200))
+def test_the_rest_of_the_frame_that_has_begun_is_told(bodies: list[bytes], cut: int) -> None:
+    # Given
+    stream, ends = stream_of(bodies)
+    cut = min(cut, len(stream))
+    boundary = FrameBoundary()
+    boundary.follow(stream[:cut])
+    # When
+    taken = boundary.follow_to_next(stream[cut:])
+    # Then
+    assert cut + taken == min(end for end in (0, *ends) if end >= cut)
+    assert boundary.reached
+
+
+def test_a_chunk_that_ends_within_a_length_ends_at_no_boundary() -> None:
+    boundary = FrameBoundary()
+    assert [boundary.follow_to_next(one) for one in (b"",)] == [0]
+    boundary.follow(b"\0\0")
+    assert boundary.follow_to_next(b"\0") == 1
+    assert not boundary.reached
+    assert boundary.follow_to_next(b"\1xyz") == 2
+    assert boundary.reached

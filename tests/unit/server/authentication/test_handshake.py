@@ -1,0 +1,88 @@
+"""CONNECT with credentials of all kinds, as a real broker was recorded to answer it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from broker.configuration.config import known_keys
+from server.authentication.errors import AuthenticationError
+from server.authentication.handshake import ConnectRules, ProxyRules, session_of
+from server.authentication.service import open_service
+from server.authentication.session import FAILED
+from server.configuration.authentication import authentication_settings
+from server.connection.request_errors import RequestError
+from tests.support.authentication.connects import VARIANTS, cases, connect
+from tests.support.authentication.credentials import properties
+from tests.support.clocks.manual_clock import ManualClock
+
+RECORDED = Path(__file__).parents[3] / "data" / "connects.jsonl"
+NOW = 1_800_000_000
+
+
+@cache
+def recorded() -> list[dict[str, str]]:
+    return [json.loads(line) for line in RECORDED.read_text().splitlines()]
+
+
+def rules_of(variant: str, folder: Path) -> ConnectRules:
+    checked = known_keys().check(properties(folder, **VARIANTS[variant]))
+    settings = authentication_settings(checked, proxy=False)
+    service = open_service(settings, ManualClock(NOW))
+    assert settings is not None
+    assert service is not None
+    proxies = ProxyRules(
+        frozenset(checked.names("proxyRoles")),
+        enforced=checked.flag("authorizationEnabled"),
+        checks_original=settings.checks_original,
+    )
+    return ConnectRules(service, proxies)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_connects_have_the_recorded_outcomes(variant: str, tmp_path: Path) -> None:
+    # Given
+    rules, found = rules_of(variant, tmp_path), {}
+    for name, fields in cases(variant, NOW).items():
+        # When
+        found[name] = outcome(rules, fields)
+    # Then
+    assert found == {
+        line["case"]: line["outcome"] for line in recorded() if line["variant"] == variant
+    }
+
+
+def outcome(rules: ConnectRules, fields) -> str:
+    try:
+        session_of(connect(fields).connect, None, rules.service, rules.proxies)
+    except AuthenticationError:
+        return f"AuthenticationError: {FAILED}"
+    except RequestError as error:
+        return str(error)
+    return "CONNECTED"
+
+
+def test_a_proxys_client_is_the_original(tmp_path: Path) -> None:
+    # Given
+    told, proved = rules_of("audience", tmp_path), rules_of("original", tmp_path)
+    behind = cases("audience", NOW)["proxy for a client"]
+    with_token = cases("original", NOW)["proxy, client's token"]
+    # When
+    by_word = session_of(connect(behind).connect, None, told.service, told.proxies)
+    by_token = session_of(connect(with_token).connect, None, proved.service, proved.proxies)
+    # Then
+    assert by_word.checked_roles == by_token.checked_roles == ("proxy", "ann")
+    assert (by_word.original_is_proved, by_token.original_is_proved) == (False, True)
+
+
+def test_an_anonymous_peers_word_for_others_counts_for_nothing(tmp_path: Path) -> None:
+    # Given
+    rules = rules_of("original", tmp_path)
+    fields = cases("original", NOW)["anonymous for another"]
+    # When
+    with pytest.raises(RequestError, match="Invalid roles"):
+        # Its role is a proxy's, and it has no client that counts.
+        session_of(connect(fields).connect, None, rules.service, rules.proxies)

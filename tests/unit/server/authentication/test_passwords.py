@@ -1,0 +1,38 @@
+"""Password files and their hashes."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.authentication.passwords import PasswordFileError, apr1, is_password, read_passwords
+
+# As `openssl passwd -apr1` and htpasswd -d wrote them.
+HASHES = [
+    (b"myPassword", "$apr1$qHDFfhPC$nITSVHgYbDAK1Y0acGRnY0"),
+    (b"s3cret pass word long 1234567", "$apr1$abcdefgh$E.LhB.RAPT/n2ZKtasjCD."),
+    (b"password", "abJnggxhB/yWI"),
+]
+
+
+@pytest.mark.parametrize(("password", "hashed"), HASHES)
+def test_a_password_is_known_by_its_hash(password: bytes, hashed: str) -> None:
+    assert is_password(password, hashed)
+    assert not is_password(b"x" + password, hashed)
+
+
+def test_a_salt_has_eight_characters() -> None:
+    assert apr1(b"a", "abcdefghijkl") == apr1(b"a", "abcdefgh")
+
+
+def test_lines_are_users_with_hashes() -> None:
+    text = "ann:abJnggxhB/yWI\n\n  bob:$apr1$qHDFfhPC$nITSVHgYbDAK1Y0acGRnY0 \n"
+    assert list(read_passwords(text)) == ["ann", "bob"]
+
+
+@pytest.mark.parametrize(
+    "line", ["ann", ":abJnggxhB/yWI", "ann:$2y$05$abc", "ann:{SHA}abc", "ann:plain", "ann:a:b"]
+)
+def test_another_line_is_refused_by_its_number_without_its_hash(line: str) -> None:
+    with pytest.raises(PasswordFileError, match=r"^line 2\b") as caught:
+        read_passwords(f"ann:abJnggxhB/yWI\n{line}\n")
+    assert "{SHA}abc" not in str(caught.value)

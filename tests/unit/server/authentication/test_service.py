@@ -1,0 +1,110 @@
+"""The service: which provider is asked, and who is anonymous."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from server.authentication.certificate import CertificateProvider
+from server.authentication.errors import AuthenticationError
+from server.authentication.principal import Principal
+from server.authentication.service import METHOD_HEADER, AuthenticationService, open_service
+from server.configuration.authentication import AuthenticationSettings
+from tests.support.clocks.manual_clock import ManualClock
+
+
+class Stand:
+    """A provider whose credentials are the role."""
+
+    def __init__(self, method: str, scheme: str) -> None:
+        self.method = method
+        self._scheme = scheme
+
+    def authenticate(self, data, certificate):
+        if data == b"wrong":
+            raise AuthenticationError(f"no {self.method}")
+        return Principal(data.decode(), self.method)
+
+    def http_data(self, headers):
+        given = headers.get("Authorization", "")
+        if not given.startswith(self._scheme):
+            raise AuthenticationError(f"no header of {self.method}")
+        return base64.b64decode(given.removeprefix(self._scheme))
+
+
+def service(**more) -> AuthenticationService:
+    return AuthenticationService([Stand("one", "One "), Stand("two", "Two ")], **more)
+
+
+def bearing(scheme: str, role: str, **headers: str) -> dict[str, str]:
+    return {"Authorization": f"{scheme} {base64.b64encode(role.encode()).decode()}", **headers}
+
+
+def test_a_method_has_its_provider() -> None:
+    assert service().authenticate("two", b"ann", None) == Principal("ann", "two")
+
+
+def test_who_shows_nothing_is_anonymous_where_there_is_such_a_role() -> None:
+    # When
+    with pytest.raises(AuthenticationError, match="No anonymous role"):
+        service().authenticate("none", b"", None)
+    # Then
+    found = service(anonymous_role="any").authenticate("none", b"", None)
+    assert (found.role, found.method) == ("any", "none")
+
+
+def test_wrong_credentials_are_nobodys() -> None:
+    with pytest.raises(AuthenticationError, match="no one"):
+        service(anonymous_role="any").authenticate("one", b"wrong", None)
+
+
+def test_a_request_is_asked_about_at_every_provider() -> None:
+    assert service().authenticate_request(bearing("Two", "ann"), None) == Principal("ann", "two")
+
+
+def test_a_request_that_names_its_method_is_asked_about_at_that_one() -> None:
+    # Given
+    headers = bearing("Two", "ann", **{METHOD_HEADER: "one"})
+    # Then
+    with pytest.raises(AuthenticationError, match="no header of one"):
+        service(anonymous_role="any").authenticate_request(headers, None)
+
+
+def test_an_unknown_method_of_a_request_is_refused() -> None:
+    with pytest.raises(AuthenticationError, match=r"\[three\]"):
+        service(anonymous_role="any").authenticate_request({METHOD_HEADER: "three"}, None)
+
+
+def test_a_strict_service_wants_a_requests_method() -> None:
+    with pytest.raises(AuthenticationError, match="method missing"):
+        service(strict=True, anonymous_role="any").authenticate_request(bearing("One", "a"), None)
+
+
+def test_a_request_with_wrong_credentials_may_be_anonymous() -> None:
+    # Given
+    headers = bearing("One", "wrong")
+    # Then
+    assert service(anonymous_role="any").authenticate_request(headers, None).role == "any"
+    with pytest.raises(AuthenticationError, match="no one"):
+        service().authenticate_request(headers, None)
+
+
+def test_a_certificates_common_name_is_the_role() -> None:
+    # Given
+    subject = ((("countryName", "CH"),), (("commonName", "ann"),), (("commonName", "bob"),))
+    checks = CertificateProvider()
+    # Then
+    assert checks.authenticate(b"", {"subject": subject}) == Principal("ann", "tls")
+    for other in (None, {}, {"subject": ((("countryName", "CH"),),)}):
+        with pytest.raises(AuthenticationError):
+            checks.authenticate(b"", other)
+
+
+def test_without_authentication_there_is_no_service() -> None:
+    # When
+    opened = open_service(AuthenticationSettings(("tls",)), ManualClock())
+    # Then
+    assert open_service(None, ManualClock()) is None
+    assert opened is not None
+    assert opened.authenticate("tls", b"", {"subject": ((("commonName", "a"),),)}).role == "a"

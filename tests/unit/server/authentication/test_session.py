@@ -1,0 +1,174 @@
+"""Sessions: whose roles count, and what becomes of credentials that expire."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from server.authentication.principal import Principal
+from server.authentication.service import AuthenticationService
+from server.authentication.session import ClientSession, CredentialRefresh
+from server.authentication.token import TokenProvider
+from server.configuration.authentication import Source, TokenSettings
+from tests.support.authentication.credentials import SECRET, token
+from tests.support.clocks.counting_clock import CountingClock
+
+NOW = 1000
+PERIOD = 60
+
+
+class Peer:
+    """A connection that keeps what it is told."""
+
+    peer = "10.0.0.1:5"
+
+    def __init__(self) -> None:
+        self.said: list[pb.BaseCommand] = []
+        self.closed = False
+        self.taking = True
+
+    def send(self, command: pb.BaseCommand) -> None:
+        self.said.append(command)
+
+    def take_no_more(self) -> None:
+        self.taking = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class World:
+    """One session on a clock."""
+
+    def __init__(self, session: ClientSession, version: int | None = 21) -> None:
+        self.clock, self.peer, self.session = CountingClock(), Peer(), session
+        source = Source(f"data:;base64,{base64.b64encode(SECRET).decode()}")
+        provider = TokenProvider(TokenSettings(source), self.clock)
+        service = AuthenticationService([provider])
+        self.refresh = CredentialRefresh(
+            self.peer, session, service, PERIOD, self.clock, protocol_version=version
+        )
+
+    def answer(self, data: bytes) -> None:
+        response = pb.CommandAuthResponse()
+        response.response.auth_data = data
+        self.refresh.answered(response, None)
+
+
+def expiring(seconds: int, role: str = "ann") -> Principal:
+    return Principal(role, "token", (NOW + seconds) * 1000)
+
+
+def test_behind_a_proxy_both_roles_count() -> None:
+    # Given
+    ann, proxy = Principal("ann", "token"), Principal("proxy", "token")
+    # Then
+    assert ClientSession(ann).checked_roles == ("ann",)
+    assert ClientSession(proxy, ann).checked_roles == ("proxy", "ann")
+    assert ClientSession(proxy, ann).watched is proxy
+    assert ClientSession(proxy, ann, original_is_proved=True).watched is ann
+
+
+def test_credentials_without_end_cost_no_timer() -> None:
+    assert World(ClientSession(Principal("ann", "token"))).clock.armed == 0
+
+
+def test_expired_credentials_are_asked_for_anew_at_the_next_look() -> None:
+    # Given
+    world = World(ClientSession(expiring(61)))
+    # When
+    world.clock.advance(PERIOD)
+    early = list(world.peer.said)
+    world.clock.advance(PERIOD)
+    # Then
+    (challenge,) = world.peer.said
+    assert not early
+    asked = challenge.authChallenge
+    assert (asked.challenge.auth_method_name, asked.challenge.auth_data) == (
+        "token",
+        b"PulsarAuthRefresh",
+    )
+    assert asked.protocol_version == 21
+
+
+def test_fresh_credentials_are_watched_in_their_turn() -> None:
+    # Given
+    world = World(ClientSession(expiring(1)))
+    world.clock.advance(PERIOD)
+    # When
+    world.answer(token(sub="ann", exp=NOW + 2 * PERIOD + 1))
+    world.clock.advance(PERIOD)
+    asked_once = len(world.peer.said)
+    world.clock.advance(PERIOD)
+    # Then
+    assert (asked_once, len(world.peer.said), world.peer.closed) == (1, 2, False)
+
+
+def test_who_does_not_answer_is_closed_at_the_next_look() -> None:
+    # Given
+    world = World(ClientSession(expiring(1)))
+    # When
+    world.clock.advance(2 * PERIOD)
+    # Then
+    assert (len(world.peer.said), world.peer.closed, world.peer.taking) == (1, True, False)
+    assert world.clock.live == 0
+
+
+@pytest.mark.parametrize(
+    ("session", "version"),
+    [
+        (ClientSession(expiring(1)), None),
+        (ClientSession(expiring(1, "proxy"), Principal("ann", "none")), 21),
+    ],
+)
+def test_who_cannot_refresh_is_closed(session: ClientSession, version: int | None) -> None:
+    # Given
+    world = World(session, version)
+    # When
+    world.clock.advance(PERIOD)
+    # Then
+    assert (world.peer.said, world.peer.closed) == ([], True)
+
+
+def test_a_proved_client_behind_a_proxy_is_asked() -> None:
+    # Given
+    world = World(ClientSession(Principal("proxy", "token"), expiring(1), original_is_proved=True))
+    # When
+    world.clock.advance(PERIOD)
+    world.answer(token(sub="ann"))
+    # Then
+    assert (len(world.peer.said), world.peer.closed) == (1, False)
+    assert world.session.checked_roles == ("proxy", "ann")
+    assert world.clock.live == 0
+
+
+def test_the_role_cannot_change() -> None:
+    # Given
+    world = World(ClientSession(expiring(1)))
+    # When
+    world.answer(token(sub="bob"))
+    # Then
+    assert (world.peer.said, world.peer.closed) == ([], True)
+
+
+def test_wrong_fresh_credentials_are_told_and_closed() -> None:
+    # Given
+    world = World(ClientSession(expiring(1)))
+    # When
+    world.answer(b"garbage")
+    # Then
+    (told,) = world.peer.said
+    assert told.error.message == "Failed to authenticate"
+    assert (world.peer.closed, world.clock.live) == (True, 0)
+
+
+def test_a_lost_connection_leaves_no_timer() -> None:
+    # Given
+    world = World(ClientSession(expiring(1)))
+    # When
+    world.refresh.stop()
+    world.refresh.stop()
+    # Then
+    assert world.clock.live == 0

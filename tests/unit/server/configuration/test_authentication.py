@@ -1,0 +1,116 @@
+"""The keys of authentication."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.configuration.config import BrokerConfig
+from proxy.config import ProxyConfig
+from server.configuration.authentication import (
+    AuthenticationSettings,
+    literal_refusal,
+    with_token_prefix,
+)
+from server.errors import ConfigError
+from tests.support.authentication.credentials import PACKAGE
+
+ON = {"authenticationEnabled": "true", "authenticationProviders": f"{PACKAGE}Token"}
+
+
+def settings(**keys: str) -> AuthenticationSettings:
+    made = BrokerConfig.from_properties({**ON, "tokenSecretKey": "file:///k", **keys})
+    assert made.authentication is not None
+    return made.authentication
+
+
+def test_off_is_none() -> None:
+    assert BrokerConfig.from_properties({"tokenSecretKey": "file:///k"}).authentication is None
+
+
+def test_keys_become_settings() -> None:
+    # When
+    found = settings(
+        tokenAuthClaim="role",
+        tokenAudienceClaim="aud",
+        tokenAudience="us",
+        tokenAllowedClockSkewSeconds="7",
+        anonymousUserRole="any",
+        strictAuthMethod="true",
+        authenticationRefreshCheckSeconds="5",
+        authenticateOriginalAuthData="true",
+    )
+    # Then
+    token = found.token
+    assert token is not None
+    assert (found.methods, found.anonymous_role, found.strict) == (("token",), "any", True)
+    assert (found.refresh_seconds, found.checks_original) == (5, True)
+    assert (token.claim, token.audience_claim, token.audience) == ("role", "aud", "us")
+    assert (token.secret_key, token.skew_seconds, token.public_algorithm) == (
+        "file:///k", 7, "RS256",
+    )  # fmt: skip
+
+
+def test_a_proxy_forwards_credentials_and_covers_its_metrics() -> None:
+    # Given
+    keys = {**ON, "tokenSecretKey": "file:///k", "brokerServiceURL": "pulsar://b:1"}
+    # When
+    made = ProxyConfig.from_properties({**keys, "forwardAuthorizationCredentials": "true"})
+    # Then
+    assert made.authentication is not None
+    assert made.authentication.forwards_credentials
+    assert made.authentication.covers_metrics
+
+
+def test_with_a_prefix_only_prefixed_keys_count() -> None:
+    # When
+    found = with_token_prefix(
+        {"tokenSettingPrefix": "my", "tokenAuthClaim": "a", "mytokenSecretKey": "b", "x": "y"}
+    )
+    # Then
+    assert found == {"tokenSettingPrefix": "my", "tokenSecretKey": "b", "x": "y"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"tokenSecretKey": ""}, "tokenSecretKey and tokenPublicKey are missing"),
+        ({"tokenAudienceClaim": "aud"}, "tokenAudienceClaim without tokenAudience"),
+        ({"tokenAllowedClockSkewSeconds": "-1"}, "tokenAllowedClockSkewSeconds='-1'"),
+        ({"tokenPublicAlg": "EdDSA"}, "tokenPublicAlg='EDDSA'"),
+        ({"authenticationProviders": "com.example.Mine"}, "authenticationProviders='com.ex"),
+        ({"authenticationProviders": f"{PACKAGE}Basic"}, "basicAuthConf is missing"),
+        ({"authenticationProviders": ""}, "authenticationEnabled=true without"),
+    ],
+)
+def test_what_is_wrong_is_named(keys: dict[str, str], named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings(**keys)
+    assert any(one.startswith(named) for one in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "refused"),
+    [
+        ("tokenSecretKey", "c2VjcmV0", True),
+        ("mytokenSecretKey", "data:;base64,c2VjcmV0", True),
+        ("brokerClientAuthenticationParameters", "token:abc", True),
+        ("tokenSecretKey", "file:///etc/key", False),
+        ("tokenSecretKey", "/etc/key", False),
+        ("tokenSecretKey", "env:KEY", False),
+        ("tokenPublicKey", "data:;base64,c2VjcmV0", False),
+        ("tokenSecretKey", "", False),
+    ],
+)
+def test_a_secret_itself_is_refused_on_a_command_line(key: str, value: str, refused: bool) -> None:
+    # When
+    said = literal_refusal(key, value)
+    # Then
+    assert (said is not None) is refused
+    assert said is None or (value not in said and "file:///path" in said)
+
+
+def test_no_repr_shows_a_secret() -> None:
+    # Given
+    secret = "data:;base64,c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"
+    # Then
+    assert secret not in repr(settings(tokenSecretKey=secret))

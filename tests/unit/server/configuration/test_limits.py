@@ -1,0 +1,71 @@
+"""Keys of limits: Pulsar's with its defaults, and ours, which profile pulsar leaves off."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.configuration.limits import LimitConfig
+from tests.unit.server.configuration.test_flow import read_keys
+
+ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
+
+
+@ROLES
+def test_profile_pulsar_has_upstreams_limits_alone(role: str) -> None:
+    # When
+    found = LimitConfig.from_keys(read_keys({}, role), pulsar_compatible=True)
+    # Then
+    assert found == LimitConfig(handshake_seconds=0, http_seconds=0)
+
+
+@ROLES
+def test_a_better_server_bounds_the_time_of_handshakes_and_requests(role: str) -> None:
+    assert LimitConfig.from_keys(read_keys({}, role), pulsar_compatible=False) == LimitConfig()
+
+
+@pytest.mark.parametrize("pulsar_compatible", [False, True])
+def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
+    # Given
+    keys = {
+        "floodgateHandshakeTimeoutMs": "1500",
+        "floodgateMaxRequestsPerSecondPerConnection": "7",
+        "floodgateHttpRequestTimeoutMs": "2500",
+        "httpRequestsLimitEnabled": "true",
+        "httpRequestsMaxPerSecond": "12.5",
+        "maxConcurrentHttpRequests": "3",
+        "maxHttpServerConnections": "4",
+        "httpMaxRequestSize": "5",
+        "httpMaxRequestHeaderSize": "600",
+    }
+    # When
+    found = LimitConfig.from_keys(read_keys(keys), pulsar_compatible=pulsar_compatible)
+    # Then
+    assert found == LimitConfig(
+        handshake_seconds=1.5,
+        requests_a_second=7,
+        http_a_second=12.5,
+        http_at_once=3,
+        http_connections=4,
+        http_body_bytes=5,
+        http_header_bytes=600,
+        http_seconds=2.5,
+    )
+
+
+def test_a_rate_without_its_switch_limits_nothing() -> None:
+    # Given
+    checked = read_keys({"httpRequestsMaxPerSecond": "1"})
+    # Then
+    assert LimitConfig.from_keys(checked, pulsar_compatible=False).http_a_second == 0
+
+
+def test_a_rate_that_lets_nothing_pass_is_a_problem() -> None:
+    # Given
+    checked = read_keys({"httpRequestsLimitEnabled": "true", "httpRequestsMaxPerSecond": "0"})
+    # When
+    LimitConfig.from_keys(checked, pulsar_compatible=False)
+    # Then
+    assert checked.problems == [
+        "httpRequestsMaxPerSecond=0.0: no request would pass; set more, or "
+        "httpRequestsLimitEnabled=false"
+    ]

@@ -1,0 +1,145 @@
+"""What faults hold up of a connection that is read."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from proto.frames import Frame
+from server.faults.fault import Fault
+from server.faults.holds import MAX_HELD_BYTES, MAX_HELD_FRAMES, Holds, Incoming
+from server.faults.registry import MAX_FAULTS, FaultRegistry, SetFault, TooManyFaultsError
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.unit.server.connection.test_served_connection import PING, Served
+
+
+def fault() -> Fault:
+    return Fault.model_validate({"do": {"action": "drop"}})
+
+
+def frame(size: int = 10) -> Frame:
+    return Frame(size, (memoryview(bytes(size)),))
+
+
+class Way:
+    """Notes what it is told."""
+
+    can_stop = True
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self.went_on: list[Frame] = []
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def go_on(self) -> None:
+        self.stopped = False
+
+    def again(self, frame: Frame) -> None:
+        self.went_on.append(frame)
+
+
+class Held:
+    def __init__(self) -> None:
+        self.way, self.clock, self.found = Way(), ManualClock(), SetFault("one", fault())
+        self.holds = Holds(self.way, self.clock)
+
+    def delay(self, seconds: float, size: int = 10, *, in_order: bool = False) -> Frame:
+        kept = frame(size)
+        self.holds.delay(self.found, kept, seconds, in_order=in_order)
+        return kept
+
+
+def test_reading_goes_on_when_the_last_who_stopped_it_is_over() -> None:
+    # Given
+    held, other = Held(), SetFault("other", fault())
+    held.holds.stop(held.found, 1.0)
+    held.holds.stop(other, None)
+    # When, Then
+    held.clock.advance(5.0)
+    assert held.way.stopped
+    other.clear()
+    assert not held.way.stopped
+    assert not held.holds
+
+
+def test_frames_of_a_cleared_fault_go_on_at_once_and_once() -> None:
+    # Given
+    held = Held()
+    kept = [held.delay(1.0), held.delay(2.0, in_order=True)]
+    # When
+    held.found.clear()
+    held.clock.advance(9.0)
+    # Then
+    assert held.way.went_on == kept
+    assert not held.way.stopped
+    assert [held.holds.was_delayed(one) for one in kept * 2] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(("count", "size"), [(MAX_HELD_FRAMES, 10), (2, MAX_HELD_BYTES // 2)])
+def test_at_the_bound_what_follows_waits_too(count: int, size: int) -> None:
+    # Given
+    held = Held()
+    for _ in range(count):
+        held.delay(1.0, size)
+    assert not held.way.stopped
+    # When
+    held.delay(1.0, size)
+    # Then
+    assert held.way.stopped
+    held.clock.advance(1.0)
+    assert not held.way.stopped
+
+
+def test_a_lost_connection_leaves_nothing_behind() -> None:
+    # Given
+    held = Held()
+    held.delay(1.0)
+    held.holds.stop(held.found, None)
+    # When
+    held.holds.lost()
+    held.clock.advance(2.0)
+    held.found.clear()
+    # Then
+    assert held.way.went_on == []
+    assert (held.holds.frames, held.holds.size_bytes, bool(held.holds)) == (0, 0, False)
+
+
+def test_there_are_only_so_many_faults() -> None:
+    registry = FaultRegistry()
+    for _ in range(MAX_FAULTS):
+        registry.set(fault())
+    with pytest.raises(TooManyFaultsError, match="clear some"):
+        registry.set(fault())
+
+
+async def test_a_connection_that_is_held_reads_nothing_and_lets_nothing_overtake() -> None:
+    # Given
+    served = Served()
+    fault_set = SetFault("one", fault())
+    holds = Holds(Incoming(served.cnx), ManualClock())
+    holds.stop(fault_set, None)
+    # When
+    served.peer.peer_sends(PING)
+    # Then
+    assert served.takes() == b""
+    assert not served.cnx.intake.wants_more
+    # When
+    fault_set.clear()
+    await settle()
+    # Then
+    assert served.cnx.commands == [pb.BaseCommand.PING]
+
+
+async def test_who_became_a_pipe_meanwhile_parks_no_frames_when_it_is_read_again() -> None:
+    # Given
+    served = Served()
+    fault_set = SetFault("one", fault())
+    Holds(Incoming(served.cnx), ManualClock()).stop(fault_set, None)
+    served.cnx.becomes_pipe()
+    # When
+    fault_set.clear()
+    # Then
+    assert not served.cnx.intake.parks

@@ -1,0 +1,65 @@
+"""Which of the commands that fit a fault have it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.faults.fault import When
+from server.faults.schedule import Schedule
+
+WHENS = st.builds(
+    When,
+    after=st.integers(0, 20),
+    every=st.integers(1, 9),
+    probability=st.floats(0.0, 1.0),
+    seed=st.integers(0, 2**63 - 1),
+    times=st.none() | st.integers(1, 20),
+)
+
+
+def decisions(when: When, count: int) -> list[int]:
+    """Return the numbers of the commands that have the fault."""
+    schedule = Schedule(when)
+    return [number for number in range(count) if schedule.due()]
+
+
+@given(WHENS, st.integers(0, 200))
+def test_only_every_kth_behind_the_first_fires_and_no_more_often_than_asked(
+    when: When, count: int
+) -> None:
+    fired = decisions(when, count)
+    assert all(number >= when.after for number in fired)
+    assert all((number - when.after) % when.every == 0 for number in fired)
+    assert when.times is None or len(fired) <= when.times
+
+
+@given(WHENS, st.integers(0, 200), st.integers(0, 200))
+def test_the_same_seed_decides_the_same_however_many_follow(
+    when: When, count: int, more: int
+) -> None:
+    first = decisions(when, count)
+    assert [one for one in decisions(when, count + more) if one < count] == first
+
+
+@given(WHENS, st.integers(0, 200))
+def test_a_certain_fault_fires_at_each_command_that_is_due(when: When, count: int) -> None:
+    certain = when.model_copy(update={"probability": 1.0})
+    due = range(when.after, count, when.every)
+    assert decisions(certain, count) == list(due)[: when.times]
+
+
+def test_a_fault_of_probability_zero_never_fires_and_half_fires_about_half() -> None:
+    assert decisions(When(probability=0.0), 1_000) == []
+    assert 400 < len(decisions(When(probability=0.5, seed=7), 1_000)) < 600
+
+
+def test_other_seeds_choose_others() -> None:
+    chosen = {tuple(decisions(When(probability=0.5, seed=seed), 50)) for seed in range(10)}
+    assert len(chosen) == 10
+
+
+def test_what_was_seen_and_had_the_fault_is_counted() -> None:
+    schedule = Schedule(When(every=2, times=2))
+    assert [schedule.due() for _ in range(6)] == [True, False, True, False, False, False]
+    assert (schedule.seen, schedule.fired, schedule.over) == (6, 2, True)

@@ -1,0 +1,285 @@
+"""Contexts of certificates: refused in a sentence, and read again when they change."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+
+from proto.errors import RemoteProtocolError
+from proto.transport.tls import TlsLayer
+from server.tls.ciphers import chosen
+from server.tls.contexts import (
+    ClientTls,
+    ServerTls,
+    TlsFilesError,
+    accepting_context,
+    connecting_context,
+)
+from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles
+from tests.support.certificates import SERVER, PemFiles
+from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> PemFiles:
+    return PemFiles(tmp_path_factory.mktemp("pem"))
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> PemFiles:
+    return PemFiles(tmp_path_factory.mktemp("others"))
+
+
+def port(pair: tuple[str, str], trust: str = "", **more: object) -> ServerTlsSettings:
+    files = TlsFiles(certificate=pair[0], key=pair[1], trust=trust)
+    return ServerTlsSettings.model_validate({"files": files, **more})
+
+
+def to_broker(trust: str, pair: tuple[str, str] = ("", ""), **more: object) -> ClientTlsSettings:
+    files = TlsFiles(prefix="brokerClient", certificate=pair[0], key=pair[1], trust=trust)
+    return ClientTlsSettings.model_validate({"files": files, **more})
+
+
+def shake(server: TlsLayer, client: TlsLayer) -> None:
+    """Carry the bytes of both sides until both are established, or one fails."""
+    client.start()
+    for _ in range(6):
+        server.receive(client.take_outgoing())
+        client.receive(server.take_outgoing())
+    assert server.established
+    assert client.established
+
+
+def subject(layer: TlsLayer) -> str | None:
+    certificate = layer.peer_certificate()
+    return (
+        None
+        if certificate is None
+        else dict(part[0] for part in certificate["subject"])["commonName"]
+    )
+
+
+def both(
+    server: ServerTlsSettings, client: ClientTlsSettings, host: str = SERVER
+) -> tuple[TlsLayer, TlsLayer]:
+    clock = ManualClock()
+    layers = ServerTls(server, clock).layer(), ClientTls(client, clock).layer(host)
+    shake(*layers)
+    return layers
+
+
+def test_a_broker_of_the_trusted_authority_is_spoken_to(pem: PemFiles) -> None:
+    # When
+    server, client = both(port(pem.server), to_broker(pem.trust))
+    # Then
+    assert subject(client) == SERVER
+    assert subject(server) is None
+    assert client.receive(server.encrypt(b"hello")) == b"hello"
+
+
+def test_a_stranger_is_not_unless_that_is_allowed(pem: PemFiles, others: PemFiles) -> None:
+    with pytest.raises(RemoteProtocolError, match="CERTIFICATE_VERIFY_FAILED"):
+        both(port(others.server), to_broker(pem.trust))
+    both(port(others.server), to_broker(pem.trust, allows_insecure=True))
+
+
+def test_the_hosts_name_is_looked_at_where_that_is_asked_for(pem: PemFiles) -> None:
+    both(port(pem.server), to_broker(pem.trust), "elsewhere")
+    with pytest.raises(RemoteProtocolError, match="CERTIFICATE_VERIFY_FAILED"):
+        both(port(pem.server), to_broker(pem.trust, verifies_host_name=True), "elsewhere")
+    both(port(pem.server), to_broker(pem.trust, verifies_host_name=True))
+
+
+def test_a_client_shows_its_certificate(pem: PemFiles, others: PemFiles) -> None:
+    # Given
+    asks = port(pem.server, pem.trust, asks_for_client_certificate=True)
+    requires = port(pem.server, pem.trust, requires_client_certificate=True)
+    known, unknown = pem.pair("client", "a-client"), others.pair("client", "a-client")
+    for settings in (asks, requires):
+        # When
+        server, _ = both(settings, to_broker(pem.trust, known))
+        # Then
+        assert subject(server) == "a-client"
+        with pytest.raises(RemoteProtocolError, match="CERTIFICATE_VERIFY_FAILED"):
+            both(settings, to_broker(pem.trust, unknown))
+    # When: it shows none
+    server, _ = both(asks, to_broker(pem.trust))
+    # Then
+    assert subject(server) is None
+    with pytest.raises(RemoteProtocolError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
+        both(requires, to_broker(pem.trust))
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_only_what_both_sides_may_speak_is_spoken(pem: PemFiles, version: str) -> None:
+    # Given
+    other = "TLSv1.3" if version == "TLSv1.2" else "TLSv1.2"
+    # Then
+    both(port(pem.server, protocols=(version,)), to_broker(pem.trust))
+    with pytest.raises(RemoteProtocolError, match="TLS handshake failed"):
+        both(port(pem.server, protocols=(version,)), to_broker(pem.trust, protocols=(other,)))
+
+
+def test_a_cipher_that_is_not_named_is_not_spoken(pem: PemFiles) -> None:
+    # Given
+    old = ("TLSv1.2",)
+    one, other = (
+        chosen((f"TLS_ECDHE_ECDSA_WITH_AES_{bits}",))
+        for bits in ("128_GCM_SHA256", "256_GCM_SHA384")
+    )
+    # Then
+    both(
+        port(pem.server, protocols=old, ciphers=one),
+        to_broker(pem.trust, protocols=old, ciphers=one),
+    )
+    with pytest.raises(RemoteProtocolError, match="TLS handshake failed"):
+        both(
+            port(pem.server, protocols=old, ciphers=one),
+            to_broker(pem.trust, protocols=old, ciphers=other),
+        )
+
+
+def test_no_session_lets_a_client_in_again_without_its_certificate(pem: PemFiles) -> None:
+    # When
+    context = accepting_context(port(pem.server, pem.trust))
+    # Then
+    assert context.num_tickets == 0
+    assert context.options & ssl.OP_NO_TICKET
+
+
+def missing(pem: PemFiles, folder: Path) -> tuple[ServerTlsSettings, str]:
+    del folder
+    return port(("none.pem", pem.server[1])), "tlsCertificateFilePath='none.pem': cannot be read"
+
+
+def a_folder(pem: PemFiles, folder: Path) -> tuple[ServerTlsSettings, str]:
+    return port((pem.server[0], str(folder))), "tlsKeyFilePath="
+
+
+def no_pem(pem: PemFiles, folder: Path) -> tuple[ServerTlsSettings, str]:
+    (folder / "x.pem").write_bytes(b"\xfe\xed\xfe\xed not PEM")
+    return port(pem.server, str(folder / "x.pem")), "tlsTrustCertsFilePath="
+
+
+def another_key(pem: PemFiles, folder: Path) -> tuple[ServerTlsSettings, str]:
+    del folder
+    return port((pem.server[0], pem.pair("another", "x")[1])), "the key is another certificate's"
+
+
+def no_key(pem: PemFiles, folder: Path) -> tuple[ServerTlsSettings, str]:
+    (folder / "x.key").write_text("secret words")
+    return port((pem.server[0], str(folder / "x.key"))), "not a certificate and its private key"
+
+
+@pytest.mark.parametrize("case", [missing, a_folder, no_pem, another_key, no_key])
+def test_files_that_cannot_be_used_are_one_sentence(
+    pem: PemFiles,
+    tmp_path: Path,
+    case: Callable[[PemFiles, Path], tuple[ServerTlsSettings, str]],
+) -> None:
+    # Given
+    settings, sentence = case(pem, tmp_path)
+    # When
+    with pytest.raises(TlsFilesError) as caught:
+        accepting_context(settings)
+    # Then
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_keys_of_connections_to_brokers_are_named_as_such() -> None:
+    with pytest.raises(TlsFilesError, match=r"^brokerClientTrustCertsFilePath='none\.pem'"):
+        connecting_context(to_broker("none.pem"))
+
+
+class Replaced:
+    """A port whose files are replaced, each time by others of a new authority."""
+
+    def __init__(self, folder: Path, refresh_seconds: int) -> None:
+        self._folder = folder
+        self.clock = ManualClock()
+        self.pem = PemFiles(folder)
+        settings = port(
+            self.pem.server,
+            self.pem.trust,
+            refresh_seconds=refresh_seconds,
+            requires_client_certificate=True,
+        )
+        self.tls = ServerTls(settings, self.clock)
+
+    def replace(self) -> None:
+        self.pem = PemFiles(self._folder)
+
+    def takes(self, server: TlsLayer | None = None, host: str = SERVER) -> bool:
+        """Tell whether the port has the newest certificate, and trusts its authority."""
+        settings = to_broker(self.pem.trust, self.pem.pair("client", "a-client"))
+        try:
+            client = ClientTls(settings, self.clock).layer(host)
+            shake(server or self.tls.layer(), client)
+        except RemoteProtocolError:
+            return False
+        return True
+
+
+def test_new_certificates_are_in_force_after_the_next_look(tmp_path: Path) -> None:
+    # Given
+    port = Replaced(tmp_path, 300)
+    assert port.takes()
+    port.replace()
+    # When
+    port.clock.advance(299)
+    # Then
+    assert not port.takes()
+    # When
+    port.clock.advance(1)
+    # Then
+    assert port.takes()
+    assert (port.tls.contexts.refreshed_total, port.tls.contexts.failed_total) == (1, 0)
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(0, True), (-1, False)])
+def test_0_looks_for_each_connection_and_less_never(
+    tmp_path: Path, seconds: int, taken: bool
+) -> None:
+    # Given
+    port = Replaced(tmp_path, seconds)
+    # When
+    port.replace()
+    port.clock.advance(10_000 * (not taken))
+    # Then
+    assert port.takes() is taken
+
+
+def test_a_broken_file_changes_nothing_and_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    port = Replaced(tmp_path, 0)
+    with caplog.at_level(logging.ERROR):
+        # When
+        (tmp_path / "server.key").write_text("half a fi")
+        taken = [port.takes() for _ in range(3)]
+    # Then
+    assert taken == [True, True, True]
+    assert port.tls.contexts.failed_total == 1
+    (record,) = caplog.records
+    assert "the old ones stay: tlsCertificateFilePath=" in record.getMessage()
+
+
+@pytest.mark.parametrize("host", [SERVER, "a-name"])
+def test_a_listeners_context_hands_over_the_newest(tmp_path: Path, host: str) -> None:
+    # Given
+    port = Replaced(tmp_path, 0)
+    context = port.tls.http_context
+    # When
+    port.replace()
+    # Then: with the trust of the new files; a client that asks for an address names nobody
+    assert port.takes(TlsLayer(context, server_side=True), host)

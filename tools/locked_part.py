@@ -1,0 +1,83 @@
+"""Print the part of a lock that some requirements need, with nothing but the standard library.
+
+    python locked_part.py requirements.lock setuptools
+    python locked_part.py requirements.lock --project pyproject.toml --extra postgresql
+
+The lock says of each package through which others it came in (``# via``): the part is what is
+asked for and all that it brought. So images install the versions that the tests ran with, and no
+test tool.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+_PINNED = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^]]*\])?==", re.MULTILINE)
+_NAME = re.compile(r"^[A-Za-z0-9][\w.-]*")
+_VIA = re.compile(r"^ +# (?:via)? *([A-Za-z0-9][\w.-]*)", re.MULTILINE)
+
+
+def normal(name: str) -> str:
+    """Return a package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def blocks_of(lock: str) -> list[tuple[str, str]]:
+    """Return names and lines of what is pinned: version, hashes, and through whom it came in.
+
+    A package has several where its versions differ between Pythons.
+    """
+    starts = [found.start() for found in _PINNED.finditer(lock)]
+    texts = [lock[a:b] for a, b in zip(starts, [*starts[1:], len(lock)], strict=True)]
+    return [(normal(_NAME.findall(text)[0]), text) for text in texts]
+
+
+def part_of(lock: str, wanted: set[str]) -> str:
+    """Return the lines of ``wanted`` and of all that they brought.
+
+    Raises:
+        KeyError: The lock has no such package.
+    """
+    blocks = blocks_of(lock)
+    if missing := wanted - {name for name, _ in blocks}:
+        raise KeyError(", ".join(sorted(missing)))
+    taken: set[str] = set()
+    new = wanted
+    while new:
+        taken |= new
+        new = {name for name, text in blocks if new & {*map(normal, _VIA.findall(text))}} - taken
+    return "".join(text for name, text in blocks if name in taken)
+
+
+def requirements(project: Path, extras: list[str]) -> set[str]:
+    """Return the names that a project and some of its extras ask for."""
+    table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    texts = [*table["dependencies"]]
+    for extra in extras:
+        texts += table["optional-dependencies"][extra]
+    return {normal(_NAME.findall(text)[0]) for text in texts}
+
+
+def main() -> None:
+    """Print the part."""
+    parser = argparse.ArgumentParser(description="Print the part of a lock that is needed.")
+    parser.add_argument("lock", type=Path)
+    parser.add_argument("names", nargs="*", type=normal, help="packages")
+    parser.add_argument("--project", type=Path, help="a pyproject.toml: what it depends on")
+    parser.add_argument("--extra", action="append", default=[], help="of the project, too")
+    asked = parser.parse_args()
+    wanted = set(asked.names)
+    if asked.project:
+        wanted |= requirements(asked.project, asked.extra)
+    try:
+        sys.stdout.write(part_of(asked.lock.read_text(encoding="utf-8"), wanted))
+    except KeyError as error:
+        sys.exit(f"{asked.lock} has no {error.args[0]}; make it again: make lock")
+
+
+if __name__ == "__main__":
+    main()

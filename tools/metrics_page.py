@@ -1,0 +1,122 @@
+"""Write docs/metrics.md: every metric of broker and proxy, as a scrape of both shows them.
+
+Both run in this process, on free ports, with every option that adds metrics, and a message goes
+through them. A test compares the page with what is made now: run this after a change of metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+
+from broker.configuration.config import BrokerConfig  # noqa: E402 - the path comes first
+from broker.metrics import ownership_metrics  # noqa: E402
+from broker.service import BrokerService  # noqa: E402
+from client.client import Client  # noqa: E402
+from proxy.config import ProxyConfig  # noqa: E402
+from proxy.service import ProxyService  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from prometheus_client.core import Metric
+
+    from broker.ownership.shared import SharedOwnership
+
+PAGE = ROOT / "docs" / "metrics.md"
+_PORTS = {"webServicePort": "0", "bindAddress": "127.0.0.1"}
+_BROKER = {
+    **_PORTS,
+    "brokerServicePort": "0",
+    "exposeConsumerLevelMetricsInPrometheus": "true",
+    "exposeProducerLevelMetricsInPrometheus": "true",
+    "pulsarResourcesExtendedClassName": "broker.property_index:PropertyIndex",
+}
+_HEAD = """# Metrics
+
+What `/metrics/` of a broker and of a proxy shows. `tools/metrics_page.py` writes this page from a
+scrape of both, and a test holds it against the code. Every sample has the label `cluster`; of a
+counter the name of its samples is shown. Samples of topics, subscriptions, consumers and producers
+follow `exposeTopicLevelMetricsInPrometheus` and the keys like it, and `floodgateMaxMetricSubjects`
+bounds them. Names that begin with `floodgate` are ours, all others a real broker's or proxy's.
+
+| metric | kind | of | labels | what it says |
+|---|---|---|---|---|
+"""
+
+
+class Row(NamedTuple):
+    """A family as the page shows it."""
+
+    kind: str
+    labels: frozenset[str]
+    what: str
+
+
+async def made() -> str:
+    """Return the page as it should be."""
+    broker = BrokerService(BrokerConfig.from_properties(_BROKER))
+    async with broker:
+        keys = {**_PORTS, "servicePort": "0", "brokerServiceURL": broker.service_url}
+        async with ProxyService(ProxyConfig.from_properties(keys)) as proxy:
+            shown = {
+                "broker": await _of_broker(broker),
+                "proxy": _rows(await _scrape(proxy.web_service_url)),
+            }
+    no_ownership = cast(
+        "SharedOwnership", SimpleNamespace(owned=0, moved_total=0, sessions_ended=0)
+    )
+    # Brokers that share a database have these; one alone has not.
+    shown["broker"] |= _of_families(ownership_metrics("standalone", no_ownership).collect())
+    return _HEAD + "".join(_lines(shown))
+
+
+async def _of_broker(broker: BrokerService) -> dict[str, Row]:
+    async with Client(broker.service_url) as client:
+        consumer = await client.subscribe("metrics", "page")
+        producer = await client.create_producer("metrics")
+        await producer.send(b"seen")
+        await consumer.acknowledge(await consumer.receive())
+        return _rows(await _scrape(broker.web_service_url))
+
+
+async def _scrape(url: str) -> str:
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics/") as answer:
+        return await answer.text()
+
+
+def _rows(text: str) -> dict[str, Row]:
+    return _of_families(text_string_to_metric_families(text))
+
+
+def _of_families(families: Iterable[Metric]) -> dict[str, Row]:
+    rows = {}
+    for one in families:
+        labels = frozenset(label for sample in one.samples for label in sample.labels)
+        name = f"{one.name}_total" if one.type == "counter" else one.name
+        rows[name] = Row(one.type, labels - {"cluster"}, one.documentation)
+    return rows
+
+
+def _lines(shown: dict[str, dict[str, Row]]) -> Iterable[str]:
+    # In the order of a scrape, in which one sentence may lean on the one before.
+    for name in dict.fromkeys(name for rows in shown.values() for name in rows):
+        of = [role for role, rows in shown.items() if name in rows]
+        row = shown[of[0]][name]
+        labels = ", ".join(f"`{one}`" for one in sorted(row.labels)) or "-"
+        what = row.what.replace("|", "\\|") or "-"
+        yield f"| `{name}` | {row.kind} | {', '.join(of)} | {labels} | {what} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(asyncio.run(made()), encoding="utf-8")
