@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.controlled_process import controlled_process
 from tests.proof.abuse.attacks import ATTACKS
 from tests.proof.abuse.cluster import attacked_cluster, targets
+from tests.proof.abuse.protection import HEALTHY, protection
 from tests.proof.abuse.rest import Rest, at_rest, judge_rest
 from tests.proof.abuse.table import write_table
 from tests.proof.process_memory import peak_resident_bytes, reset_peak
@@ -16,18 +18,19 @@ from tests.proof.result import ProofResult
 from tests.proof.servers import check_logs, server_address
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.controlled_process import ControlledProcess
     from loadgen.servers.processes import ServerProcess
     from tests.proof.abuse.attacks import Attack
+    from tests.proof.abuse.protection import Protection
     from tests.proof.result import ProofOptions
 
 ROUNDS = 3
 ALONE_SECONDS = 4.0
 AFTER_SECONDS = 0.5
 """What follows from an attack (thousands of connections that end) counts as part of it."""
-QUICK_SECONDS = 1.0
+QUICK_SECONDS, QUICK_SCALE = 1.0, 0.1
 GOAL_MS = 50.0
 _PATIENCE_SECONDS = 120.0
 
@@ -35,14 +38,11 @@ _PATIENCE_SECONDS = 120.0
 def prove(options: ProofOptions) -> ProofResult:
     """Attack, three times over."""
     result = ProofResult()
+    protected = protection(options.out / "protection")
     with (
-        attacked_cluster(options) as servers,
-        controlled_process(
-            "tests.proof.abuse.healthy_peer", options.out / "healthy.log", *_addresses(servers)
-        ) as healthy,
-        controlled_process("tests.proof.abuse.attacker", options.out / "attacker.log") as attacker,
+        attacked_cluster(options, protected) as servers,
+        abusive(options, servers, protected) as proof,
     ):
-        proof = _Abuse(options, servers, healthy, attacker)
         proof.warm_up()
         rests = [proof.at_rest(None)]
         for number in range(ROUNDS):
@@ -54,7 +54,24 @@ def prove(options: ProofOptions) -> ProofResult:
     return result
 
 
-class _Abuse:
+@contextmanager
+def abusive(
+    options: ProofOptions, servers: tuple[ServerProcess, ServerProcess], protected: Protection
+) -> Iterator[Abuse]:
+    """Have the healthy and the attacker for a block."""
+    told = [*_addresses(servers), str(protected.token_file(HEALTHY))]
+    logs = options.out
+    with (
+        controlled_process(
+            "tests.proof.abuse.healthy_peer", logs / "healthy.log", *told
+        ) as healthy,
+        controlled_process("tests.proof.abuse.attacker", logs / "attacker.log") as attacker,
+    ):
+        told_of = targets(servers, protected, QUICK_SCALE if options.quick else 1.0)
+        yield Abuse(options, servers, healthy, attacker, told_of)
+
+
+class Abuse:
     """The rounds; the mutable state is what was seen so far."""
 
     def __init__(
@@ -63,17 +80,18 @@ class _Abuse:
         servers: tuple[ServerProcess, ServerProcess],
         healthy: ControlledProcess,
         attacker: ControlledProcess,
+        targets: list[dict[str, Any]],
     ) -> None:
         self._options = options
         self._servers = servers
         self._healthy = healthy
         self._attacker = attacker
-        self._targets = targets(servers, options)
+        self._targets = targets
         self.rows: list[dict[str, Any]] = []
 
     def warm_up(self) -> None:
         """Let everything that is made once be made; then watch the healthy without attacks."""
-        for name in self._possible():
+        for name in ATTACKS:
             self._attack(name, ATTACKS[name], 0.3, 0.05)
         self._healthy.ask("take")
         time.sleep(QUICK_SECONDS if self._options.quick else ALONE_SECONDS)
@@ -88,7 +106,7 @@ class _Abuse:
 
     def attack_once(self, number: int) -> None:
         """Carry out one round."""
-        for name in self._possible():
+        for name in ATTACKS:
             attack = ATTACKS[name]
             self._options.note(f"round {number + 1}: {attack.title}")
             for server in self._servers:
@@ -110,18 +128,8 @@ class _Abuse:
         self._healthy.ask("go_on", yes=True)
         return found
 
-    def _possible(self) -> list[str]:
-        return [name for name, each in ATTACKS.items() if self._targets_of(each)]
-
     def _targets_of(self, attack: Attack) -> list[dict[str, Any]]:
-        found = self._targets
-        if attack.needs == "proxy":
-            return [each for each in found if each["role"] == "proxy"]
-        if attack.needs == "tls":
-            return [each for each in found if each["tls"] is not None]
-        if attack.needs == "tokens":
-            return [each for each in found if each["bad_tokens"]]
-        return found
+        return [each for each in self._targets if attack.only in ("", each["role"])]
 
     def _attack(
         self, name: str, attack: Attack, seconds: float, scale: float | None = None
@@ -151,10 +159,10 @@ class _Abuse:
 
 def _addresses(servers: Sequence[ServerProcess]) -> list[str]:
     binary = ["{}:{}".format(*server_address(each)) for each in servers]
-    return [*binary, *(each.web_url for each in servers), ""]
+    return [*binary, *(each.web_url for each in servers)]
 
 
-def _judge(proof: _Abuse, rests: list[Rest], result: ProofResult, *, quick: bool) -> None:
+def _judge(proof: Abuse, rests: list[Rest], result: ProofResult, *, quick: bool) -> None:
     result.figures["rows"] = proof.rows
     for name in dict.fromkeys(row["attack"] for row in proof.rows):
         rows = [row for row in proof.rows if row["attack"] == name]

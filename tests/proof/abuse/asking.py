@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from limiter.clock import LoopClock, deadline
 from tests.proof.abuse.crowd import Crowd, paced
 from tests.proof.abuse.words import Type, command, listing, ping, producer, subscribe, watch
 
@@ -63,7 +64,8 @@ async def deaf_listings(target: Target, seconds: float) -> Counter[str]:
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
             try:
-                await asyncio.wait_for(again.get(), left)
+                async with deadline(LoopClock(), left):
+                    await again.get()
             except TimeoutError:
                 break
             await one(counts["opened"])

@@ -22,13 +22,13 @@ class Attack:
         title: What is done, and at which rate to each server.
         run: Does it.
         seconds: How long it lasts.
-        needs: What the servers must have for it: ``tls``, ``tokens``, ``proxy``; or nothing.
+        only: The role of the one server that it makes sense for; both without.
     """
 
     title: str
     run: Callable[[Target, float], Awaitable[Counter[str]]]
     seconds: float = 4.0
-    needs: str = ""
+    only: str = ""
 
 
 ATTACKS = {
@@ -48,12 +48,10 @@ ATTACKS = {
     "half_handshakes": Attack(
         f"{connecting.HANDSHAKES_A_SECOND} TLS handshakes a second that stop half way",
         connecting.half_handshakes,
-        needs="tls",
     ),
     "bad_tokens": Attack(
         f"{connecting.TOKENS_A_SECOND} connections a second with wrong, expired, broken tokens",
         connecting.bad_tokens,
-        needs="tokens",
     ),
     "garbage": Attack(
         f"{connecting.GARBAGE_A_SECOND} connections a second that say no frame, to all ports",
@@ -70,7 +68,7 @@ ATTACKS = {
     "tunnels": Attack(
         f"{connecting.TUNNELS_A_SECOND} tunnels a second to places that are not there",
         connecting.tunnels,
-        needs="proxy",
+        only="proxy",
     ),
     "deaf_listings": Attack(
         f"{asking.DEAF} connections that ask for {asking.PIPELINED} lists at once and read none; "
@@ -96,7 +94,7 @@ ATTACKS = {
         asking.property_bombs,
     ),
     "ping_flood": Attack(
-        f"{asking.PINGS_A_SECOND:,} PINGs a second on {asking.PINGERS} connections that read nothing",
+        f"{asking.PINGS_A_SECOND:,} PINGs a second, no PONG read, on {asking.PINGERS} connections",
         asking.ping_flood,
     ),
     "deaf_consumers": Attack(

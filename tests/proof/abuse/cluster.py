@@ -12,47 +12,35 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.proof.abuse.crowd import Target
+from tests.proof.abuse.protection import ATTACKER, grant
 from tests.proof.overload.mid_topics import mid_names
-from tests.proof.overload.recorded_limits import limits
 from tests.proof.servers import ClusterSettings, running_cluster, server_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from loadgen.servers.processes import ServerProcess
+    from tests.proof.abuse.protection import Protection
     from tests.proof.result import ProofOptions
 
 HOSTILE_NAMESPACES = tuple(f"hostile/ns-{number}" for number in range(100))
 HOSTILE_TOPICS, HEALTHY_TOPICS = 4_000, 500
-LIMIT_MB, TENANT_BYTES = 40, 20_000_000
-TIMEOUT_MILLIS = 5_000
-QUICK_SCALE = 0.1
 MORE_URGENT = -10
-BOTH = {
-    "floodgateProfile": "floodgate",
-    "floodgateSocketSendBufferBytes": "65536",
-    "floodgateTopicListMaxBytesPerTenant": str(TENANT_BYTES),
-    **limits(LIMIT_MB, TIMEOUT_MILLIS),
-}
-BROKER = {
-    "metadataStoreUrl": "memory:local",
-    "brokerDeleteInactiveTopicsEnabled": "false",
-    "subscriptionPatternMaxLength": "200",
-    "floodgateMessageStoreMaxMB": "64",
-    "floodgateMessageStoreMaxNamespaceMB": "10",
-    "maxTopicsPerNamespace": "5000",
-}
 
 
 @contextmanager
-def attacked_cluster(options: ProofOptions) -> Iterator[tuple[ServerProcess, ServerProcess]]:
+def attacked_cluster(
+    options: ProofOptions, protected: Protection
+) -> Iterator[tuple[ServerProcess, ServerProcess]]:
     """Run broker and proxy for a block."""
     topics = options.out / "topics.parquet"
     write_topics(topics)
-    settings = ClusterSettings(options.out / "logs", BOTH, BROKER, (topics,))
+    logs = options.out / "logs"
+    settings = ClusterSettings(logs, protected.both, protected.broker, (topics,), protected.proxy)
     with running_cluster(settings) as servers:
         for server in servers:
             more_urgent(server.pid)
+        grant(servers[0], protected)
         yield servers
 
 
@@ -83,29 +71,29 @@ def write_topics(path: Path) -> None:
 
 
 def targets(
-    servers: tuple[ServerProcess, ServerProcess], options: ProofOptions
+    servers: tuple[ServerProcess, ServerProcess], protected: Protection, scale: float
 ) -> list[dict[str, Any]]:
     """Return what the attacker is told of both servers, for JSON."""
-    broker, proxy = servers
-    tunnel = "{}:{}".format(*server_address(broker))
-    scale = QUICK_SCALE if options.quick else 1.0
+    tunnel = "{}:{}".format(*server_address(servers[0]))
     return [
-        asdict(_target("broker", broker, None, scale)),
-        asdict(_target("proxy", proxy, tunnel, scale)),
+        asdict(_target(each, protected, tunnel if each.module == "proxy" else None, scale))
+        for each in servers
     ]
 
 
-def _target(role: str, server: ServerProcess, tunnel: str | None, scale: float) -> Target:
+def _target(
+    server: ServerProcess, protected: Protection, tunnel: str | None, scale: float
+) -> Target:
     host, port = server_address(server)
-    web = server.web_url.rpartition(":")[2]
+    tls, web_tls = protected.tls_ports[server.module]
     return Target(
-        role=role,
+        role=server.module,
         binary=(host, port),
-        web=(host, int(web)),
-        tls=None,
-        web_tls=None,
-        token="",
-        bad_tokens=(),
+        web=(host, int(server.web_url.rpartition(":")[2])),
+        tls=(host, tls),
+        web_tls=(host, web_tls),
+        token=protected.token(ATTACKER),
+        bad_tokens=protected.bad_tokens(),
         namespaces=HOSTILE_NAMESPACES,
         tunnel=tunnel,
         scale=scale,

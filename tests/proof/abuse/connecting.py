@@ -7,13 +7,14 @@ import os
 import ssl
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tests.proof.abuse.crowd import Crowd, paced
 from tests.proof.abuse.words import announced, connect, lookup
 
 if TYPE_CHECKING:
-    from tests.proof.abuse.crowd import Address, HostilePeer, Target
+    from tests.proof.abuse.crowd import HostilePeer, Target
 
 HALF_OPEN_A_SECOND = 500
 TRICKLING = 500
@@ -77,7 +78,7 @@ async def silent(target: Target, seconds: float) -> Counter[str]:
 async def garbage(target: Target, seconds: float) -> Counter[str]:
     """Say what is no frame, to all ports."""
     counts: Counter[str] = Counter()
-    ports = [each for each in (target.binary, target.web, target.tls, target.web_tls) if each]
+    ports = (target.binary, target.web, target.tls, target.web_tls)
     words = (*_GARBAGE, os.urandom(2_000), target.greeting)
     crowds = [Crowd(each, counts) for each in ports]
     async for number in paced(target.number(GARBAGE_A_SECOND), seconds=seconds):
@@ -110,8 +111,7 @@ async def huge_frames(target: Target, seconds: float) -> Counter[str]:
 async def half_handshakes(target: Target, seconds: float) -> Counter[str]:
     """Begin TLS and stop: after the first hello, in its middle, or once the answer came."""
     counts: Counter[str] = Counter()
-    ports = [each for each in (target.tls, target.web_tls) if each]
-    crowds = [Crowd(each, counts) for each in ports]
+    crowds = [Crowd(each, counts) for each in (target.tls, target.web_tls)]
     hello = _client_hello()
     words = (hello, hello[: len(hello) // 2], hello[:1], b"", hello + b"\x14\x03\x03\x00\x01\x01")
     async for number in paced(target.number(HANDSHAKES_A_SECOND), seconds=seconds):
@@ -170,13 +170,6 @@ def _client_hello() -> bytes:
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     session = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
-    try:
+    with suppress(ssl.SSLWantReadError):
         session.do_handshake()
-    except ssl.SSLWantReadError:
-        pass
     return outgoing.read()
-
-
-def tls_address(port: int | None) -> Address | None:
-    """Return the local address of a port that may not be there."""
-    return None if port is None else ("127.0.0.1", port)

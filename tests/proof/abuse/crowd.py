@@ -1,4 +1,4 @@
-"""Hostile connections: opened at a rate, told to say anything, counted, and dropped with a reset."""
+"""Hostile connections: opened at a rate, told to say anything, counted, dropped with a reset."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
+from limiter.clock import LoopClock, deadline
 from tests.proof.abuse.words import connect
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Target:
         web: Host and port of HTTP.
         tls: Host and port of the binary protocol with TLS.
         web_tls: Host and port of HTTPS.
-        token: What an attacker shows who has an account here, too; nothing where none is needed.
+        token: Good: the attacker has an account here.
         bad_tokens: Tokens that must not pass.
         namespaces: The attacker's own, with many topics each.
         tunnel: ``host:port`` of the broker behind a proxy, for a tunnel to it.
@@ -44,8 +45,8 @@ class Target:
     role: str
     binary: Address
     web: Address
-    tls: Address | None
-    web_tls: Address | None
+    tls: Address
+    web_tls: Address
     token: str
     bad_tokens: tuple[str, ...]
     namespaces: tuple[str, ...]
@@ -181,7 +182,8 @@ class Crowd:
             own.setsockopt(socket.IPPROTO_IP, _BIND_NO_PORT, 1)
             own.bind((SOURCES[next(self._sources) % len(SOURCES)], 0))
             loop = asyncio.get_running_loop()
-            await asyncio.wait_for(loop.sock_connect(own, self._address), CONNECT_SECONDS)
+            async with deadline(LoopClock(), CONNECT_SECONDS):
+                await loop.sock_connect(own, self._address)
             await loop.create_connection(lambda: made, sock=own)
         except (OSError, TimeoutError):
             own.close()

@@ -3,8 +3,8 @@
 ``python -m tests.proof.abuse.healthy_peer BROKER PROXY BROKER_WEB PROXY_WEB TOKEN_FILE`` lists at
 broker and proxy, asks both over HTTP, and sends and receives with the official client through the
 proxy, each on a schedule. ``{"do": "take"}`` answers what came of it since the last time: how long
-each took from when it was due, so that one that is late because of the one before counts in full. ``{"do": "go_on", "yes": false}`` lets all but the
-messages wait, so that descriptors can be counted.
+each took from when it was due. ``{"do": "go_on", "yes": false}`` lets all but the messages wait, so
+that descriptors can be counted.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-
 import pulsar
+
 from benchmarks.command_lines import answer_commands
+from limiter.clock import LoopClock, deadline
 from proto.topics_response import read_topics_head
 from server.loop import run
 from tests.proof.abuse.cluster import more_urgent
@@ -94,17 +95,17 @@ async def on_schedule(
             await times.going_on.wait()
             due = time.monotonic()
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with deadline(LoopClock(), PATIENCE_SECONDS):
                 await serve()
             times.took(kind, time.monotonic() - due)
-        except (OSError, EOFError, TimeoutError, aiohttp.ClientError, Unserved) as error:
+        except (OSError, EOFError, TimeoutError, aiohttp.ClientError, UnservedError) as error:
             times.failed(kind, f"{type(error).__name__}: {error}")
             await asyncio.sleep(period)
         # Of a long wait what came due in it counts once: one that waits asks once.
         due = max(due + period, time.monotonic() - period)
 
 
-class Unserved(Exception):
+class UnservedError(Exception):
     """What came is not what was asked for."""
 
 
@@ -140,11 +141,11 @@ class Lister:
         self._streams[1].write(listing(NAMESPACE, 1))
         while read_topics_head(frame := await self._frame()) is None:
             if len(frame) > 40:
-                raise Unserved(repr(frame[:200]))
+                raise UnservedError(repr(frame[:200]))
             self._streams[1].write(_PONG)
         self._size = self._size or len(frame)
         if len(frame) != self._size:
-            raise Unserved(f"a listing of {len(frame)} bytes, and {self._size} before")
+            raise UnservedError(f"a listing of {len(frame)} bytes, and {self._size} before")
 
     async def _frame(self) -> bytes:
         assert self._streams is not None
@@ -181,9 +182,9 @@ class Messenger(threading.Thread):
 
     def run(self) -> None:
         """Send, receive, acknowledge, on a schedule."""
-        more = {"authentication": pulsar.AuthenticationToken(self._token)} if self._token else {}
+        credentials = pulsar.AuthenticationToken(self._token)
         logger = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
-        client = pulsar.Client(self._url, logger=logger, operation_timeout_seconds=30, **more)
+        client = pulsar.Client(self._url, credentials, logger=logger)
         consumer = client.subscribe(TOPIC, "steady")
         producer = client.create_producer(TOPIC, batching_enabled=False)
         due = time.monotonic()
@@ -202,14 +203,12 @@ class Messenger(threading.Thread):
         client.close()
 
 
-async def main() -> None:
+async def main(broker: str, proxy: str, broker_web: str, proxy_web: str, token: str) -> None:
     """Run until the input ends."""
-    broker, proxy, broker_web, proxy_web, token_file = sys.argv[1:]
-    token = Path(token_file).read_text().strip() if token_file else ""
     times = Times()
     messenger = Messenger(proxy, token, times)
     messenger.start()
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers = {"Authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(headers=headers) as session:
 
         def page(web: str) -> Callable[[], Awaitable[None]]:
@@ -217,7 +216,9 @@ async def main() -> None:
                 url = f"{web}/admin/v2/persistent/public/healthy-messages"
                 async with session.get(url) as response:
                     if response.status != 200:
-                        raise Unserved(f"HTTP {response.status}: {await response.text()}"[:200])
+                        raise UnservedError(
+                            f"HTTP {response.status}: {await response.text()}"[:200]
+                        )
                     await response.read()
 
             return ask
@@ -255,4 +256,5 @@ async def main() -> None:
 if __name__ == "__main__":
     os.setsid()
     more_urgent(os.getpid())
-    run(main())
+    *addresses, token_file = sys.argv[1:]
+    run(main(*addresses, Path(token_file).read_text()))

@@ -120,7 +120,7 @@ def _get(target: Target, path: str) -> bytes:
 
 
 def _credentials(target: Target) -> str:
-    return f"Authorization: Bearer {target.token}\r\n" if target.token else ""
+    return f"Authorization: Bearer {target.token}\r\n"
 
 
 @cache

@@ -12,7 +12,7 @@ from proto.frames import encode_command, encode_payload_command
 Type = pb.BaseCommand
 
 
-def command(kind: int, **body: Any) -> bytes:  # noqa: ANN401 - a field of any message
+def command(kind: int, **body: Any) -> bytes:
     """Return a frame of a command; ``body`` names its field."""
     return encode_command(pb.BaseCommand(type=kind, **body))  # type: ignore[arg-type]
 
@@ -31,7 +31,7 @@ def connect(token: str = "", target: str | None = None) -> bytes:
     return command(Type.CONNECT, connect=said)
 
 
-def listing(namespace: str, request_id: int, **more: Any) -> bytes:  # noqa: ANN401
+def listing(namespace: str, request_id: int, **more: Any) -> bytes:
     """Return GET_TOPICS_OF_NAMESPACE."""
     asked = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=namespace, **more)
     return command(Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=asked)
@@ -52,13 +52,13 @@ def lookup(topic: str, request_id: int) -> bytes:
     )
 
 
-def producer(topic: str, number: int, **more: Any) -> bytes:  # noqa: ANN401
+def producer(topic: str, number: int, **more: Any) -> bytes:
     """Return PRODUCER."""
     asked = pb.CommandProducer(topic=topic, producer_id=number, request_id=number, **more)
     return command(Type.PRODUCER, producer=asked)
 
 
-def subscribe(topic: str, number: int, subscription: str, **more: Any) -> bytes:  # noqa: ANN401
+def subscribe(topic: str, number: int, subscription: str, **more: Any) -> bytes:
     """Return SUBSCRIBE, Shared."""
     asked = pb.CommandSubscribe(
         topic=topic,
