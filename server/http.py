@@ -190,7 +190,14 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
     limits = given or HttpLimits(HttpBounds(), LoopClock())
     most = limits.bounds.header_bytes
     return lambda: _Connection(
-        server, limits, loop=loop, access_log=no_log, max_line_size=most, max_field_size=most
+        server,
+        limits,
+        loop=loop,
+        access_log=no_log,
+        max_line_size=most,
+        max_field_size=most,
+        # A body stays as it came, as in Jetty: 64 KB could become 64 MB within one turn.
+        auto_decompress=False,
     )
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import struct
 from asyncio.subprocess import PIPE
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ LENGTH = struct.Struct(">I")
 """Stands in front of every job and answer."""
 MAX_WORKERS = 2
 """Pieces of work at a time; others wait for their turn."""
+NICENESS = 10
+"""Workers get what processor time the server leaves: peers choose how much work there is."""
 
 
 class WorkerFailedError(Exception):
@@ -168,6 +172,14 @@ class WorkerProcesses(Generic[Worker]):
             )
         except OSError as error:
             raise WorkerFailedError(f"no {self._made.called} can be started: {error}") from None
+        _give_way(process.pid)
         worker = self._made(process)
         self._all.add(worker)
         return worker
+
+
+def _give_way(pid: int) -> None:
+    """Let a process run behind others; where the kernel groups sessions, its session."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+        Path(f"/proc/{pid}/autogroup").write_text(str(NICENESS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
 import logging
@@ -255,6 +256,15 @@ async def test_a_body_is_read_up_to_its_bound(endpoint: Endpoint) -> None:
     assert fitting[:2] == (200, str(MAX_REQUEST_BYTES))
     assert larger[0] == 413
     assert "reason" in json.loads(larger[1])
+
+
+async def test_a_body_that_is_packed_stays_packed(endpoint: Endpoint) -> None:
+    packed = gzip.compress(bytes(10 * MAX_REQUEST_BYTES))
+    url = f"http://127.0.0.1:{endpoint.server.listeners[0].port}/size"
+    headers = {"Content-Encoding": "gzip"}
+
+    async with endpoint.client.put(url, data=io.BytesIO(packed), headers=headers) as answer:
+        assert (answer.status, await answer.text()) == (200, str(len(packed)))
 
 
 async def test_a_bug_is_answered_500_logged_and_survived(
