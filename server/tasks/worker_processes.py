@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 import os
 import struct
-from asyncio.subprocess import PIPE
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from server.tasks.child_process import ChildProcess
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -40,7 +40,7 @@ class WorkerProcess:
 
     called = "worker"
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: ChildProcess) -> None:
         self._process = process
         self._idle = True
 
@@ -52,7 +52,7 @@ class WorkerProcess:
     @property
     def is_gone(self) -> bool:
         """True if the process has ended."""
-        return self._process.returncode is not None
+        return self._process.is_gone
 
     async def ask(self, job: bytes) -> bytes:
         """Return the answer to a job; the job has its length in front, the answer has not.
@@ -61,8 +61,6 @@ class WorkerProcess:
             WorkerFailedError: The process has ended.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise WorkerFailedError(f"a {self.called} has no pipes")
         self._idle = False
         try:
             stdin.write(job)
@@ -76,19 +74,13 @@ class WorkerProcess:
 
     def end(self) -> None:
         """End the process at once. Idempotent."""
-        if not self.is_gone:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+        self._process.kill()
 
     async def gone(self) -> None:
         """Wait until the process is gone, and its pipe: what that has to tell is expected."""
-        stdin = self._process.stdin
-        if stdin is not None:
-            stdin.close()
-        await self._process.wait()
-        if stdin is not None:
-            with contextlib.suppress(OSError):
-                await stdin.wait_closed()
+        await self._process.gone()
+        with contextlib.suppress(OSError):
+            await self._process.stdin.wait_closed()
 
 
 Worker = TypeVar("Worker", bound=WorkerProcess)
@@ -166,10 +158,7 @@ class WorkerProcesses(Generic[Worker]):
 
     async def _started(self) -> Worker:
         try:
-            # Of a session of its own: a Ctrl-C is for the server, which then ends it.
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, start_new_session=True
-            )
+            process = await ChildProcess.started(self._command)
         except OSError as error:
             raise WorkerFailedError(f"no {self._made.called} can be started: {error}") from None
         _give_way(process.pid)
@@ -179,7 +168,6 @@ class WorkerProcesses(Generic[Worker]):
 
 
 def _give_way(pid: int) -> None:
-    """Let a process run behind others; where the kernel groups sessions, its session."""
+    """Let a process run behind the others of this session."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
-        Path(f"/proc/{pid}/autogroup").write_text(str(NICENESS))

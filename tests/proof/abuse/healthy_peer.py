@@ -10,6 +10,7 @@ that descriptors can be counted.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import struct
@@ -183,7 +184,7 @@ class Messenger(threading.Thread):
     def run(self) -> None:
         """Send, receive, acknowledge, on a schedule."""
         credentials = pulsar.AuthenticationToken(self._token)
-        logger = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+        logger = logging.getLogger("pulsar")
         client = pulsar.Client(self._url, credentials, logger=logger)
         consumer = client.subscribe(TOPIC, "steady")
         producer = client.create_producer(TOPIC, batching_enabled=False)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from server.tasks.worker_processes import NICENESS, WorkerProcess, WorkerProcesses
 
 if TYPE_CHECKING:
-    import asyncio
+    from server.tasks.child_process import ChildProcess
 
 
 class _Worker(WorkerProcess):
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: ChildProcess) -> None:
         super().__init__(process)
         self.pid = process.pid
 
