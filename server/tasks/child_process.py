@@ -18,26 +18,16 @@ if TYPE_CHECKING:
 class ChildProcess:
     """One child; its standard input and output are one socket, of which the other end is here.
 
-    (Not pipes: uvloop closes the descriptor of a pipe that it is given twice, and the second time
-    it may be somebody else's.)
-
-    Attributes:
-        stdin: What is written comes to it.
-        stdout: What it writes.
+    (A socket, and no transport of the loop's: where such a one is cancelled while it is made,
+    uvloop closes its descriptor twice, and the second time it may be somebody else's.)
     """
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        stdin: asyncio.StreamWriter,
-        stdout: asyncio.StreamReader,
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], end: socket.socket) -> None:
         self._process = process
-        self.stdin = stdin
-        self.stdout = stdout
+        self._end = end
 
     @classmethod
-    async def started(cls, command: Sequence[str]) -> Self:
+    def started(cls, command: Sequence[str]) -> Self:
         """Start a program, in a group of its own: a Ctrl-C is for the server, which ends it.
 
         Raises:
@@ -46,12 +36,35 @@ class ChildProcess:
         here, there = socket.socketpair()
         with there:
             try:
-                process = _begun(command, there)
+                process = subprocess.Popen(command, stdin=there, stdout=there, process_group=0)
             except BaseException:
                 here.close()
                 raise
-        stdout, stdin = await asyncio.open_unix_connection(sock=here)
-        return cls(process, stdin, stdout)
+        here.setblocking(False)
+        return cls(process, here)
+
+    async def send(self, data: bytes) -> None:
+        """Write to its standard input.
+
+        Raises:
+            OSError: It has ended.
+        """
+        await asyncio.get_running_loop().sock_sendall(self._end, data)
+
+    async def receive(self, size: int) -> bytes:
+        """Read so much of its standard output.
+
+        Raises:
+            OSError, EOFError: It has ended.
+        """
+        data, loop = bytearray(size), asyncio.get_running_loop()
+        left = memoryview(data)
+        while left:
+            received = await loop.sock_recv_into(self._end, left)
+            if not received:
+                raise EOFError(f"{len(left)} of {size} bytes are missing")
+            left = left[received:]
+        return bytes(data)
 
     @property
     def pid(self) -> int:
@@ -68,10 +81,6 @@ class ChildProcess:
         self._process.kill()
 
     async def gone(self) -> None:
-        """Wait until it has ended, and close the socket."""
+        """Wait until it has ended, and close the socket; nobody sends or receives any more."""
         await asyncio.to_thread(self._process.wait)
-        self.stdin.close()
-
-
-def _begun(command: Sequence[str], end: socket.socket) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, stdin=end, stdout=end, process_group=0)
+        self._end.close()

@@ -60,14 +60,13 @@ class WorkerProcess:
         Raises:
             WorkerFailedError: The process has ended.
         """
-        stdin, stdout = self._process.stdin, self._process.stdout
         self._idle = False
         try:
-            stdin.write(job)
-            await stdin.drain()
-            size = LENGTH.unpack(await stdout.readexactly(LENGTH.size))[0]
-            answer = await stdout.readexactly(size)
-        except (OSError, asyncio.IncompleteReadError) as error:
+            await self._process.send(job)
+            del job  # An error would keep it, with this frame.
+            size = LENGTH.unpack(await self._process.receive(LENGTH.size))[0]
+            answer = await self._process.receive(size)
+        except (OSError, EOFError) as error:
             raise WorkerFailedError(f"a {self.called} ended: {error}") from None
         self._idle = True
         return answer
@@ -77,10 +76,8 @@ class WorkerProcess:
         self._process.kill()
 
     async def gone(self) -> None:
-        """Wait until the process is gone, and its pipe: what that has to tell is expected."""
+        """Wait until the process is gone."""
         await self._process.gone()
-        with contextlib.suppress(OSError):
-            await self._process.stdin.wait_closed()
 
 
 Worker = TypeVar("Worker", bound=WorkerProcess)
@@ -137,10 +134,10 @@ class WorkerProcesses(Generic[Worker]):
             WorkerFailedError: It cannot be started.
         """
         async with self._places:
-            worker = self._spare.pop() if self._spare else await self._started()
+            worker = self._spare.pop() if self._spare else self._started()
             if not worker.usable:
                 self._take_back(worker)
-                worker = await self._started()
+                worker = self._started()
             try:
                 yield worker
             finally:
@@ -156,9 +153,9 @@ class WorkerProcesses(Generic[Worker]):
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
-    async def _started(self) -> Worker:
+    def _started(self) -> Worker:
         try:
-            process = await ChildProcess.started(self._command)
+            process = ChildProcess.started(self._command)
         except OSError as error:
             raise WorkerFailedError(f"no {self._made.called} can be started: {error}") from None
         _give_way(process.pid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -14,26 +13,30 @@ from server.tasks.child_process import ChildProcess
 ECHO = (sys.executable, "-c", "print(input(), flush=True); input()")
 
 
-async def test_what_a_child_reads_and_writes_goes_through_its_streams() -> None:
-    child = await ChildProcess.started(ECHO)
-    child.stdin.write(b"hello\n")
-    assert await child.stdout.readline() == b"hello\n"
+async def test_a_child_is_told_and_answers() -> None:
+    child = ChildProcess.started(ECHO)
+    await child.send(b"hello\n")
+    assert await child.receive(6) == b"hello\n"
     assert not child.is_gone
     child.kill()
     await child.gone()
     assert child.is_gone
-    assert await child.stdout.read() == b""
+
+
+async def test_a_child_that_ends_within_its_answer_is_told() -> None:
+    child = ChildProcess.started((sys.executable, "-c", "print('x' * 9)"))
+    with pytest.raises(EOFError, match="2 of 12 bytes are missing"):
+        await child.receive(12)
+    await child.gone()
 
 
 async def test_a_child_that_is_ended_leaves_no_descriptor_whatever_it_had_to_say() -> None:
     before = len(os.listdir("/proc/self/fd"))
-    child = await ChildProcess.started((sys.executable, "-c", "print('x' * 1_000_000)"))
-    await child.stdout.readexactly(1)
+    child = ChildProcess.started((sys.executable, "-c", "print('x' * 1_000_000)"))
+    await child.receive(1)
     child.kill()
     await child.gone()
     child.kill()
-    await child.stdin.wait_closed()
-    await asyncio.sleep(0)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -48,7 +51,7 @@ async def test_a_child_starts_without_a_copy_of_the_servers_memory(
         return popen(*command, **how)  # type: ignore[call-overload]
 
     monkeypatch.setattr(subprocess, "Popen", noted)
-    child = await ChildProcess.started(ECHO)
+    child = ChildProcess.started(ECHO)
     child.kill()
     await child.gone()
     # With a function to call before the program, or another user, all of it would be copied.
@@ -56,7 +59,7 @@ async def test_a_child_starts_without_a_copy_of_the_servers_memory(
 
 
 async def test_a_ctrl_c_is_not_for_a_child() -> None:
-    child = await ChildProcess.started(ECHO)
+    child = ChildProcess.started(ECHO)
     assert os.getpgid(child.pid) == child.pid
     assert os.getsid(child.pid) == os.getsid(0)
     child.kill()
@@ -65,4 +68,4 @@ async def test_a_ctrl_c_is_not_for_a_child() -> None:
 
 async def test_a_program_that_is_not_there_is_told() -> None:
     with pytest.raises(FileNotFoundError):
-        await ChildProcess.started(("/no/such/program",))
+        ChildProcess.started(("/no/such/program",))
