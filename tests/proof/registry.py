@@ -130,6 +130,10 @@ PROOFS = {
     "abuse": Proof(
         "Hostile peers hurt nobody else, and leave nothing behind", "tests.proof.abuse.abuse"
     ),
+    "out_of_memory": Proof(
+        "In little memory the storm kills a broker without limits, and no other",
+        "tests.proof.memory.out_of_memory",
+    ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
     "differential": Proof(
         "On random odd input, profile pulsar answers as a real Pulsar", "tests.proof.differential"
