@@ -55,7 +55,7 @@ from server.limits.connections import ConnectionLimits
 from server.limits.http import HttpBounds, HttpLimits
 from server.limits.refusals import LimitMetrics, Refusals
 from server.metrics.otel_settings import telemetry_settings
-from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
+from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
 from server.seeing.connections import ConnectionReports
 from server.seeing.openapi import openapi_route
@@ -63,6 +63,7 @@ from server.seeing.own_operations import own_operations
 from server.seeing.page import page_routes
 from server.seeing.status import status_route
 from server.server_info import info_sentence
+from server.tasks.freed_memory import FreedMemory, c_heap
 from server.tls.contexts import ServerTls
 from server.tls.handshakes import AcceptedTls, TlsHandshakes
 
@@ -266,6 +267,12 @@ class ServerService(ABC, Generic[CnxT]):
         lag = EventLoopLag(config.cluster_name, self._clock)
         lag.start()
         self._exits.callback(lag.stop)
+        heap = c_heap()
+        if heap is not None:
+            freed = FreedMemory(heap, self._clock)
+            freed.start()
+            self._exits.callback(freed.stop)
+        registry.register(HeapMetrics(config.cluster_name, heap))
         info = ServerInfo(config.cluster_name, lambda: self._server_config)
         refusals = LimitMetrics(config.cluster_name, self.flow.limits.refusals)
         for collector in (refusals, info, metrics, *own, ProcessMetrics(config.cluster_name), lag):

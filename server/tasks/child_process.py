@@ -36,7 +36,8 @@ class ChildProcess:
         here, there = socket.socketpair()
         with there:
             try:
-                process = subprocess.Popen(command, stdin=there, stdout=there, process_group=0)
+                end = there.fileno()
+                process = subprocess.Popen(command, stdin=end, stdout=end, process_group=0)
             except BaseException:
                 here.close()
                 raise

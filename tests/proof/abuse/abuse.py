@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from tests.proof.abuse.attacks import ATTACKS
 from tests.proof.abuse.cluster import attacked_cluster, targets
 from tests.proof.abuse.protection import HEALTHY, protection
 from tests.proof.abuse.rest import Rest, at_rest, judge_rest
-from tests.proof.abuse.table import write_table
+from tests.proof.abuse.table import Beside, write_table
 from tests.proof.process_memory import peak_resident_bytes, reset_peak
 from tests.proof.result import ProofResult
 from tests.proof.servers import check_logs, server_address
@@ -94,8 +95,9 @@ class Abuse:
         for name in ATTACKS:
             self._attack(name, ATTACKS[name], 0.3, 0.05)
         self._healthy.ask("take")
+        waited = self._waited_ms()
         time.sleep(QUICK_SECONDS if self._options.quick else ALONE_SECONDS)
-        self._row(0, "alone", self._healthy.ask("take"), {})
+        self._row(0, "alone", {}, waited)
 
     def _waited_ms(self) -> dict[str, float]:
         """Return for how long each server was ready to run and had no core."""
@@ -116,10 +118,7 @@ class Abuse:
             seconds = QUICK_SECONDS if self._options.quick else attack.seconds
             found = self._attack(name, attack, seconds)
             time.sleep(AFTER_SECONDS)
-            self._row(number + 1, name, self._healthy.ask("take"), found)
-            self.rows[-1]["waited_for_a_core_ms"] = {
-                module: round(ms - waited[module]) for module, ms in self._waited_ms().items()
-            }
+            self._row(number + 1, name, found, waited)
 
     def at_rest(self, before: Rest | None) -> Rest:
         """Look at the servers while the healthy only send and receive."""
@@ -142,17 +141,20 @@ class Abuse:
         )
 
     def _row(
-        self, number: int, name: str, healthy: dict[str, Any], attackers: dict[str, Any]
+        self, number: int, name: str, attackers: dict[str, Any], waited: dict[str, float]
     ) -> None:
-        peaks = {each.module: round(peak_resident_bytes(each.pid) / 1e6) for each in self._servers}
         self.rows.append(
             {
                 "round": number,
                 "attack": name,
                 "title": ATTACKS[name].title if name in ATTACKS else "no attack",
-                "healthy": healthy,
+                "healthy": self._healthy.ask("take"),
                 "attackers": attackers,
-                "peak_mb": peaks,
+                "waited_ms": {role: ms - waited[role] for role, ms in self._waited_ms().items()},
+                "peak_mb": {
+                    each.module: round(peak_resident_bytes(each.pid) / 1e6)
+                    for each in self._servers
+                },
             }
         )
 
@@ -163,18 +165,17 @@ def _addresses(servers: Sequence[ServerProcess]) -> list[str]:
 
 
 def _judge(proof: Abuse, rests: list[Rest], result: ProofResult, *, quick: bool) -> None:
-    result.figures["rows"] = proof.rows
-    for name in dict.fromkeys(row["attack"] for row in proof.rows):
-        rows = [row for row in proof.rows if row["attack"] == name]
-        served = [each for row in rows for each in row["healthy"].items()]
-        kind, worst = max(served, key=lambda each: each[1]["p99_ms"])
-        failures = [text for _, each in served for text in each["failures"]]
-        number = sum(each["served"] for _, each in served)
+    beside = [
+        Beside.of(proof.rows, name) for name in dict.fromkeys(r["attack"] for r in proof.rows)
+    ]
+    result.figures["beside"] = [asdict(each) for each in beside]
+    result.figures["attackers"] = [
+        {key: row[key] for key in ("round", "attack", "attackers", "peak_mb")} for row in proof.rows
+    ]
+    for each in beside:
         result.check(
-            f"{name}: healthy clients are served",
-            not failures and (quick or worst["p99_ms"] <= GOAL_MS),
-            f"{rows[0]['title']}: {number:,} healthy operations, {len(failures)} failed; the worst "
-            f"p99 of any kind in a round is {worst['p99_ms']:.0f} ms ({kind})"
-            + "".join(f"; {text}" for text in failures[:1]),
+            f"{each.attack}: healthy clients are served",
+            not each.failures and (quick or each.worst_p99_ms <= GOAL_MS),
+            each.sentence(),
         )
     judge_rest(rests, result, quick=quick)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import struct
 import sys
@@ -65,24 +64,16 @@ class Times:
         self._failures[kind].append(why)
 
     def take(self) -> dict[str, Any]:
-        """Return figures of each kind, and begin anew."""
+        """Return milliseconds and failures of each kind, and begin anew."""
         seconds, self._seconds = self._seconds, defaultdict(list)
         failures, self._failures = self._failures, defaultdict(list)
         return {
-            kind: _figures(seconds[kind], failures[kind]) for kind in sorted({*seconds, *failures})
+            kind: {
+                "ms": [round(1_000 * each, 1) for each in seconds[kind]],
+                "failures": failures[kind],
+            }
+            for kind in sorted({*seconds, *failures})
         }
-
-
-def _figures(seconds: list[float], failures: list[str]) -> dict[str, Any]:
-    ordered = sorted(seconds) or [math.nan]
-    return {
-        "served": len(seconds),
-        "p50_ms": round(1_000 * ordered[len(ordered) // 2], 1),
-        "p99_ms": round(1_000 * ordered[math.ceil(0.99 * len(ordered)) - 1], 1),
-        "worst_ms": round(1_000 * ordered[-1], 1),
-        "failed": len(failures),
-        "failures": failures[:3],
-    }
 
 
 async def on_schedule(

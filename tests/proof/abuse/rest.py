@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from server.tasks.freed_memory import LOOK_SECONDS
 from tests.proof.process_memory import resident_bytes
 from tests.proof.servers import samples
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from tests.proof.result import ProofResult
 
 SETTLE_SECONDS = 20.0
-LOOK_SECONDS = 0.25
-STEADY_LOOKS = 8
+POLL_SECONDS = 0.25
+STEADY_LOOKS = 6
 ALLOWED_GROWTH = 0.05
 
 
@@ -31,12 +32,16 @@ class ServerRest:
 
     Attributes:
         resident_bytes: The least that was resident while it was looked at.
+        heap_bytes: What the process says that its C library has in use.
+        python_blocks: And how many pieces of memory Python has.
         descriptors: Open files, of which the healthy have a part.
         kinds: What these descriptors are, at the last look.
         held: What the limiter holds; the least seen of each.
     """
 
     resident_bytes: int
+    heap_bytes: int
+    python_blocks: int
     descriptors: int
     kinds: dict[str, int]
     held: dict[str, float]
@@ -46,7 +51,7 @@ Rest = dict[str, ServerRest]
 
 
 def at_rest(servers: Sequence[ServerProcess], before: Rest | None = None) -> Rest:
-    """Wait until nothing is held, then look for two seconds and take the least of each.
+    """Wait until nothing is held and freed memory was given back, then take the least of looks.
 
     Descriptors are waited for, too, until they are as before: what HTTP keeps open has its time.
     """
@@ -55,31 +60,32 @@ def at_rest(servers: Sequence[ServerProcess], before: Rest | None = None) -> Res
         for each in servers
         for url, what in ((each.service_url, ""), (each.web_url, ", HTTP"))
     }
-    return {
-        each.module: _of_one(each, None if before is None else before[each.module], known)
-        for each in servers
-    }
-
-
-def _of_one(
-    server: ServerProcess, before: ServerRest | None, known: Mapping[int, str]
-) -> ServerRest:
+    time.sleep(LOOK_SECONDS + 1)
     give_up = time.monotonic() + SETTLE_SECONDS
-    while time.monotonic() < give_up:
-        more = before is not None and _descriptors(server.pid) != before.descriptors
-        if not more and not any(_held(server).values()):
-            break
-        time.sleep(LOOK_SECONDS)
+    while time.monotonic() < give_up and not all(_rests(each, before) for each in servers):
+        time.sleep(POLL_SECONDS)
+    return {each.module: _looked_at(each, known) for each in servers}
+
+
+def _rests(server: ServerProcess, before: Rest | None) -> bool:
+    more = before is not None and _descriptors(server.pid) != before[server.module].descriptors
+    return not more and not any(_held(samples(server), server.module).values())
+
+
+def _looked_at(server: ServerProcess, known: Mapping[int, str]) -> ServerRest:
     looks = []
     for _ in range(STEADY_LOOKS):
-        time.sleep(LOOK_SECONDS)
-        looks.append((resident_bytes(server.pid), _descriptors(server.pid), _held(server)))
-    held = {name: min(look[2][name] for look in looks) for name in looks[0][2]}
+        time.sleep(POLL_SECONDS)
+        found = samples(server)
+        looks.append((resident_bytes(server.pid), _descriptors(server.pid), found))
+    least = {name: min(look[2][name] for look in looks) for name in looks[0][2]}
     return ServerRest(
-        min(look[0] for look in looks),
-        min(look[1] for look in looks),
-        _kinds(server.pid, known),
-        held,
+        resident_bytes=min(look[0] for look in looks),
+        heap_bytes=round(least['floodgate_heap_bytes{state="in_use"}']),
+        python_blocks=round(least["floodgate_python_blocks"]),
+        descriptors=min(look[1] for look in looks),
+        kinds=_kinds(server.pid, known),
+        held=_held(least, server.module),
     )
 
 
@@ -103,9 +109,8 @@ def _kinds(pid: int, known: Mapping[int, str]) -> dict[str, int]:
     return dict(sorted(kinds.items()))
 
 
-def _held(server: ServerProcess) -> dict[str, float]:
-    found = samples(server)
-    own = f"pulsar_{server.module}_topic_list_"
+def _held(found: Mapping[str, float], role: str) -> dict[str, float]:
+    own = f"pulsar_{role}_topic_list_"
     names = [f"{own}{kind}_{what}" for kind in ("heap", "direct") for what in _HELD]
     return {name: found[name] for name in (*names, "floodgate_outbound_pending_bytes")}
 
@@ -113,21 +118,29 @@ def _held(server: ServerProcess) -> dict[str, float]:
 _HELD = ("memory_used_bytes", "queue_size")
 
 
+_MEMORY = {
+    "resident bytes": "resident_bytes",
+    "heap bytes in use": "heap_bytes",
+    "Python's blocks": "python_blocks",
+}
+
+
 def judge_rest(rests: Sequence[Rest], result: ProofResult, *, quick: bool) -> None:
     """Add the checks of memory, descriptors and books."""
     result.figures["rests"] = [
         {name: asdict(each) for name, each in rest.items()} for rest in rests
     ]
-    before, first, *_, last = rests
-    for module in before:
-        grown = last[module].resident_bytes / first[module].resident_bytes - 1
-        curve = ", ".join(f"{rest[module].resident_bytes / 1e6:.0f}" for rest in rests)
-        result.check(
-            f"memory of the {module}",
-            quick or grown <= ALLOWED_GROWTH,
-            f"the {module} had {curve} MB before and after each round: {100 * grown:+.1f} % from "
-            "the first to the third",
-        )
+    for module in rests[0]:
+        for what, name in _MEMORY.items():
+            values = [getattr(rest[module], name) for rest in rests]
+            grown = values[-1] / values[1] - 1
+            result.check(
+                f"{what} of the {module}",
+                quick or grown <= ALLOWED_GROWTH,
+                f"{what} of the {module}: {', '.join(f'{each / 1e6:.2f}' for each in values)} "
+                f"million before and after each round; {100 * grown:+.1f} % from the first round "
+                "to the third",
+            )
         counts = [rest[module].descriptors for rest in rests]
         result.check(
             f"descriptors of the {module}",
