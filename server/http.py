@@ -6,44 +6,48 @@ Errors are JSON objects with one member ``reason``, as Pulsar's admin answers th
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import ClientPayloadError, hdrs, web
-from aiohttp.http import HttpProcessingError
-from aiohttp.http_exceptions import LineTooLong
 
 from limiter.clock import LoopClock
 from proto.excerpts import excerpt
 from server.connection.listener import Listen, Listener, ListenerTls, listen
-from server.limits.http import HttpBounds, HttpLimits, HttpPlace
+from server.http_connection import HttpConnection, no_http
+from server.json_answers import JSON_TYPE, RestError, json_bytes, json_response
+from server.limits.http import HttpBounds, HttpLimits
 from server.logs import with_request_fields
 from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
 from server.metrics.scrape import Scrapes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable
 
     from aiohttp.typedefs import Middleware
     from prometheus_client import CollectorRegistry
 
     from server.metrics.scrape import Gather
 
+__all__ = [
+    "JSON_TYPE",
+    "HttpPort",
+    "HttpServer",
+    "ProcessState",
+    "Readiness",
+    "RestError",
+    "application",
+    "json_bytes",
+    "json_response",
+    "serve_http",
+]
+
 logger = logging.getLogger(__name__)
 
 # A request's body: admin requests are small, and a larger one is refused with 413.
 MAX_REQUEST_BYTES = 1024 * 1024
-
-# Java's servers name no character set beside it, and a few clients compare the whole value.
-JSON_TYPE = "application/json"
-
-# What is shown of why a request is no HTTP: it quotes the client.
-MAX_SHOWN_CHARACTERS = 200
 
 # How long requests in flight may take to end when the server closes.
 CLOSE_SECONDS = 2.0
@@ -62,20 +66,6 @@ class Readiness:
 
     def __init__(self) -> None:
         self.state = ProcessState.STARTING
-
-
-class RestError(Exception):
-    """Raised by a handler to answer an error.
-
-    Attributes:
-        status: The HTTP status, 400 or more.
-        reason: One sentence, sent as ``{"reason": ...}``; of a long one the beginning.
-    """
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(status, reason)
-        self.status = status
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +100,6 @@ class HttpServer:
         for listener in self.listeners:
             listener.close()
         await self.runner.cleanup()
-
-
-def json_response(
-    value: object, status: int = 200, headers: Mapping[str, str] | None = None
-) -> web.Response:
-    """Return an answer of JSON, written as Pulsar writes it."""
-    given = {"Content-Type": JSON_TYPE, **(headers or {})}
-    return web.Response(body=json_bytes(value), status=status, headers=given)
-
-
-def json_bytes(value: object) -> bytes:
-    """Return a value as JSON, written as Pulsar writes it."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # What a client sent may be in it, and need not be what UTF-8 can hold.
-    return text.encode(errors="backslashreplace")
 
 
 def application(
@@ -189,7 +164,7 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
     no_log: Any = None  # aiohttp takes it for "none", and does not say so
     limits = given or HttpLimits(HttpBounds(), LoopClock())
     most = limits.bounds.header_bytes
-    return lambda: _Connection(
+    return lambda: HttpConnection(
         server,
         limits,
         loop=loop,
@@ -199,103 +174,6 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
         # A body stays as it came, as in Jetty: 64 KB could become 64 MB within one turn.
         auto_decompress=False,
     )
-
-
-@contextmanager
-def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
-    """Cancel the task of a block in the turn in which the request's client has left."""
-    connection, task = request.protocol, asyncio.current_task()
-    if not isinstance(connection, _Connection) or task is None:
-        yield
-        return
-    connection.waiting.add(task)
-    try:
-        yield
-    finally:
-        connection.waiting.discard(task)
-
-
-class _Connection(web.RequestHandler):
-    """One client's connection: what is no HTTP costs one line of the log, without a stack.
-
-    Attributes:
-        waiting: Tasks that end with it.
-    """
-
-    __slots__ = ("_place", "waiting")
-
-    def __init__(self, server: web.Server, limits: HttpLimits, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
-        super().__init__(server, **named)
-        self.waiting: set[asyncio.Task[Any]] = set()
-        self._place = HttpPlace(limits)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless it is one connection too many."""
-        super().connection_made(transport)
-        refusal = self._place.taken(self._ask_is_late)
-        if refusal is not None:
-            self._end_with(503, refusal)
-
-    def data_received(self, data: bytes) -> None:
-        """Take what came; the headers of a request have a time in which they come."""
-        super().data_received(data)
-        self._place.heard(asks=bool(self._messages or self._current_request))
-
-    def _ask_is_late(self, reason: str) -> None:
-        self._end_with(408, reason)
-
-    def _end_with(self, status: int, reason: str) -> None:
-        """Answer who has not asked yet, and close."""
-        if self.transport is not None:
-            body = json_bytes({"reason": reason})
-            head = (
-                f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {JSON_TYPE}\r\n"
-                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            )
-            self.transport.write(head.encode() + body)
-        self.force_close()
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """Cancel what is done for a client that reads no answer any more."""
-        self._place.left()
-        super().connection_lost(exc)
-        for task in list(self.waiting):
-            task.cancel()
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """Answer what is no HTTP as other errors are answered, and close."""
-        if not isinstance(exc, HttpProcessingError):
-            return super().handle_error(request, status, exc, message)
-        if isinstance(exc, LineTooLong):
-            logger.info("closing HTTP from %s: %s", request.remote, type(exc).__name__)
-            response = json_response({"reason": self._place.too_long()}, 431)
-            response.force_close()
-            return response
-        return _no_http(request, exc)
-
-    def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
-        """Log a bug; a body that is malformed, and met while it is skipped, is none."""
-        if not isinstance(named.get("exc_info"), web.RequestPayloadError):
-            super().log_exception(*args, **named)
-
-
-def _no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
-    """Answer 400 with what was wrong; the connection ends, for nobody knows what comes next."""
-    words = str(getattr(error, "message", "") or error)
-    # aiohttp draws an arrow below what it quotes.
-    line = " ".join(word for word in words.split() if word != "^")
-    text = line.encode("ascii", "backslashreplace").decode()[:MAX_SHOWN_CHARACTERS]
-    # Not what it was: that may be a credential.
-    logger.info("malformed HTTP from %s: %s", request.remote, type(error).__name__)
-    response = json_response({"reason": f"malformed HTTP: {text}"}, 400)
-    response.force_close()
-    return response
 
 
 def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRouteDef]:
@@ -338,7 +216,7 @@ async def _errors_as_json(
     except web.HTTPException as error:
         return _http_error(request, error)
     except web.RequestPayloadError as error:
-        return _no_http(request, error.__cause__ or error)
+        return no_http(request, error.__cause__ or error)
     except (ConnectionError, ClientPayloadError):
         # The client has left in the middle of its request: nobody reads what is answered.
         return web.Response(status=400)

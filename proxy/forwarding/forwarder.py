@@ -27,7 +27,8 @@ from proxy.forwarding.redirects import (
     redirected_url,
 )
 from server.authentication.requests import session_of_request
-from server.http import RestError, cancelled_when_client_leaves
+from server.http import RestError
+from server.http_connection import cancelled_when_client_leaves
 
 if TYPE_CHECKING:
     from multidict import CIMultiDict

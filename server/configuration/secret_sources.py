@@ -24,7 +24,13 @@ class KeySourceError(Exception):
 def is_literal(source: str) -> bool:
     """Return True if a value is the secret itself, and not where it stands."""
     text = source.strip()
-    return bool(text) and not text.startswith(_PLACES) and not Path(text).exists()
+    return bool(text) and not text.startswith(_PLACES) and not _is_path(text)
+
+
+def _is_path(text: str) -> bool:
+    """Return True if there is such a file; a text that can be none, or is too long, is none."""
+    # Not pathlib's, which raises for a key of more than 255 characters, with the key in its words.
+    return os.path.exists(text)
 
 
 def read_source(source: str) -> bytes:
@@ -41,7 +47,7 @@ def read_source(source: str) -> bytes:
     if text.startswith(_DATA):
         return _data(text)
     path = Path(unquote(urlsplit(text).path) if text.startswith(_FILE) else text)
-    if text.startswith(_PLACES) or (len(text) < 4096 and path.exists()):
+    if text.startswith(_PLACES) or _is_path(text):
         return _file(path)
     try:
         return base64.b64decode(text, validate=True)

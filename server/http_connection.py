@@ -1,0 +1,121 @@
+"""A client's connection to the web port: its limits, and what is no HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+from aiohttp.http_exceptions import LineTooLong
+
+from server.json_answers import JSON_TYPE, json_bytes, json_response
+from server.limits.http import HttpLimits, HttpPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+logger = logging.getLogger(__name__)
+
+# What is shown of why a request is no HTTP: it quotes the client.
+MAX_SHOWN_CHARACTERS = 200
+
+
+@contextmanager
+def cancelled_when_client_leaves(request: web.Request) -> Iterator[None]:
+    """Cancel the task of a block in the turn in which the request's client has left."""
+    connection, task = request.protocol, asyncio.current_task()
+    if not isinstance(connection, HttpConnection) or task is None:
+        yield
+        return
+    connection.waiting.add(task)
+    try:
+        yield
+    finally:
+        connection.waiting.discard(task)
+
+
+class HttpConnection(web.RequestHandler):
+    """One client's connection: what is no HTTP costs one line of the log, without a stack.
+
+    Attributes:
+        waiting: Tasks that end with it.
+    """
+
+    __slots__ = ("_place", "waiting")
+
+    def __init__(self, server: web.Server, limits: HttpLimits, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
+        super().__init__(server, **named)
+        self.waiting: set[asyncio.Task[Any]] = set()
+        self._place = HttpPlace(limits)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless it is one connection too many."""
+        super().connection_made(transport)
+        refusal = self._place.taken(self._ask_is_late)
+        if refusal is not None:
+            self._end_with(503, refusal)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; the headers of a request have a time in which they come."""
+        super().data_received(data)
+        self._place.heard(asks=bool(self._messages or self._current_request))
+
+    def _ask_is_late(self, reason: str) -> None:
+        self._end_with(408, reason)
+
+    def _end_with(self, status: int, reason: str) -> None:
+        """Answer who has not asked yet, and close."""
+        if self.transport is not None:
+            body = json_bytes({"reason": reason})
+            head = (
+                f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {JSON_TYPE}\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+        self.force_close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Cancel what is done for a client that reads no answer any more."""
+        self._place.left()
+        super().connection_lost(exc)
+        for task in list(self.waiting):
+            task.cancel()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is no HTTP as other errors are answered, and close."""
+        if not isinstance(exc, HttpProcessingError):
+            return super().handle_error(request, status, exc, message)
+        if isinstance(exc, LineTooLong):
+            logger.info("closing HTTP from %s: %s", request.remote, type(exc).__name__)
+            response = json_response({"reason": self._place.too_long()}, 431)
+            response.force_close()
+            return response
+        return no_http(request, exc)
+
+    def log_exception(self, *args: Any, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
+        """Log a bug; a body that is malformed, and met while it is skipped, is none."""
+        if not isinstance(named.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **named)
+
+
+def no_http(request: web.BaseRequest, error: BaseException) -> web.Response:
+    """Answer 400 with what was wrong; the connection ends, for nobody knows what comes next."""
+    words = str(getattr(error, "message", "") or error)
+    # aiohttp draws an arrow below what it quotes.
+    line = " ".join(word for word in words.split() if word != "^")
+    text = line.encode("ascii", "backslashreplace").decode()[:MAX_SHOWN_CHARACTERS]
+    # Not what it was: that may be a credential.
+    logger.info("malformed HTTP from %s: %s", request.remote, type(error).__name__)
+    response = json_response({"reason": f"malformed HTTP: {text}"}, 400)
+    response.force_close()
+    return response

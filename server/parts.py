@@ -1,0 +1,159 @@
+"""What a server process is made of, before it serves: limits, ledgers, connections, TLS."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from limiter.clock import Clock, LoopClock
+from limiter.flow.lookup_semaphore import LookupSemaphore
+from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
+from limiter.flow.totals import FlowTotals
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
+from limiter.permits.ledger import Ledger
+from limiter.slow_peers.eviction import SlowPeers
+from proto.transport.hangup_watch import HangupWatch
+from proto.transport.process_flow import ProcessFlow
+from server.authentication.service import open_service
+from server.configuration.addresses import ServerUrls, host_port
+from server.configuration.common import Profile
+from server.connection.counters import ConnectionCounters
+from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
+from server.connection.served_connection import ServedConnection
+from server.faults.registry import FaultRegistry
+from server.http import Readiness
+from server.limiter_report.report import owner_name
+from server.limits.clients import ClientLimits
+from server.limits.connections import ConnectionLimits
+from server.limits.refusals import Refusals
+from server.tls.contexts import ServerTls
+from server.tls.handshakes import TlsHandshakes
+
+if TYPE_CHECKING:
+    from server.configuration.common import ServerConfig
+    from server.connection.listener import Listen, Listener
+    from server.tls.contexts import ClientTls, RefreshedContext
+
+
+CnxT = TypeVar("CnxT", bound=ServedConnection)
+
+
+class ServerParts(Generic[CnxT]):
+    """All that a server process has; nothing of it is global, and nothing listens yet.
+
+    Raises:
+        TlsFilesError: Certificates cannot be used.
+
+    Attributes:
+        authentication: Tells who a peer is; None: whoever connects is served.
+        registry: The metrics of a scrape that answer at once.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        lookup_places: int,
+        drain_seconds: float,
+        clock: Clock | None,
+        listen: Listen,
+    ) -> None:
+        limits = config.topic_list_limits
+        self.limiter = AsyncDualMemoryLimiter(
+            limits.heap, limits.direct, clock, rules=config.admission
+        )
+        self.lookups = LookupSemaphore(lookup_places)
+        self.connection_counters = ConnectionCounters()
+        self.totals = OutboundTotals(config.flow.max_pending_outbound_bytes)
+        self.connections: set[CnxT] = set()
+        self.urls = ServerUrls()
+        self._exits = AsyncExitStack()
+        self._server_config = config
+        self._pulsar_compatible = config.profile is Profile.PULSAR
+        self._drain_seconds = drain_seconds
+        self._clock: Clock = clock or LoopClock()
+        self._listen = listen
+        self.authentication = open_service(config.authentication, self._clock)
+        self.registry = CollectorRegistry()
+        self.flow = self._flow_parts()
+        self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}
+        self.faults = FaultRegistry() if config.faults_enabled else None
+        self._readiness = Readiness()
+        self._listeners: list[Listener] = []
+        tls = config.tls
+        self.handshakes = TlsHandshakes(self._clock, tls.handshake_seconds if tls else 0.0)
+        self.tls = ServerTls(tls, self._clock) if tls else None
+        self.web_tls = ServerTls(config.web_tls, self._clock) if config.web_tls else None
+        self._broker_tls: ClientTls | None = None
+
+    @property
+    def service_url(self) -> str:
+        """Where clients connect; empty before they are taken."""
+        return self.urls.any_service
+
+    @property
+    def web_service_url(self) -> str:
+        """Where the web port is; empty before it is open."""
+        return self.urls.any_web
+
+    def _url(self, scheme: str, port: int) -> str:
+        return f"{scheme}://{host_port(self._server_config.advertised_address, port)}"
+
+    def _tls_contexts(self) -> dict[str, RefreshedContext]:
+        """Return the certificates of this process, by what they are for."""
+        parts = {"binary_port": self.tls, "web_port": self.web_tls, "brokers": self._broker_tls}
+        return {name: tls.contexts for name, tls in parts.items() if tls is not None}
+
+    def _flow_parts(self) -> FlowParts:
+        flow = self._server_config.flow
+        totals = FlowTotals(self._clock, self.totals)
+        slow_peers = SlowPeers(self.limiter, flow.slow_peers, totals, self._clock)
+        self._exits.callback(slow_peers.stop)
+        process = ProcessFlow(
+            outbound=self.totals,
+            totals=totals,
+            hangups=HangupWatch(self._clock),
+            parks_frames=not self._pulsar_compatible,
+        )
+        return FlowParts(
+            clock=self._clock,
+            rules=flow.rules,
+            keep_alive_seconds=flow.keep_alive_seconds,
+            connection_rules=PULSAR_RULES if self._pulsar_compatible else FLOODGATE_RULES,
+            process=process,
+            totals=totals,
+            slow_peers=slow_peers,
+            limits=self._client_limits(),
+        )
+
+    def _client_limits(self) -> ClientLimits:
+        config, refusals = self._server_config, Refusals()
+        return ClientLimits(
+            ConnectionLimits(config.connection_bounds, refusals),
+            refusals,
+            config.limits.handshake_seconds,
+            config.limits.requests_a_second,
+        )
+
+    def change_water_marks(self, marks: WriteBufferMarks) -> None:
+        """Change both marks of all connections at run time.
+
+        One that is unwritable follows when it is writable again.
+
+        Raises:
+            ValueError: Nothing is below the low mark, so that who is paused would stay so.
+        """
+        if marks.low_bytes == 0 and self.flow.rules.pause_if_unwritable:
+            raise ValueError("a low mark of 0 bytes: set at least 1")
+        self.flow.rules = replace(self.flow.rules, marks=marks)
+        for cnx in self.connections:
+            cnx.outbound.change_marks(marks)
+
+    def _keep_ledgers(self) -> dict[LimitType, Ledger]:
+        """Return ledgers, which record from now on each holder and check that all is given back."""
+        ledgers = {one: Ledger(self._clock, owner_name, f"{one.value} memory") for one in LimitType}
+        for limit_type, ledger in ledgers.items():
+            self.limiter.semaphore(limit_type).record_with(ledger)
+        return ledgers

@@ -1,0 +1,177 @@
+"""The web port of a server process: what it shows, and what each request goes through."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from limiter.metrics.outcome_counts import OutcomeCounts
+from limiter.metrics.prometheus import TopicListMetrics
+from server.authentication.requests import authentication_middleware, open_paths
+from server.connection.listener import ListenerTls
+from server.cross_site import CrossSiteRule
+from server.faults.metrics import FaultMetrics
+from server.faults.routes import fault_routes
+from server.front_page import Place, front_page_route
+from server.http import MAX_REQUEST_BYTES, HttpPort, application, serve_http
+from server.limiter_report.report import LimiterReporter, StoredMessages
+from server.limiter_report.routes import limiter_routes
+from server.limits.http import HttpBounds, HttpLimits
+from server.limits.refusals import LimitMetrics
+from server.metrics.otel_settings import telemetry_settings
+from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics, ServerInfo
+from server.metrics.tls import TlsMetrics
+from server.parts import CnxT, ServerParts
+from server.seeing.connections import ConnectionReports
+from server.seeing.openapi import openapi_route
+from server.seeing.own_operations import own_operations
+from server.seeing.page import page_routes
+from server.seeing.status import status_route
+from server.server_info import info_sentence
+from server.tasks.freed_memory import FreedMemory, c_heap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from aiohttp import web
+    from aiohttp.typedefs import Middleware
+    from prometheus_client.registry import Collector
+
+    from limiter.metrics.prometheus import MetricPrefix
+    from server.metrics.scrape import Gather
+    from server.seeing.openapi import Operation
+
+logger = logging.getLogger(__name__)
+
+
+class WebPort(ServerParts[CnxT]):
+    """A server process that can be asked by HTTP."""
+
+    _forwards_http = False
+
+    def _watch_heap(self, cluster: str) -> None:
+        """Tell what memory is in use, and give back what is kept."""
+        heap = c_heap()
+        self.registry.register(HeapMetrics(cluster, heap))
+        if heap is not None:
+            freed = FreedMemory(heap, self._clock)
+            freed.start()
+            self._exits.callback(freed.stop)
+
+    async def _serve_http(  # noqa: PLR0913 - all that a web port shows is given here
+        self,
+        prefix: MetricPrefix,
+        own: Iterable[Collector],
+        routes: Iterable[web.AbstractRouteDef] = (),
+        places: Iterable[Place] = (),
+        messages: Callable[[], StoredMessages] | None = None,
+        gather: Gather | None = None,
+        operations: Callable[[], Iterable[Operation]] = tuple,
+    ) -> None:
+        """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet.
+
+        ``operations`` are those of ``routes``, as far as they are not described already.
+        """
+        config, registry = self._server_config, self.registry
+        logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
+        tally = OutcomeCounts(self._clock)
+        self.limiter.observe_with(tally.observe)
+        self._export_metrics(prefix, tally)
+        metrics = TopicListMetrics(prefix, config.cluster_name, self.limiter, tally)
+        lag = EventLoopLag(config.cluster_name, self._clock)
+        lag.start()
+        self._exits.callback(lag.stop)
+        info = ServerInfo(config.cluster_name, lambda: self._server_config)
+        refusals = LimitMetrics(config.cluster_name, self.flow.limits.refusals)
+        for collector in (refusals, info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
+            registry.register(collector)
+        self._watch_heap(config.cluster_name)
+        contexts = self._tls_contexts()
+        if contexts:
+            registry.register(TlsMetrics(config.cluster_name, self.handshakes, contexts))
+        if self.faults is not None:
+            registry.register(FaultMetrics(config.cluster_name, self.faults))
+        reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
+        cross_site = CrossSiteRule(
+            config.advertised_address, config.bind_address, forms=self._pulsar_compatible
+        )
+        limits = self._http_limits()
+        app = application(
+            registry,
+            self._readiness,
+            [
+                self._front_page(prefix, places),
+                openapi_route(
+                    f"Floodgate {prefix.removeprefix('pulsar_')}",
+                    lambda app: (*own_operations(app), *operations()),
+                ),
+                *page_routes(f"Floodgate {prefix.removeprefix('pulsar_')}"),
+                status_route(self._readiness, config.status_file_path),
+                *routes,
+                *limiter_routes(reporter),
+                *fault_routes(self.faults, serves_topics=prefix == "pulsar_broker"),
+                *ConnectionReports(lambda: self.connections, self._clock).routes(),
+            ],
+            [limits.middleware(), cross_site.middleware(), *self._authentication_steps()],
+            gather,
+            max(config.limits.http_body_bytes, MAX_REQUEST_BYTES),
+        )
+        await self._open_http(app, limits)
+
+    async def _open_http(self, app: web.Application, limits: HttpLimits) -> None:
+        config, plain, tls = self._server_config, [], []
+        if config.web_service_port is not None:
+            plain.append(HttpPort(config.web_service_port))
+        if config.web_service_port_tls is not None and self.web_tls is not None:
+            spoken = ListenerTls(self.web_tls.http_context, self.web_tls.settings.handshake_seconds)
+            tls.append(HttpPort(config.web_service_port_tls, "webServicePortTls", spoken))
+        http = await serve_http(app, config.bind_address, [*plain, *tls], self._listen, limits)
+        self._exits.push_async_callback(http.close)
+        ports = [listener.port for listener in http.listeners]
+        if plain:
+            self.urls = self.urls._replace(web=self._url("http", ports[0]))
+        if tls:
+            self.urls = self.urls._replace(web_tls=self._url("https", ports[-1]))
+
+    def _authentication_steps(self) -> Iterator[Middleware]:
+        settings = self._server_config.authentication
+        if self.authentication is not None and settings is not None:
+            open_to_all = open_paths(covers_metrics=settings.covers_metrics)
+            yield authentication_middleware(self.authentication, open_to_all)
+
+    def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
+        def state() -> str:
+            said = self._readiness.state.value
+            return f"{said}; clients connect to {self.service_url}" if self.service_url else said
+
+        role = prefix.removeprefix("pulsar_")
+        return front_page_route(role, self._server_config, state, places)
+
+    def _export_metrics(self, prefix: MetricPrefix, tally: OutcomeCounts) -> None:
+        """Send metrics by OpenTelemetry too, if the environment asks for it."""
+        settings = telemetry_settings()
+        if settings is None:
+            return
+        from server.metrics.otel_export import MetricExport
+
+        service = {
+            "service.name": prefix.replace("pulsar_", "floodgate-"),
+            "pulsar.cluster": self._server_config.cluster_name,
+        }
+        flow = self.flow.totals if prefix == "pulsar_broker" else None
+        export = MetricExport(settings, service, self.limiter, tally, flow, self._clock)
+        self._exits.push_async_callback(export.close)
+
+    def _http_limits(self) -> HttpLimits:
+        config = self._server_config.limits
+        bounds = HttpBounds(
+            a_second=config.http_a_second,
+            at_once=config.http_at_once,
+            connections=config.http_connections,
+            body_bytes=config.http_body_bytes,
+            header_bytes=config.http_header_bytes,
+            seconds=config.http_seconds,
+            body_status=400 if self._pulsar_compatible else 413,
+            forwards=self._forwards_http,
+        )
+        return HttpLimits(bounds, self._clock, self.flow.limits.refusals)

@@ -1,0 +1,41 @@
+"""Secrets from files, the environment, data URLs and base64."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import pytest
+
+from server.configuration.secret_sources import KeySourceError, is_literal, read_source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = b"an RSA key is longer than the name of a file may be" * 8
+
+
+def test_a_file_is_read_by_its_url_and_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "a key"
+    file.write_bytes(KEY)
+    assert read_source(str(file)) == read_source(file.as_uri()) == KEY
+
+
+def test_the_environment_is_read_by_its_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", base64.b64encode(KEY).decode())
+    assert read_source("env:SOME_KEY") == KEY
+
+
+def test_a_key_that_is_longer_than_a_files_name_may_be_is_taken_for_what_it_is() -> None:
+    text = base64.b64encode(KEY).decode()
+    assert is_literal(text)
+    assert read_source(text) == read_source(f"data:;base64,{text}") == KEY
+
+
+@pytest.mark.parametrize(
+    "text", ["not base64!", "data:;base64,!", "data:secret", "a\0b", "env:NO_SUCH"]
+)
+def test_what_cannot_be_read_is_one_sentence_that_shows_nothing_of_it(text: str) -> None:
+    with pytest.raises(KeySourceError) as caught:
+        read_source(text)
+    assert text == "env:NO_SUCH" or text not in str(caught.value)
