@@ -16,7 +16,7 @@ from tests.proof.abuse.rest import Rest, at_rest, judge_rest
 from tests.proof.abuse.table import Beside, write_table
 from tests.proof.process_memory import peak_resident_bytes, reset_peak
 from tests.proof.result import ProofResult
-from tests.proof.servers import check_logs, server_address
+from tests.proof.servers import check_logs, samples, server_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +33,7 @@ AFTER_SECONDS = 0.5
 """What follows from an attack (thousands of connections that end) counts as part of it."""
 QUICK_SECONDS, QUICK_SCALE = 1.0, 0.1
 GOAL_MS = 50.0
+QUEUED, VANISHED = "vanish_while_queued", 10_000
 _PATIENCE_SECONDS = 120.0
 
 
@@ -70,6 +71,9 @@ def abusive(
     ):
         told_of = targets(servers, protected, QUICK_SCALE if options.quick else 1.0)
         yield Abuse(options, servers, healthy, attacker, told_of)
+
+
+_KEPT = ("round", "attack", "attackers", "peak_mb", "left_the_queue")
 
 
 class Abuse:
@@ -114,11 +118,12 @@ class Abuse:
             for server in self._servers:
                 reset_peak(server.pid)
             self._healthy.ask("take")
-            waited = self._waited_ms()
+            waited, left = self._waited_ms(), self._cancelled()
             seconds = QUICK_SECONDS if self._options.quick else attack.seconds
             found = self._attack(name, attack, seconds)
             time.sleep(AFTER_SECONDS)
             self._row(number + 1, name, found, waited)
+            self.rows[-1]["left_the_queue"] = self._cancelled() - left
 
     def at_rest(self, before: Rest | None) -> Rest:
         """Look at the servers while the healthy only send and receive."""
@@ -126,6 +131,16 @@ class Abuse:
         found = at_rest(self._servers, before)
         self._healthy.ask("go_on", yes=True)
         return found
+
+    def _cancelled(self) -> float:
+        """Return how many requests for memory were left while they waited, at both servers."""
+        found = [samples(each) for each in self._servers]
+        return sum(
+            value
+            for each in found
+            for name, value in each.items()
+            if name.startswith("floodgate_topic_list_requests_total") and "cancelled" in name
+        )
 
     def _targets_of(self, attack: Attack) -> list[dict[str, Any]]:
         return [each for each in self._targets if attack.only in ("", each["role"])]
@@ -170,7 +185,7 @@ def _judge(proof: Abuse, rests: list[Rest], result: ProofResult, *, quick: bool)
     ]
     result.figures["beside"] = [asdict(each) for each in beside]
     result.figures["attackers"] = [
-        {key: row[key] for key in ("round", "attack", "attackers", "peak_mb")} for row in proof.rows
+        {key: row[key] for key in _KEPT if key in row} for row in proof.rows
     ]
     for each in beside:
         result.check(
@@ -178,4 +193,10 @@ def _judge(proof: Abuse, rests: list[Rest], result: ProofResult, *, quick: bool)
             not each.failures and (quick or each.worst_p99_ms <= GOAL_MS),
             each.sentence(),
         )
+    left = sum(row.get("left_the_queue", 0) for row in proof.rows if row["attack"] == QUEUED)
+    result.check(
+        "clients vanish in the queue",
+        left >= VANISHED or quick,
+        f"{left:,.0f} requests were left while they waited for memory",
+    )
     judge_rest(rests, result, quick=quick)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 DEAF, PIPELINED = 50, 500
 VANISHING, VANISHING_A_SECOND, HOLDERS = 5_000, 700, 80
+HELD = 60
+"""Namespaces whose lists are more than a tenant may hold; the others are asked for in vain."""
+LONGEST_VANISHING_SECONDS = 12.0
+"""Where attackers get too little of a core, fewer of them come."""
 WATCHERS, WATCHES_A_SECOND = 20, 500
 PATTERNS_A_SECOND = 100
 BOMBS_A_SECOND = 100
@@ -76,23 +80,25 @@ async def vanish_while_queued(target: Target, seconds: float) -> Counter[str]:
     """Hold all that a tenant may, then ask and vanish in the queue, so many times."""
     counts: Counter[str] = Counter()
     holding: Counter[str] = Counter()
+    held, wanted = target.namespaces[:HELD], target.namespaces[HELD:]
     async with Crowd(target.binary, holding) as holders, Crowd(target.binary, counts) as crowd:
 
         async def hold(number: int) -> None:
             words = target.greeting
             for each in range(4):
-                namespace = target.namespaces[(number + 20 * each) % len(target.namespaces)]
-                words += listing(namespace, each + 1)
+                words += listing(held[(number + 15 * each) % len(held)], each + 1)
             await holders.peer(words, reads=False, buffer_bytes=SMALL_BUFFER)
 
         for number in range(target.number(HOLDERS)):
             await hold(number)
         waiting: list[HostilePeer] = []
         started = time.monotonic()
-        async for number in paced(VANISHING_A_SECOND, target.number(VANISHING)):
-            namespace = target.namespaces[number % len(target.namespaces)]
+        most = target.number(VANISHING)
+        async for number in paced(VANISHING_A_SECOND, most, LONGEST_VANISHING_SECONDS):
             peer = await crowd.peer(
-                target.greeting + listing(namespace, 1), reads=False, buffer_bytes=SMALL_BUFFER
+                target.greeting + listing(wanted[number % len(wanted)], 1),
+                reads=False,
+                buffer_bytes=SMALL_BUFFER,
             )
             if peer is not None:
                 waiting.append(peer)

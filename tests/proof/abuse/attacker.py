@@ -34,9 +34,10 @@ async def main() -> None:
 
 def _target(said: dict[str, Any]) -> Target:
     """Make a target of what JSON left of one."""
-    return Target(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
-    )
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in said.items()
+    }
+    return Target(**values)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Attack:
 
     title: str
     run: Callable[[Target, float], Awaitable[Counter[str]]]
-    seconds: float = 4.0
+    seconds: float = 3.5
     only: str = ""
 
 

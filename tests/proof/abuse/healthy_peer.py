@@ -248,5 +248,5 @@ async def main(broker: str, proxy: str, broker_web: str, proxy_web: str, token: 
 if __name__ == "__main__":
     os.setsid()
     more_urgent(os.getpid())
-    *addresses, token_file = sys.argv[1:]
-    run(main(*addresses, Path(token_file).read_text()))
+    first, second, third, fourth, token_file = sys.argv[1:]
+    run(main(first, second, third, fourth, Path(token_file).read_text()))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from loadgen.servers.processes import ServerProcess
 
-LIMIT_MB, TENANT_BYTES = 40, 20_000_000
+LIMIT_MB, TENANT_BYTES = 40, 4_000_000
 TIMEOUT_MILLIS = 5_000
 ADMIN, PROXY, HEALTHY, ATTACKER = "admin", "proxy", "healthy", "attacker"
 _ALGORITHM = "HS256"
