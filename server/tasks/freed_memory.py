@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
-KEPT_BYTES = 64 * 1024 * 1024
+KEPT_BYTES = 16 * 1024 * 1024
 """So much may stay for what comes next; to give back 300 MB takes a thread some 30 ms."""
 LOOK_SECONDS = 5.0
 

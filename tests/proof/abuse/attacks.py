@@ -1,4 +1,7 @@
-"""All attacks. A new one is a function ``(target, seconds) -> counts`` and a line here."""
+"""All attacks. A new one is a function ``(target, seconds) -> counts`` and a line here.
+
+Those by HTTP come first: what a proxy keeps open to its broker is gone at the end of a round.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,23 @@ class Attack:
 
 
 ATTACKS = {
+    "idle_http": Attack(
+        f"{web.IDLE:,} HTTP connections that ask once or never, {web.IDLE_A_SECOND:,} a second",
+        web.idle_http,
+    ),
+    "slow_http": Attack(
+        f"{web.SLOW} HTTP requests of which one byte comes a second", web.slow_http
+    ),
+    "huge_http": Attack(
+        f"{web.HUGE_A_SECOND} HTTP requests a second with huge heads, bodies that unpack to 64 MB, "
+        "deep and wide JSON",
+        web.huge_http,
+    ),
+    "deaf_http": Attack(
+        f"{web.DEAF} HTTP connections that ask for {2 * web.PIPELINED} pages at once, read none",
+        web.deaf_http,
+    ),
+    "request_flood": Attack(f"{web.REQUESTS_A_SECOND} HTTP requests a second", web.request_flood),
     "half_open": Attack(
         f"{connecting.HALF_OPEN_A_SECOND} connections a second that never say CONNECT",
         connecting.half_open,
@@ -106,21 +126,4 @@ ATTACKS = {
         f"{messaging.NAMES_A_SECOND} lookups, producers and subscriptions a second, other names",
         messaging.name_flood,
     ),
-    "idle_http": Attack(
-        f"{web.IDLE:,} HTTP connections that ask once or never, {web.IDLE_A_SECOND:,} a second",
-        web.idle_http,
-    ),
-    "slow_http": Attack(
-        f"{web.SLOW} HTTP requests of which one byte comes a second", web.slow_http
-    ),
-    "huge_http": Attack(
-        f"{web.HUGE_A_SECOND} HTTP requests a second with huge heads, bodies that unpack to 64 MB, "
-        "deep and wide JSON",
-        web.huge_http,
-    ),
-    "deaf_http": Attack(
-        f"{web.DEAF} HTTP connections that ask for {2 * web.PIPELINED} pages at once, read none",
-        web.deaf_http,
-    ),
-    "request_flood": Attack(f"{web.REQUESTS_A_SECOND} HTTP requests a second", web.request_flood),
 }

@@ -3,8 +3,8 @@
 ``python -m tests.proof.abuse.healthy_peer BROKER PROXY BROKER_WEB PROXY_WEB TOKEN_FILE`` lists at
 broker and proxy, asks both over HTTP, and sends and receives with the official client through the
 proxy, each on a schedule. ``{"do": "take"}`` answers what came of it since the last time: how long
-each took from when it was due. ``{"do": "go_on", "yes": false}`` lets all but the messages wait, so
-that descriptors can be counted.
+each took from when it was due. ``{"do": "go_on", "yes": false}`` lets those who connect anew
+wait, so that descriptors can be counted.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ TOPIC = "persistent://public/healthy-messages/steady"
 PERIOD_SECONDS = 0.025
 WEB_PERIOD_SECONDS = 0.05
 PATIENCE_SECONDS = 10.0
+NEWCOMERS = ("connect and list, broker", "connect and list, proxy")
 _LENGTH = struct.Struct(">I")
 
 
@@ -46,7 +47,7 @@ class Times:
     """Seconds and failures, by kind, since they were last taken.
 
     Attributes:
-        going_on: Cleared while those who list and ask over HTTP are to wait.
+        going_on: Cleared while those who connect anew are to wait.
     """
 
     def __init__(self) -> None:
@@ -83,7 +84,7 @@ async def on_schedule(
     due = time.monotonic()
     while True:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
-        if not times.going_on.is_set():
+        if kind in NEWCOMERS and not times.going_on.is_set():
             await times.going_on.wait()
             due = time.monotonic()
         try:
@@ -220,8 +221,8 @@ async def main(broker: str, proxy: str, broker_web: str, proxy_web: str, token: 
             for kind, period, serve in (
                 ("list, broker", PERIOD_SECONDS, Lister(broker, token).list),
                 ("list, proxy", PERIOD_SECONDS, Lister(proxy, token).list),
-                ("connect and list, broker", WEB_PERIOD_SECONDS, Newcomer(broker, token).list),
-                ("connect and list, proxy", WEB_PERIOD_SECONDS, Newcomer(proxy, token).list),
+                (NEWCOMERS[0], WEB_PERIOD_SECONDS, Newcomer(broker, token).list),
+                (NEWCOMERS[1], WEB_PERIOD_SECONDS, Newcomer(proxy, token).list),
                 ("HTTP, broker", WEB_PERIOD_SECONDS, page(broker_web)),
                 ("HTTP, proxy", WEB_PERIOD_SECONDS, page(proxy_web)),
             )
