@@ -43,6 +43,7 @@ PROGRAM = Program(
     "memory limits of PIP-442.",
     examples=(
         "floodgate-broker",
+        "floodgate-broker --set brokerServicePort=0 --set webServicePort=0",
         "floodgate-broker broker.conf --set floodgateProfile=pulsar",
         "floodgate-broker --import topics.txt --set maxTopicListInFlightHeapMemSizeMB=50",
     ),

@@ -11,6 +11,7 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.authorization.revocation import Use
 from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
 from broker.ownership.ownership import bundle_of_topic
@@ -26,9 +27,10 @@ from server.connection.served_connection import ServedConnection
 from server.tasks.cooperative import ShortWork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import proto.PulsarApi_pb2 as pb
+    from broker.authorization.questions import CommandAuthorization
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
     from broker.messages.loaded_topics import LoadedTopics
@@ -70,6 +72,7 @@ class BrokerParts:
         namespace_named: Returns the namespace of a name as the client wrote it, or refuses it.
         joins: Attaches consumers, and takes long commands in steps.
         authentication: Tells who a peer is; None: whoever connects is served.
+        authorization: Tells what a peer may do; None: everything.
     """
 
     config: BrokerConfig
@@ -93,6 +96,7 @@ class BrokerParts:
     store: MetadataStore
     joins: ShortWork = field(default_factory=ShortWork)
     authentication: ConnectRules | None = None
+    authorization: CommandAuthorization | None = None
 
 
 class ServerCnx(ServedConnection):
@@ -185,6 +189,15 @@ class ServerCnx(ServedConnection):
         """Ignore the messages of a producer for a while: this broker closed it."""
         self.closed_by_broker.add(producer_id)
 
+    def uses(self) -> Iterator[Use]:
+        """Yield its producers and consumers, as far as they have a topic."""
+        for producer in self.producers.values():
+            if producer.topic is not None:
+                yield Use(producer.topic.name, None, producer.disconnect)
+        for one in self.consumers.values():
+            subscription = one.subscription
+            yield Use(subscription.topic.name, subscription.name, partial(_close_consumer, one))
+
     # -- faults -------------------------------------------------------------------------------
 
     def topic_of_producer(self, producer_id: int) -> str:
@@ -207,8 +220,7 @@ class ServerCnx(ServedConnection):
         """Close a consumer as if its topic were unloaded; None: all."""
         for consumer in tuple(self.consumers.values()):
             if consumer_id in (None, consumer.consumer_id):
-                consumer.close()
-                consumer.subscription.remove_consumer(consumer)
+                _close_consumer(consumer)
 
     def move_topic(self, topic: str) -> None:
         """Let go of a topic's bundle; nothing happens where that is not possible now."""
@@ -225,6 +237,11 @@ class ServerCnx(ServedConnection):
         await self.requests.tasks.finished()
         self.turn_writer.flush()
         self.close()
+
+
+def _close_consumer(consumer: Consumer) -> None:
+    consumer.close()
+    consumer.subscription.remove_consumer(consumer)
 
 
 async def _move(parts: BrokerParts, topic: str) -> None:

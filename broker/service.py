@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from broker import metrics
+from broker.admin.authorizing import RequestAuthorization
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.openapi.operations import admin_operations
 from broker.admin.resources.imports import import_routes
 from broker.admin.resources.reset import reset_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
+from broker.authorization.grants import forget_grants
+from broker.authorization.parts import AuthorizationParts, authorization_parts
 from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.namespaces import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
@@ -105,6 +109,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self.messaging: Messaging
         self._followers: list[Callable[[BrokerConfig], object]] = []
         self.ownership: Ownership
+        self.authorization: AuthorizationParts | None = None
         self._shared: SharedOwnership | None = None
 
     @property
@@ -128,7 +133,6 @@ class BrokerService(ServerService["ServerCnx"]):
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *reset_routes(admin, FIRST_NAMESPACES, self.faults),
-            *admin_routes(admin),
         ]
         parts = self._parts()
         watches = metrics.watch_metrics(config.cluster_name, parts.watches)
@@ -138,6 +142,7 @@ class BrokerService(ServerService["ServerCnx"]):
             collectors,
             routes,
             ADMIN_PLACES,
+            dispatches=admin_routes(admin, self._request_authorization()),
             messages=self.messaging.stored,
             gather=self.messaging.metrics.gather,
             operations=lambda: admin_operations(endpoints(admin)),
@@ -201,10 +206,19 @@ class BrokerService(ServerService["ServerCnx"]):
             raise StartError(str(error)) from None
         self._exits.push_async_callback(self.dynamic.close)
         self._exits.push_async_callback(self.policies.close)
+        self._choose_authorization()
         self.topics = TopicService(self.store, self._topic_rules)
         self.topics.on_deleted(self.policies.forget)
+        self.topics.on_deleted(partial(forget_grants, self.policies))
         self.schemas = self._schema_registry()
         self.topics.on_deleted(self.schemas.forget)
+
+    def _choose_authorization(self) -> None:
+        self.authorization = authorization_parts(
+            lambda: self.dynamic.config, self.store, self.policies, self.connections, self._clock
+        )
+        if self.authorization is not None:
+            self._exits.push_async_callback(self.authorization.revocation.close)
 
     def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
         """Return the rules by which topics of a namespace are created now."""
@@ -250,7 +264,17 @@ class BrokerService(ServerService["ServerCnx"]):
             ownership=self.ownership,
             urls=lambda: self.urls,
             rules=PULSAR_ADMIN if self._pulsar_compatible else FLOODGATE_ADMIN,
+            tenants_changed=self._tenants_changed,
         )
+
+    def _tenants_changed(self) -> None:
+        if self.authorization is not None:
+            self.authorization.tenants.forget()
+
+    def _request_authorization(self) -> RequestAuthorization | None:
+        if self.authorization is None:
+            return None
+        return RequestAuthorization(self.authorization.service, lambda: self.urls.web_address)
 
     def _metrics(self) -> Iterator[metrics.Families]:
         cluster = self.config.cluster_name
@@ -299,6 +323,7 @@ class BrokerService(ServerService["ServerCnx"]):
             publish_limits=messaging.publish_limits,
             store=self.store,
             authentication=self._connect_rules(),
+            authorization=self.authorization.commands if self.authorization else None,
         )
 
     def _connect_rules(self) -> ConnectRules | None:
@@ -306,7 +331,12 @@ class BrokerService(ServerService["ServerCnx"]):
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None
-        proxies = ProxyRules(self.config.proxy_roles, checks_original=settings.checks_original)
+        authorization = self.config.authorization
+        proxies = ProxyRules(
+            authorization.proxy_roles if authorization is not None else frozenset(),
+            enforced=authorization is not None,
+            checks_original=settings.checks_original,
+        )
         return ConnectRules(self.authentication, proxies, settings.refresh_seconds)
 
     def _messaging(self) -> Messaging:

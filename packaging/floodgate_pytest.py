@@ -2,36 +2,48 @@
 
 ``floodgate_broker`` and ``floodgate_proxy`` are empty for each test. The processes start when a
 test first asks for them, and serve all tests of their session (of each worker, under pytest-xdist)
-on ports of their own. Nothing of Floodgate is imported here: they are run as programs.
+on ports of their own. Both do wrong what ``set_fault`` tells them. Nothing of Floodgate is imported
+here: they are run as programs.
 
 ``floodgate_broker_settings`` and ``floodgate_proxy_settings`` in pytest's configuration are lines
-of ``key=value``, as of broker.conf and proxy.conf.
+of ``key=value``, as of broker.conf and proxy.conf; ``floodgate_python`` is the interpreter that has
+Floodgate, if it is another than this one.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import urllib.request
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 MODULES = "floodgate."
 """In front of the names of the modules that are run."""
-RESET = "/admin/v2/floodgate/reset"
+FAULTS = "/admin/v2/floodgate/faults"
+EMPTIED_BY = {"broker": ("POST", "/admin/v2/floodgate/reset"), "proxy": ("DELETE", FAULTS)}
+"""A proxy has nothing but faults of its own."""
+ANSWER_SECONDS = 10.0
 STOP_SECONDS = 10.0
+_WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""A variable http_proxy is for the world, not for servers of this machine."""
 _PORTS = {
     "broker": ("brokerServicePort=0", "webServicePort=0", "forceDeleteNamespaceAllowed=true"),
     "proxy": ("servicePort=0", "webServicePort=0", "brokerProxyAllowedTargetPorts=*"),
 }
-_LOOPBACK = ("bindAddress=127.0.0.1", "advertisedAddress=127.0.0.1")
+_COMMON = (
+    *("bindAddress=127.0.0.1", "advertisedAddress=127.0.0.1"),
+    "floodgateFaultsEnabled=true",
+)
 
 
 @dataclass(frozen=True)
@@ -48,16 +60,54 @@ class FloodgateServer:
     web_url: str
     pid: int
 
+    def set_fault(self, fault: Mapping[str, object]) -> str:
+        """Let the server do wrong, until the next test begins, what docs/faults.md says of this.
+
+        Args:
+            fault: As ``{"on": ["SUBSCRIBE"], "when": {"times": 1}, "do": {"action": "drop"}}``.
+
+        Returns:
+            Its id.
+
+        Raises:
+            FloodgateError: It is no fault; the sentence says why.
+        """
+        try:
+            return str(json.loads(self.ask("POST", FAULTS, json.dumps(fault).encode()))["id"])
+        except HTTPError as error:
+            said = error.read().decode(errors="replace")
+            raise FloodgateError(f"The fault is refused: {said}") from None
+
+    def faults(self) -> list[dict[str, Any]]:
+        """Return the faults that are set; ``fired`` says how often one has acted."""
+        found: list[dict[str, Any]] = json.loads(self.ask("GET", FAULTS))
+        return found
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """Ask the web port, and return its answer.
+
+        Raises:
+            OSError: There is none, or it is an error (``urllib.error.HTTPError``).
+        """
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.web_url + path, body, headers, method=method)
+        with _WITHOUT_PROXY.open(request, timeout=ANSWER_SECONDS) as answer:
+            said: bytes = answer.read()
+        return said
+
 
 class FloodgateError(Exception):
-    """A server did not start; the sentence holds the end of its log."""
+    """A server did not start, or refused what a test asked for; one sentence."""
 
 
 class KeptServer:
     """A server that starts when it is first asked for, and is emptied when asked for again."""
 
-    def __init__(self, role: str, settings: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self, role: str, settings: Sequence[str], folder: Path, python: str = sys.executable
+    ) -> None:
         self._role = role
+        self._python = python
         self._settings = settings
         self._folder = folder
         self._process: subprocess.Popen[str] | None = None
@@ -92,21 +142,21 @@ class KeptServer:
             process.stdout.close()
 
     def _reset(self) -> bool:
-        """Ask for a reset; tell whether it was done. A server that cannot is started again."""
+        """Empty the server; tell whether it was done. One that cannot be is started again."""
         assert self._server is not None
-        request = urllib.request.Request(self._server.web_url + RESET, b"", method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=STOP_SECONDS):
-                return True
+            self._server.ask(*EMPTIED_BY[self._role])
         except OSError:  # any refusal: an HTTPError is one too
             return False
+        return True
 
     def _started(self, settings: Sequence[str]) -> FloodgateServer:
         log = self._folder / f"{self._role}.log"
-        words = [f"--set={each}" for each in (*self._words(), *settings, *self._settings)]
+        keys = (*_PORTS[self._role], *_COMMON, *settings, *self._settings)
+        words = [f"--set={each}" for each in keys]
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [*_ends_with_this_process(), sys.executable, "-m", MODULES + self._role, *words],
+                [*_ends_with_this_process(), self._python, "-m", MODULES + self._role, *words],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -120,9 +170,6 @@ class KeptServer:
             raise FloodgateError(f"The {self._role} did not start: {said}")
         return FloodgateServer(ready[2], ready[3], self._process.pid)
 
-    def _words(self) -> tuple[str, ...]:
-        return (*_PORTS[self._role], *_LOOPBACK)
-
 
 def _ends_with_this_process() -> list[str]:
     """Return the prefix of a command that the kernel ends when this process is killed."""
@@ -132,6 +179,7 @@ def _ends_with_this_process() -> list[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the settings of the servers to pytest's configuration."""
+    parser.addini("floodgate_python", "the interpreter that has Floodgate", default=sys.executable)
     for role in _PORTS:
         parser.addini(
             f"floodgate_{role}_settings",
@@ -144,7 +192,9 @@ def _kept(
     role: str, config: pytest.Config, factory: pytest.TempPathFactory
 ) -> Iterator[KeptServer]:
     folder = factory.mktemp(f"floodgate-{role}")
-    server = KeptServer(role, config.getini(f"floodgate_{role}_settings"), folder)
+    settings = config.getini(f"floodgate_{role}_settings")
+    python = str(config.rootpath / config.getini("floodgate_python"))
+    server = KeptServer(role, settings, folder, python)
     yield server
     server.stop()
 

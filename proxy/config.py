@@ -18,6 +18,7 @@ from pydantic import Field, InstanceOf
 from client.connection.service_url import parse_service_url
 from server.configuration.addresses import host_port
 from server.configuration.authentication import Source, authentication_settings, with_token_prefix
+from server.configuration.authorization import authorization_settings
 from server.configuration.common import ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_TRUE,
@@ -176,6 +177,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
     return {
         **shared_values(checked, _PORT_KEY),
         "authentication": authentication_settings(checked, proxy=True),
+        "authorization": authorization_settings(checked, proxy=True),
         "broker_credentials": _broker_credentials(checked),
         "service_port": checked.value(_PORT_KEY),
         "broker_tls": tls,

@@ -90,7 +90,9 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
         places = PLACES if config.broker_web_service_url else ()
         forwarding = ForwardingMetrics(config.cluster_name, self.forwarder)
-        await self._serve_http("pulsar_proxy", [self._metrics(), forwarding], routes, places)
+        await self._serve_http(
+            "pulsar_proxy", [self._metrics(), forwarding], places=places, dispatches=routes
+        )
         parts = self._parts()
         await self._serve_clients(
             lambda tls: ProxyConnection(parts, tls), self.config.service_port, "servicePort"

@@ -49,6 +49,8 @@ logger = logging.getLogger(__name__)
 # A request's body: admin requests are small, and a larger one is refused with 413.
 MAX_REQUEST_BYTES = 1024 * 1024
 
+READY_PATH = "/admin/v2/brokers/ready"
+
 # How long requests in flight may take to end when the server closes.
 CLOSE_SECONDS = 2.0
 
@@ -200,7 +202,7 @@ def _own_routes(scrapes: Scrapes, readiness: Readiness) -> list[web.AbstractRout
     return [
         web.get("/metrics", without_slash),
         web.get("/metrics/", metrics),
-        web.get("/admin/v2/brokers/ready", ready),
+        web.get(READY_PATH, ready),
     ]
 
 

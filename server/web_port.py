@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import TopicListMetrics
+from server.authentication.own_routes import superusers_only
 from server.authentication.requests import authentication_middleware, open_paths
 from server.connection.listener import ListenerTls
 from server.cross_site import CrossSiteRule
@@ -31,7 +32,7 @@ from server.server_info import info_sentence
 from server.tasks.freed_memory import FreedMemory, c_heap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from aiohttp import web
     from aiohttp.typedefs import Middleware
@@ -64,13 +65,15 @@ class WebPort(ServerParts[CnxT]):
         own: Iterable[Collector],
         routes: Iterable[web.AbstractRouteDef] = (),
         places: Iterable[Place] = (),
+        dispatches: Sequence[web.RouteDef] = (),
         messages: Callable[[], StoredMessages] | None = None,
         gather: Gather | None = None,
         operations: Callable[[], Iterable[Operation]] = tuple,
     ) -> None:
         """Serve metrics, readiness and ``routes``, of which / names ``places``; not ready yet.
 
-        ``operations`` are those of ``routes``, as far as they are not described already.
+        ``dispatches`` are routes whose handlers see to authorization themselves. ``operations`` are
+        those of both, as far as they are not described already.
         """
         config, registry = self._server_config, self.registry
         logger.info("%s", info_sentence(prefix.removeprefix("pulsar_"), config))
@@ -108,11 +111,17 @@ class WebPort(ServerParts[CnxT]):
                 *page_routes(f"Floodgate {prefix.removeprefix('pulsar_')}"),
                 status_route(self._readiness, config.status_file_path),
                 *routes,
+                *dispatches,
                 *limiter_routes(reporter),
                 *fault_routes(self.faults, serves_topics=prefix == "pulsar_broker"),
                 *ConnectionReports(lambda: self.connections, self._clock).routes(),
             ],
-            [limits.middleware(), cross_site.middleware(), *self._authentication_steps()],
+            [
+                limits.middleware(),
+                cross_site.middleware(),
+                *self._authentication_steps(),
+                *self._authorization_steps(dispatches),
+            ],
             gather,
             max(config.limits.http_body_bytes, MAX_REQUEST_BYTES),
         )
@@ -138,6 +147,14 @@ class WebPort(ServerParts[CnxT]):
         if self.authentication is not None and settings is not None:
             open_to_all = open_paths(covers_metrics=settings.covers_metrics)
             yield authentication_middleware(self.authentication, open_to_all)
+
+    def _authorization_steps(self, dispatches: Iterable[web.RouteDef]) -> Iterator[Middleware]:
+        first = self._server_config.authorization
+        if first is not None:
+            yield superusers_only(
+                lambda: self._server_config.authorization or first,
+                frozenset(route.handler for route in dispatches),
+            )
 
     def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:
         def state() -> str:

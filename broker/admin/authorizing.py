@@ -23,6 +23,8 @@ from broker.authorization.operations import (
 )
 from broker.authorization.tenant_admins import TenantMissingError
 from broker.stores.changes import StoreError
+from server.authentication.own_routes import SUPERUSER_NEEDED
+from server.authentication.requests import REQUIRED, session_of_request
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -31,13 +33,15 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.authorization.operations import Needs
-    from broker.authorization.peers import Session
     from broker.authorization.service import AuthorizationService
     from proto.names import TopicName
+    from server.authentication.peers import Session
 
-SUPERUSER_NEEDED = "This operation requires super-user access"
 ADMIN_NEEDED = "Don't have permission to administrate resources on this tenant"
 NO_TENANT = "Tenant does not exist"
+INVALID_PAIR = (
+    "Invalid combination of Original principal cannot be empty if the request is via proxy."
+)
 _IN_TENANT = (
     TenantOperation.LIST_NAMESPACES,
     TenantOperation.CREATE_NAMESPACE,
@@ -50,18 +54,15 @@ class RequestAuthorization:
 
     Args:
         service: Who knows what is allowed.
-        session_of: Returns whom a request was authenticated as.
         broker_id: Returns the name of this broker, which refusals have.
     """
 
     def __init__(
         self,
         service: AuthorizationService,
-        session_of: Callable[[web.Request], Session],
         broker_id: Callable[[], str],
     ) -> None:
         self._service = service
-        self._session_of = session_of
         self._broker_id = broker_id
 
     async def check(self, needs: Needs, request: web.Request) -> None:
@@ -70,15 +71,17 @@ class RequestAuthorization:
         Raises:
             RestError: It may not, its path has no valid name, or the store failed.
         """
+        session = session_of_request(request)
+        if session is None:
+            raise RestError(401, REQUIRED)
         try:
-            await self._check(needs, request)
+            await self._check(needs, session, request)
         except TenantMissingError:
             raise RestError(404, NO_TENANT) from None
         except StoreError as error:
             raise RestError(500, str(error)) from None
 
-    async def _check(self, needs: Needs, request: web.Request) -> None:
-        session = self._session_of(request)
+    async def _check(self, needs: Needs, session: Session, request: web.Request) -> None:
         if isinstance(needs, Level):
             await self._check_level(needs, session, request)
         elif isinstance(needs, BrokerOperation | ClusterOperation):
@@ -106,17 +109,28 @@ class RequestAuthorization:
         if needs is Level.TENANT_ADMIN and not await self._service.administers(
             session, tenant_name(request)
         ):
-            raise RestError(401, _no_admin(session))
+            raise RestError(401, self._no_admin(session))
 
     def _no_superuser(self, session: Session) -> str:
         proxy, original = session.principal, session.original
-        if original is None:
+        if not self._service.is_believed(session):
+            return INVALID_PAIR
+        if original is None or original.role == proxy.role:
             return SUPERUSER_NEEDED
         if not self._service.is_superuser_alone(proxy):
             return f"Proxy not authorized for super-user operation (proxy:{proxy.role})"
         return (
             f"Original principal not authorized for super-user operation (original:{original.role})"
         )
+
+    def _no_admin(self, session: Session) -> str:
+        proxy, original = session.principal, session.original
+        if not self._service.is_believed(session):
+            return INVALID_PAIR
+        if original is None or original.role == proxy.role:
+            return ADMIN_NEEDED
+        names = f"(proxy:{proxy.role},original:{original.role})"
+        return f"Proxy not authorized to access resource {names}"
 
     def _check_superuser(
         self, needs: BrokerOperation | ClusterOperation, session: Session, request: web.Request
@@ -181,14 +195,6 @@ class RequestAuthorization:
             f"Unauthorized to validate{kind}Operation for operation [{operation}] "
             f"on {place} [{subject}] on policy [{needs.name}]",
         )
-
-
-def _no_admin(session: Session) -> str:
-    proxy, original = session.principal, session.original
-    if original is None:
-        return ADMIN_NEEDED
-    names = f"(proxy:{proxy.role},original:{original.role})"
-    return f"Proxy not authorized to access resource {names}"
 
 
 def _unauthorized(check: str, session: Session) -> str:

@@ -70,6 +70,7 @@ class AdminContext:
     Attributes:
         urls: Returns its addresses; nowhere to connect to before it takes clients.
         rules: The differences between the profiles.
+        tenants_changed: Called when a tenant was made, changed or deleted here.
     """
 
     store: MetadataStore
@@ -84,6 +85,7 @@ class AdminContext:
     ownership: Ownership
     urls: Callable[[], ServerUrls]
     rules: AdminRules
+    tenants_changed: Callable[[], None]
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot:
         """Return a namespace's topics.

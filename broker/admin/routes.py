@@ -58,7 +58,7 @@ ADMIN_PLACES = (
 
 def admin_routes(
     context: AdminContext, authorization: RequestAuthorization | None = None
-) -> list[web.AbstractRouteDef]:
+) -> list[web.RouteDef]:
     """Return the routes of one broker; without authorization everybody may make every request."""
     requests = AdminRequests(endpoints(context), context.rules, authorization)
     return [

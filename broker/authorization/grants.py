@@ -14,11 +14,16 @@ from broker.authorization.operations import Action
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.policies.service import PolicyService
+    from proto.names import TopicName
+
     ByRole = Mapping[str, frozenset[Action]]
 
 KEY = "auth_policies"
 OF_NAMESPACE, OF_TOPICS = "namespace_auth", "destination_auth"
 OF_SUBSCRIPTIONS = "subscription_auth_roles"
+MODE_KEY, NO_MODE, PREFIX = "subscription_auth_mode", "None", "Prefix"
+"""A policy: the names of subscriptions begin with their consumers' role."""
 _ACTIONS = {action.value: action for action in Action}
 
 
@@ -30,11 +35,22 @@ class Grants:
         of_namespace: Actions on all its topics, by role.
         of_topics: Actions on single topics, by full name and role.
         of_subscriptions: The only roles that may use subscriptions of a name, by that name.
+        prefixed: A subscription is for roles that its name begins with.
     """
 
     of_namespace: ByRole = field(default_factory=dict)
     of_topics: Mapping[str, ByRole] = field(default_factory=dict)
     of_subscriptions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    prefixed: bool = False
+
+    def keeps_from(self, role: str, subscription: str) -> bool:
+        """Tell whether a subscription is for other roles alone."""
+        only = self.of_subscriptions.get(subscription, ()) if subscription.strip() else ()
+        return bool(only) and role not in only
+
+    def lacks_prefix(self, role: str, subscription: str) -> bool:
+        """Tell whether the name of a subscription should begin with a role, and does not."""
+        return self.prefixed and bool(subscription.strip()) and not subscription.startswith(role)
 
 
 NO_GRANTS = Grants()
@@ -45,8 +61,8 @@ def read_grants(document: Mapping[str, Any]) -> Grants:
 
     An action that this version does not know allows nothing.
     """
-    kept = document.get(KEY)
-    if not kept:
+    kept, prefixed = document.get(KEY) or {}, document.get(MODE_KEY) == PREFIX
+    if not kept and not prefixed:
         return NO_GRANTS
     topics = kept.get(OF_TOPICS, {})
     subscriptions = kept.get(OF_SUBSCRIPTIONS, {})
@@ -54,7 +70,30 @@ def read_grants(document: Mapping[str, Any]) -> Grants:
         _by_role(kept.get(OF_NAMESPACE, {})),
         {topic: _by_role(roles) for topic, roles in topics.items()},
         {name: frozenset(roles) for name, roles in subscriptions.items()},
+        prefixed,
     )
+
+
+async def forget_grants(policies: PolicyService, topic: TopicName) -> None:
+    """Remove the grants on a topic, which is deleted, and on its partitions.
+
+    Who makes one of that name next shall not find roles that it did not let in.
+
+    Raises:
+        StoreError: The store failed.
+    """
+    kept = policies.document(topic.namespace).get(KEY) or {}
+    topics: Mapping[str, object] = kept.get(OF_TOPICS) or {}
+    left = {name: roles for name, roles in topics.items() if not _is_part(name, topic)}
+    if len(left) < len(topics):
+        changed = {**kept, OF_TOPICS: left}
+        value = changed if any(changed.values()) else None
+        await policies.set(topic.namespace, KEY, value)
+
+
+def _is_part(name: str, topic: TopicName) -> bool:
+    start, end = f"{topic}-partition-", name.removeprefix(f"{topic}-partition-")
+    return name == str(topic) or (name.startswith(start) and end.isdecimal())
 
 
 def _by_role(kept: Mapping[str, Any]) -> ByRole:

@@ -60,14 +60,10 @@ def topic_allows(
     if produce and _any_grant(grants, role, produce, topic, wildcards=wildcards):
         return True
     consume = needed - produce
-    if not consume or _is_kept_from(grants, role, subscription):
+    kept = grants.keeps_from(role, subscription) or grants.lacks_prefix(role, subscription)
+    if not consume or kept:
         return False
     return _any_grant(grants, role, consume, topic, wildcards=wildcards)
-
-
-def _is_kept_from(grants: Grants, role: str, subscription: str) -> bool:
-    only = grants.of_subscriptions.get(subscription, ()) if subscription.strip() else ()
-    return bool(only) and role not in only
 
 
 def _any_grant(

@@ -12,19 +12,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.authorization.grants import NO_GRANTS, Grants, read_grants
-from broker.authorization.peers import all_checked
 from broker.authorization.rules import namespace_allows, topic_allows
+from broker.authorization.tenant_admins import TenantMissingError
+from server.authentication.peers import (
+    all_checked,
+    is_believed,
+    is_superuser,
+    is_superuser_alone,
+    roles_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeAlias
 
     from broker.authorization.operations import NamespaceOperation, TopicOperation
-    from broker.authorization.peers import Peer, Session
-    from broker.authorization.settings import AuthorizationSettings
     from broker.authorization.tenant_admins import TenantAdmins
     from broker.policies.service import PolicyService
     from proto.names import NamespaceName, TopicName
+    from server.authentication.peers import Peer, Session
+    from server.configuration.authorization import AuthorizationSettings
 
     Granted: TypeAlias = Callable[[str], bool]
 
@@ -35,13 +42,16 @@ class AuthorizationService:
     Bound: it keeps the grants of as many namespaces as have policies of their own, and one more.
 
     Args:
-        settings: Superusers and wildcards.
+        settings: Returns those in force: superusers change at run time.
         tenants: The admins of tenants.
         policies: Keep what was granted.
     """
 
     def __init__(
-        self, settings: AuthorizationSettings, tenants: TenantAdmins, policies: PolicyService
+        self,
+        settings: Callable[[], AuthorizationSettings],
+        tenants: TenantAdmins,
+        policies: PolicyService,
     ) -> None:
         self._settings = settings
         self._tenants = tenants
@@ -56,11 +66,15 @@ class AuthorizationService:
 
     def is_superuser(self, session: Session) -> bool:
         """Tell whether everybody in a session is a superuser."""
-        return all(self.is_superuser_alone(one) for one in all_checked(session))
+        return is_superuser(session, self._settings())
 
     def is_superuser_alone(self, peer: Peer) -> bool:
         """Tell whether somebody is a superuser, whomever it speaks for."""
-        return not self._settings.superusers.isdisjoint(peer.roles)
+        return is_superuser_alone(peer, self._settings())
+
+    def is_believed(self, session: Session) -> bool:
+        """Tell whether a session may be of both a proxy and the client that it names."""
+        return is_believed(session, self._settings())
 
     # -- at once ------------------------------------------------------------------------------
 
@@ -107,8 +121,10 @@ class AuthorizationService:
         """
         if self.is_superuser(session):
             return True
-        admins = await self._tenants.read(tenant)
-        return all(not admins.isdisjoint(one.roles) for one in all_checked(session))
+        if not self.is_believed(session):
+            return False
+        admins, settings = await self._tenants.read(tenant), self._settings()
+        return all(not admins.isdisjoint(roles_of(one, settings)) for one in all_checked(session))
 
     async def allows_namespace(
         self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
@@ -138,13 +154,59 @@ class AuthorizationService:
         granted = self._of_topic(topic, operation, subscription)
         return await self._allows(session, topic.namespace.tenant, granted)
 
+    async def admins(self, tenant: str) -> frozenset[str]:
+        """Return the admins of a tenant; of a missing one there are none.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        try:
+            return await self._tenants.read(tenant)
+        except TenantMissingError:
+            return frozenset()
+
+    def allows_topic_now(
+        self,
+        session: Session,
+        topic: TopicName,
+        operation: TopicOperation,
+        admins: frozenset[str],
+        subscription: str = "",
+    ) -> bool:
+        """Tell whether a session may do something to a topic, whose tenant's admins are known."""
+        granted = self._of_topic(topic, operation, subscription)
+        return self._allows_with(session, admins, granted)
+
+    async def lacks_prefix(
+        self, session: Session, topic: TopicName, subscription: str
+    ) -> str | None:
+        """Return a role with which a subscription's name should begin, and does not.
+
+        None where that is not why somebody is refused.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        admins, settings = await self.admins(topic.namespace.tenant), self._settings()
+        grants = self._grants(topic.namespace)
+        for one in all_checked(session):
+            roles = roles_of(one, settings)
+            if is_superuser_alone(one, settings) or not admins.isdisjoint(roles):
+                continue
+            if grants.keeps_from(one.role, subscription):
+                return None
+            if roles and all(grants.lacks_prefix(role, subscription) for role in roles):
+                return one.role
+        return None
+
     # -- the rules ----------------------------------------------------------------------------
 
     def _known(self, session: Session, tenant: str, granted: Granted) -> bool | None:
-        surely = all(
-            self.is_superuser_alone(one)
-            or self._tenants.surely(tenant, one.roles)
-            or any(map(granted, one.roles))
+        settings = self._settings()
+        surely = is_believed(session, settings) and all(
+            is_superuser_alone(one, settings)
+            or self._tenants.surely(tenant, roles_of(one, settings))
+            or any(map(granted, roles_of(one, settings)))
             for one in all_checked(session)
         )
         return surely or None
@@ -152,24 +214,29 @@ class AuthorizationService:
     async def _allows(self, session: Session, tenant: str, granted: Granted) -> bool:
         if self._known(session, tenant, granted):
             return True
-        admins = await self._tenants.read(tenant)
-        return all(
-            self.is_superuser_alone(one)
-            or not admins.isdisjoint(one.roles)
-            or any(map(granted, one.roles))
+        if not self.is_believed(session):
+            return False
+        return self._allows_with(session, await self._tenants.read(tenant), granted)
+
+    def _allows_with(self, session: Session, admins: frozenset[str], granted: Granted) -> bool:
+        settings = self._settings()
+        return is_believed(session, settings) and all(
+            is_superuser_alone(one, settings)
+            or not admins.isdisjoint(roles_of(one, settings))
+            or any(map(granted, roles_of(one, settings)))
             for one in all_checked(session)
         )
 
     def _of_namespace(self, namespace: NamespaceName, operation: NamespaceOperation) -> Granted:
         def granted(role: str) -> bool:
-            grants, wildcards = self._grants(namespace), self._settings.wildcards
+            grants, wildcards = self._grants(namespace), self._settings().wildcards
             return namespace_allows(grants, role, operation, wildcards=wildcards)
 
         return granted
 
     def _of_topic(self, topic: TopicName, operation: TopicOperation, subscription: str) -> Granted:
         def granted(role: str) -> bool:
-            grants, wildcards = self._grants(topic.namespace), self._settings.wildcards
+            grants, wildcards = self._grants(topic.namespace), self._settings().wildcards
             return topic_allows(grants, role, operation, topic, subscription, wildcards=wildcards)
 
         return granted

@@ -38,17 +38,19 @@ class TenantAdmins:
         self._clock = clock
         self._tenants: Mapping[str, TenantInfo] = {}
         self._read_at: float | None = None
+        self._forgotten = 0
         self._reading: SingleFlight[Mapping[str, TenantInfo]] = SingleFlight()
 
     def forget(self) -> None:
-        """Trust nothing that was read: a tenant was changed here."""
+        """Trust nothing that was read, nor what is being read: a tenant was changed here."""
         self._read_at = None
+        self._forgotten += 1
 
     def surely(self, tenant: str, roles: frozenset[str]) -> bool:
         """Tell whether one of the roles was an admin of a tenant a moment ago."""
         if self._read_at is None or self._clock.now() - self._read_at > TRUSTED_SECONDS:
             return False
-        return not roles.isdisjoint(self._admins(tenant))
+        return not roles.isdisjoint(_admins(self._tenants, tenant))
 
     async def read(self, tenant: str) -> frozenset[str]:
         """Return the admins of a tenant, as they are stored now.
@@ -57,16 +59,18 @@ class TenantAdmins:
             TenantMissingError: There is no such tenant.
             StoreError: The store failed.
         """
-        now = self._clock.now()
-        self._tenants = await self._reading.join("", self._read)
-        self._read_at = now
-        if tenant not in self._tenants:
+        now, forgotten = self._clock.now(), self._forgotten
+        found = await self._reading.join(str(forgotten), self._read)
+        if forgotten == self._forgotten:
+            self._tenants, self._read_at = found, now
+        if tenant not in found:
             raise TenantMissingError(tenant)
-        return self._admins(tenant)
+        return _admins(found, tenant)
 
     async def _read(self) -> Mapping[str, TenantInfo]:
         return await self._store.tenants()
 
-    def _admins(self, tenant: str) -> frozenset[str]:
-        info = self._tenants.get(tenant)
-        return frozenset(info.admin_roles or ()) if info is not None else frozenset()
+
+def _admins(tenants: Mapping[str, TenantInfo], tenant: str) -> frozenset[str]:
+    info = tenants.get(tenant)
+    return frozenset(info.admin_roles or ()) if info is not None else frozenset()

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked
 from broker.commands.schemas import take_schema
 from broker.commands.transactions import refused_ack
 from broker.messages.errors import not_stored
@@ -66,7 +67,7 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
     try:
         check_subscribe(asked)
-        await _join(cnx, asked)
+        await _allowed(cnx, asked)
     except ClosedWithOthersError:
         cnx.send(close_consumer_command(asked.consumer_id))
         succeed(cnx, asked.request_id)
@@ -78,12 +79,21 @@ async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
         cnx.subscribing.pop(asked.consumer_id)
 
 
-async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
+async def _allowed(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
+    name, authorization = topic_named(asked.topic), cnx.parts.authorization
+    if authorization is None:
+        await _join(cnx, asked, name)
+        return
+    async with authorization.opening(cnx.session, name, Asked.SUBSCRIBE, asked.subscription):
+        await _join(cnx, asked, name)
+
+
+async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe, name: TopicName) -> None:
     """Attach the consumer; again from the start if the subscription goes while this waits.
 
     A thousand consumers of Key_Shared are shared a ring of 65,535 places: too much for one turn.
     """
-    name, (host, _, _) = topic_named(asked.topic), cnx.peer.rpartition(":")
+    host = cnx.peer.rpartition(":")[0]
     for _ in range(TRIES):
         topic = await _topic(cnx, name, create=asked.force_topic_creation)
         await take_schema(cnx, topic, asked)

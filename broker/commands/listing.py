@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.authorization.questions import Asked
 from broker.commands.namespaces import NAMESPACE_ERRORS
 from proto.commands import with_body
 from server.connection.permitted_requests import Request
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import proto.PulsarApi_pb2 as pb
     from broker.cnx import ServerCnx
     from proto.names import NamespaceName
@@ -22,7 +25,8 @@ def get_topics(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     handler = cnx.parts.topics_handler
     try:
         namespace = cnx.parts.namespace_named(asked.namespace)
-        if _answered_at_once(cnx, asked, namespace):
+        allowed = _may_surely_list(cnx, namespace)
+        if allowed and _answered_at_once(cnx, asked, namespace):
             return
         properties = handler.properties_of(asked)
     except RequestError as error:
@@ -30,9 +34,27 @@ def get_topics(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         return
     cnx.requests.start(
         Request(asked.request_id, NAMESPACE_ERRORS, str(namespace)),
-        partial(handler.serve, asked, namespace, cnx, properties),
+        partial(_serve, cnx, asked, namespace, properties, allowed=allowed),
         handler.expected_bytes(namespace, asked.mode, properties),
     )
+
+
+def _may_surely_list(cnx: ServerCnx, namespace: NamespaceName) -> bool:
+    authorization = cnx.parts.authorization
+    return authorization is None or authorization.lists_surely(cnx.session, namespace)
+
+
+async def _serve(
+    cnx: ServerCnx,
+    asked: pb.CommandGetTopicsOfNamespace,
+    namespace: NamespaceName,
+    properties: Mapping[str, str],
+    *,
+    allowed: bool,
+) -> None:
+    if not allowed and cnx.parts.authorization is not None:
+        await cnx.parts.authorization.check_namespace(cnx.session, namespace, Asked.LIST)
+    await cnx.parts.topics_handler.serve(asked, namespace, cnx, properties)
 
 
 def _answered_at_once(

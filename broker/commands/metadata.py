@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked
 from broker.errors import TOO_MANY_LOOKUPS
 from proto.commands import lookup_failed, partitions_failed, with_body
+from proto.names import InvalidNameError, TopicName
 from server.connection.permitted_requests import Request
 from server.connection.request_errors import ErrorForm
 
@@ -25,6 +28,7 @@ def lookup(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 async def _lookup(cnx: ServerCnx, asked: pb.CommandLookupTopic) -> None:
+    await _check(cnx, asked.topic, Asked.LOOKUP)
     response = await cnx.parts.lookup_handler.lookup(asked)
     cnx.send(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=response))
 
@@ -37,6 +41,20 @@ def partitioned_metadata(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 async def _partitions(cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata) -> None:
+    await _check(cnx, asked.topic, Asked.PARTITIONS)
     response = await cnx.parts.lookup_handler.partitions(asked)
     kind = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
     cnx.send(pb.BaseCommand(type=kind, partitionMetadataResponse=response))
+
+
+async def _check(cnx: ServerCnx, topic: str, asked: Asked) -> None:
+    """Return if the client may know where a topic is; a name that is invalid is refused later.
+
+    Raises:
+        RequestError: It may not.
+    """
+    if cnx.parts.authorization is None:
+        return
+    with suppress(InvalidNameError):
+        name = TopicName.parse(topic)
+        await cnx.parts.authorization.check_topic(cnx.session, name, asked)

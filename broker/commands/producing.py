@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked
 from broker.messages.errors import (
     encryption_required,
     fenced,
@@ -61,7 +62,7 @@ def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 async def _open(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
     try:
-        await _opened(cnx, request, made)
+        await _allowed(cnx, request, made)
     except RequestError as error:
         _fail(made, error)
     except StoreError as error:
@@ -80,11 +81,29 @@ def _fail(made: Producer, error: RequestError) -> None:
         made.fail(error)
 
 
-async def _opened(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
+async def _allowed(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
+    """Open a producer if its client may produce, and create the subscription that it names.
+
+    Raises:
+        RequestError: It may not, or it cannot be opened.
+    """
     try:
         name = TopicName.parse(request.topic)
     except InvalidNameError as error:
         raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
+    authorization, first = cnx.parts.authorization, request.initial_subscription_name
+    if authorization is None:
+        await _opened(cnx, request, made, name)
+        return
+    async with authorization.opening(cnx.session, name, Asked.PRODUCE):
+        if first:
+            await authorization.check_topic(cnx.session, name, Asked.BEGIN, first)
+        await _opened(cnx, request, made, name)
+
+
+async def _opened(
+    cnx: ServerCnx, request: pb.CommandProducer, made: Producer, name: TopicName
+) -> None:
     topic = await cnx.parts.loaded_topics.get(name)
     if isinstance(topic, PersistentTopic):
         topic.check_room()

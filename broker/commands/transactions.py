@@ -53,7 +53,8 @@ def end_on_partition(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         txnid_least_bits=asked.txnid_least_bits,
         txnid_most_bits=asked.txnid_most_bits,
     )
-    if cnx.parts.loaded_topics.loaded(_topic(asked.topic)) is not None:
+    loaded = cnx.parts.loaded_topics.loaded(_topic(asked.topic)) is not None
+    if loaded or not _may_end(cnx):
         response.error = pb.NotAllowedError
         response.message = NO_BUFFER
     kind = Type.END_TXN_ON_PARTITION_RESPONSE
@@ -74,11 +75,19 @@ def end_on_subscription(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     )
     topic = cnx.parts.loaded_topics.loaded(_topic(asked.subscription.topic))
     names = () if topic is None else (one.name for one in topic.subscriptions)
-    if asked.subscription.subscription in names:
+    if asked.subscription.subscription in names or not _may_end(cnx):
         response.error = pb.NotAllowedError
         response.message = _NO_SUBSCRIPTIONS
     kind = Type.END_TXN_ON_SUBSCRIPTION_RESPONSE
     cnx.send(Type(type=kind, endTxnOnSubscriptionResponse=response))
+
+
+def _may_end(cnx: ServerCnx) -> bool:
+    """Tell whether a client is told what there is: with authorization superusers, as upstream."""
+    authorization, session = cnx.parts.authorization, cnx.session
+    return authorization is None or (
+        session is not None and authorization.service.is_superuser(session)
+    )
 
 
 def _topic(text: str) -> TopicName:

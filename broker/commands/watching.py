@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked
 from broker.commands.namespaces import NAMESPACE_ERRORS
 from proto.commands import with_body
 from server.connection.permitted_requests import Request
@@ -13,6 +14,8 @@ from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
+    from broker.watches.service import Check
+    from proto.names import NamespaceName
 
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
@@ -33,12 +36,20 @@ def watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     cnx.turn_ended = True  # Its pattern is compiled here.
     try:
         # In this turn, so that a close that comes right behind it finds the watch.
-        noted = parts.watches.ask(asked, namespace, cnx)
+        noted = parts.watches.ask(asked, namespace, cnx, _check(cnx, namespace))
     except RequestError as error:
         with permit:
             cnx.requests.refuse(request, error)
     else:
         cnx.requests.run(request, permit, partial(parts.watches.answer, noted))
+
+
+def _check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
+    """Return the question that is to be answered before the watch; None if that is known."""
+    authorization = cnx.parts.authorization
+    if authorization is None or authorization.lists_surely(cnx.session, namespace):
+        return None
+    return partial(authorization.check_namespace, cnx.session, namespace, Asked.WATCH)
 
 
 def close(cnx: ServerCnx, command: pb.BaseCommand) -> None:

@@ -34,6 +34,7 @@ from broker.stores.store_url import (
     without_password,
 )
 from server.configuration.authentication import authentication_settings, with_token_prefix
+from server.configuration.authorization import authorization_settings
 from server.configuration.common import MEGABYTE_BYTES, Profile, ServerConfig, shared_values
 from server.configuration.known_keys import (
     REFUSED_WHEN_TRUE,
@@ -100,8 +101,6 @@ class BrokerConfig(ServerConfig):
 
     broker_service_port: int | None = Field(default=6650, ge=0, le=65535)
     """brokerServicePort; 0 is any free port, None only where there is one for TLS."""
-    proxy_roles: frozenset[str] = frozenset()
-    """proxyRoles: who may speak for others."""
     broker_max_connections: int = Field(default=0, validation_alias="brokerMaxConnections")
     """Client connections at once; 0 or less: no limit."""
     broker_max_connections_per_ip: int = Field(
@@ -277,7 +276,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
     return {
         **shared_values(checked, _PORT_KEY),
         "authentication": authentication_settings(checked, proxy=False),
-        "proxy_roles": frozenset(checked.names("proxyRoles")),
+        "authorization": authorization_settings(checked, proxy=False),
         "broker_service_port": checked.value(_PORT_KEY),
         "metadata_store_url": _metadata_store_url(checked),
         "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),

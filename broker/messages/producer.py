@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
     from broker.messages.publishing.throttling import ConnectionPublishes
     from broker.policies.effective import EffectivePolicies
+    from proto.names import TopicName
     from proto.transport.turn_writer import TurnWriter
     from server.connection.request_errors import RequestError
 
@@ -54,10 +55,12 @@ class ProducedTopic(Protocol):
     """A topic, as far as its producers need it.
 
     Attributes:
-        full_name: Its name.
+        name: Its full name.
+        full_name: The same as text.
         policies: Those in force now.
     """
 
+    name: TopicName
     full_name: str
     policies: EffectivePolicies
 

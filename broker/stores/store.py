@@ -32,8 +32,8 @@ class TenantInfo:
     """A tenant (upstream: TenantInfo).
 
     Attributes:
-        admin_roles: Kept and shown, without effect; None for a tenant that was created without
-            the field.
+        admin_roles: Those that administer it, where authorization is on; None for a tenant that was
+            created without the field.
         allowed_clusters: Clusters its namespaces may lie in; empty for a tenant that came with an
             import, which may use the broker's own.
     """

@@ -31,13 +31,16 @@ from proto.commands import error_command
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from typing import TypeAlias
 
     from broker.stores.feed import ChangeFeed
     from broker.watches.namespace_listings import WatchContext
     from broker.watches.rules import WatchRules
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
+
+    Check: TypeAlias = Callable[[], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 
@@ -50,12 +53,14 @@ class AskedWatch:
 
     Attributes:
         first: It is the first for its id.
+        check: Refuses it, unless it is allowed; None if that is known already.
     """
 
     request: pb.CommandWatchTopicList
     watch: Watch
     cnx: ServedConnection
     first: bool
+    check: Check | None = None
 
 
 class TopicListService:
@@ -132,9 +137,19 @@ class TopicListService:
     # -- requests -----------------------------------------------------------------------------
 
     def ask(
-        self, request: pb.CommandWatchTopicList, namespace: NamespaceName, cnx: ServedConnection
+        self,
+        request: pb.CommandWatchTopicList,
+        namespace: NamespaceName,
+        cnx: ServedConnection,
+        check: Check | None = None,
     ) -> AskedWatch:
         """Register a WATCH_TOPIC_LIST as it arrives; ``answer`` does the rest.
+
+        Args:
+            request: The command.
+            namespace: The one it names.
+            cnx: Its connection.
+            check: Refuses it, unless it is allowed; asked before anything is read.
 
         Raises:
             RequestError: It is refused.
@@ -148,7 +163,7 @@ class TopicListService:
         else:
             watch.asked_again = True
         watch.pending[request.request_id] = None
-        return AskedWatch(request, watch, cnx, first)
+        return AskedWatch(request, watch, cnx, first, check)
 
     async def answer(self, asked: AskedWatch) -> None:
         """Answer a WATCH_TOPIC_LIST, and send updates from then on.
@@ -177,6 +192,8 @@ class TopicListService:
     async def _create(self, asked: AskedWatch) -> None:
         watch = asked.watch
         try:
+            if asked.check is not None:
+                await asked.check()
             await self._find_set(watch)
             await self._answer_first(asked.request, watch)
         except BaseException as error:
@@ -225,6 +242,8 @@ class TopicListService:
     async def _answer_again(self, asked: AskedWatch) -> None:
         """Answer a further request for an id with the set as it is now."""
         watch = asked.watch
+        if asked.check is not None:
+            await asked.check()
         await asyncio.shield(watch.created)
         if self._profile.lists_for_each_request:
             await self._listings.list(watch.namespace.namespace, watch.watcher.sender)

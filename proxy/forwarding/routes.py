@@ -28,7 +28,7 @@ PLACES = (
 
 def forwarding_routes(
     forwarder: Forwarder, broker_web_service_url: str, others: tuple[ReverseProxy, ...]
-) -> list[web.AbstractRouteDef]:
+) -> list[web.RouteDef]:
     """Return the routes.
 
     Args:
@@ -44,7 +44,7 @@ def forwarding_routes(
             )
         return await forwarder.forward(request, broker_web_service_url, "")
 
-    routes: list[web.AbstractRouteDef] = []
+    routes: list[web.RouteDef] = []
     for path in FORWARDED:
         routes += _below(path, to_broker)
     for other in others:
@@ -63,5 +63,5 @@ def _to_server(
 
 def _below(
     path: str, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> list[web.AbstractRouteDef]:
+) -> list[web.RouteDef]:
     return [web.route("*", path, handler), web.route("*", f"{path}/{{rest:.*}}", handler)]

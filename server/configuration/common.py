@@ -17,6 +17,7 @@ from limiter.memory.dual_limiter import LimitType, MemoryLimit
 from limiter.memory.size_estimate import SizeEstimate
 from server.configuration.addresses import LOOPBACK, advertised_address, bind_address
 from server.configuration.authentication import AuthenticationSettings
+from server.configuration.authorization import AuthorizationSettings
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import Notice
 from server.configuration.limits import LimitConfig
@@ -163,6 +164,8 @@ class ServerConfig(BaseModel):
     authentication: InstanceOf[AuthenticationSettings] | None = None
     """authentication* and token*, basicAuthConf, anonymousUserRole, strictAuthMethod,
     authenticateMetricsEndpoint, and a role's own; None: whoever connects is served."""
+    authorization: InstanceOf[AuthorizationSettings] | None = None
+    """authorization*, superUserRoles, proxyRoles; None: whoever is served may do everything."""
     notices: tuple[Notice, ...] = ()
     """Sentences to be logged when the process starts."""
 

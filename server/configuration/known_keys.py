@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # Keys of both roles -> the protection that this version does not have: ignored, one would leave a
 # server open that its operator believes closed.
 REFUSED_WHEN_TRUE = {
-    "authorizationEnabled": "authorization",
     "haProxyProtocolEnabled": "the HAProxy protocol",
     "webServiceHaProxyProtocolEnabled": "the HAProxy protocol",
 }

@@ -265,3 +265,24 @@ def test_a_subscription_is_moved_and_looked_into(broker: ServerProcess, namespac
     assert asked(broker, "topics", "terminate", topic)
     asked(broker, "namespaces", "unsubscribe", namespace, "-s", "s")
     assert asked(broker, "topics", "subscriptions", topic) == []
+
+
+def test_permissions_are_granted_shown_and_revoked(broker: ServerProcess, namespace: str) -> None:
+    def shown(*words: str) -> object:
+        return json.loads("".join(asked(broker, *words, "--json")))
+
+    topic = f"{namespace}/eu"
+    asked(broker, "topics", "create", topic)
+    for group, subject in (("namespaces", namespace), ("topics", topic)):
+        role = f"of-{group}"
+        actions = ("--actions", "produce,consume")
+        asked(broker, group, "grant-permission", subject, "--role", role, *actions)
+        granted = shown(group, "permissions", subject)
+        assert isinstance(granted, dict)
+        assert granted[role] == ["produce", "consume"]
+        asked(broker, group, "revoke-permission", subject, "--role", role)
+        assert shown(group, "permissions", subject) == {}
+    of_subscription = (namespace, "-s", "billing")
+    asked(broker, "namespaces", "grant-subscription-permission", *of_subscription, "--roles", "a,b")
+    asked(broker, "namespaces", "revoke-subscription-permission", *of_subscription, "--role", "a")
+    assert shown("namespaces", "subscription-permission", namespace) == {"billing": ["b"]}

@@ -60,6 +60,8 @@ FOREIGN = {
     "export",
     "sed",
 }
+# And what strangers have.
+FOREIGN |= {"go", "kill", "mkfifo", "mvn", "pip", "pytest", "python3", "read", "rm", "venv"}
 SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
 
 # How many words behind a program say what it does.
@@ -122,7 +124,7 @@ def environment(directory: Path) -> dict[str, str]:
 def module_of(words: list[str]) -> tuple[list[str], list[str]] | None:
     """The module (and sub-command) that a program's words run, and the rest; None: not ours."""
     program, rest = Path(words[0]).name, words[1:]
-    if program.startswith("python") and rest[:1] == ["-m"]:
+    if program.startswith("python") and rest[:1] == ["-m"] and rest[1] not in FOREIGN:
         name, rest = rest[1], rest[2:]
     elif program in SCRIPTS:
         name = SCRIPTS[program].partition(":")[0].removesuffix(".__main__")
@@ -138,7 +140,7 @@ def check(words: list[str]) -> None:
     """Look up one program and its flags."""
     found = module_of(words)
     if found is None:
-        assert words[0] in FOREIGN, f"{words[0]} is no program of this project"
+        assert Path(words[0]).name in FOREIGN, f"{words[0]} is no program of this project"
         if words[0] == "make":
             missing = set(words[1:]) - make_targets(REPOSITORY / "Makefile")
             assert not missing, f"make {' '.join(missing)} does not exist"

@@ -1,29 +1,55 @@
-"""The fixtures that the documentation offers for clients' own tests."""
+"""What the documentation offers for the tests of programs that use Pulsar, run with pytest."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.official.client_tests import FOLDER, environment
+from tests.support.processes.server_process import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 
+PLUGIN = "tests.support.processes.checkout_plugin"
+EXAMPLE = REPOSITORY / "examples" / "client_tests" / "pytest"
+OF_THE_PLUGIN = REPOSITORY / "tests" / "proof" / "wheel" / "plugin_tests.py"
+INSTALL = REPOSITORY / "docs" / "install.md"
+# The plug-ins of this project's own tests, which strangers do not have.
+QUIET = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:hypothesispytest")
 
-def test_the_fixtures_for_pytest_give_each_test_an_empty_namespace() -> None:
+
+def block(language: str) -> str:
+    """Return the page's block of a language."""
+    page = INSTALL.read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    return found
+
+
+def test_the_example_and_the_page_work_as_they_are_written(tmp_path: Path) -> None:
+    # Given
+    shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
+    shutil.copy(OF_THE_PLUGIN, tmp_path / "test_plugin.py")
+    (tmp_path / "test_page.py").write_text(block("python"))
+    (tmp_path / "pytest.ini").write_text(block("ini"))
     # When
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini"]
+    paths = f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'packaging'}"
     done = subprocess.run(
-        command,
-        cwd=FOLDER / "pytest",
-        env=environment(),
+        [sys.executable, "-m", "pytest", "-q", *QUIET, "-p", PLUGIN],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     # Then
     assert done.returncode == 0, done.stdout[-2000:]
-    assert "3 passed" in done.stdout
+    assert "10 passed" in done.stdout

@@ -7,7 +7,6 @@ import shutil
 from typing import TYPE_CHECKING
 
 from tests.differential.sides import ENVIRONMENT, PROXY_ENVIRONMENT
-from tests.official.client_tests import EXAMPLES
 from tests.official.clients import (
     ClientMissingError,
     go_client,
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from tests.official.runs import ClientRun
     from tests.official.servers import Servers
 
-TOOLS = {"JUnit": "mvn", "Go": "go"}
 PROFILES = ("pulsar", "floodgate")
 NOT_IN_3_6 = frozenset({"table_view"})
 NOT_IN_3_1 = NOT_IN_3_6 | {
@@ -60,22 +58,7 @@ def prove(options: ProofOptions) -> ProofResult:
         with floodgate(profile, options.out / profile) as servers:
             for name, client in clients.items():
                 _play(profile, name, client, servers, options, result)
-    _run_examples(options, result)
     return result
-
-
-def _run_examples(options: ProofOptions, result: ProofResult) -> None:
-    """Run the fixtures that the documentation offers for the tests of clients."""
-    for name, (run, success) in EXAMPLES.items():
-        title = f"fixtures for {name}"
-        options.note(title)
-        try:
-            said = run()
-        except ClientMissingError as missing:
-            there = shutil.which(TOOLS[name]) is not None
-            result.check(title, not there, f"{title}: {missing}")
-        else:
-            result.check(title, success in said, f"{title}: they run")
 
 
 def _clients(options: ProofOptions, result: ProofResult) -> Iterator[tuple[str, OfficialClient]]:

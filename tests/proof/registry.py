@@ -135,6 +135,10 @@ PROOFS = {
         "tests.proof.memory.out_of_memory",
     ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
+    "security_replay": Proof(
+        "Every recorded role is allowed what a real broker allows it, and is refused the rest",
+        "tests.proof.security_replay",
+    ),
     "differential": Proof(
         "On random odd input, profile pulsar answers as a real Pulsar", "tests.proof.differential"
     ),
@@ -179,6 +183,10 @@ PROOFS = {
     ),
     "wheel": Proof(
         "The wheel runs beside other people's packages of the same names", "tests.proof.wheel.wheel"
+    ),
+    "newcomers": Proof(
+        "Strangers' programs in Python, Java and Go use the broker by its page",
+        "tests.proof.newcomers.newcomers",
     ),
     "image_check": Proof(
         "Both images are built, small, and run everything without rights",

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.security.binary import (
     ANSWERED_BY_PROXY,
+    ASKERS_OF_NAMES,
     QUESTIONS,
+    QUESTIONS_OF_NAMES,
     answers,
     connect,
     connect_cases,
@@ -26,6 +28,7 @@ from tests.support.security.binary import (
 from tests.support.security.credentials import (
     PROXY_ROLES,
     SUPERUSERS,
+    Credential,
     few_wrong_credentials,
     key_url,
     right_credentials,
@@ -34,6 +37,7 @@ from tests.support.security.credentials import (
 )
 from tests.support.security.expiry import record_expiry
 from tests.support.security.rest_calls import record as record_rest
+from tests.support.security.revoked import record_revoked
 from tests.support.security.world import build
 
 if TYPE_CHECKING:
@@ -101,8 +105,13 @@ def _connects(address: str) -> Iterable[dict[str, Any]]:
 def _questions(address: str, via: str) -> Iterable[dict[str, Any]]:
     no_role = [one for one in wrong_credentials() if one.name == "(no subject)"]
     right = [one for one in right_credentials() if via == "broker" or not one.original]
-    who = right + no_role
-    for kind, subject in QUESTIONS:
+    yield from _asked_by(address, via, QUESTIONS, right + no_role)
+
+
+def _asked_by(
+    address: str, via: str, questions: Iterable[tuple[str, str]], who: Iterable[Credential]
+) -> Iterable[dict[str, Any]]:
+    for kind, subject in questions:
         outcomes: dict[str, list[str]] = {}
         for one in who:
             named = subject.replace("{who}", one.name.replace(" ", "-").strip("()"))
@@ -118,6 +127,16 @@ def _questions(address: str, via: str) -> Iterable[dict[str, Any]]:
             "about": subject,
             "outcomes": [{"answer": answer, "who": names} for answer, names in outcomes.items()],
         }
+
+
+def _record_broker(address: str, web: str) -> None:
+    _write("connect.jsonl", _connects(address))
+    _write("questions.jsonl", _questions(address, "broker"))
+    few = [one for one in right_credentials() if one.name in ASKERS_OF_NAMES]
+    _write("names.jsonl", _asked_by(address, "broker", QUESTIONS_OF_NAMES, few))
+    _write("expiry.jsonl", record_expiry(address))
+    if web:
+        _write("revoked.jsonl", record_revoked(address, web))
 
 
 def main() -> int:
@@ -141,9 +160,7 @@ def main() -> int:
         _write("forwarding-proxy-expiry.jsonl", record_expiry(asked.proxy))
         return 0
     if asked.broker:
-        _write("connect.jsonl", _connects(asked.broker))
-        _write("questions.jsonl", _questions(asked.broker, "broker"))
-        _write("expiry.jsonl", record_expiry(asked.broker))
+        _record_broker(asked.broker, asked.web)
     if asked.proxy:
         _write("proxy-connect.jsonl", _connects(asked.proxy))
         _write("proxy-questions.jsonl", _questions(asked.proxy, asked.broker))

@@ -71,6 +71,7 @@ class _Reset:
                 await context.store.delete_tenant(tenant)
             except NamespaceNotEmptyError:
                 raise _busy(tenant) from None
+        context.tenants_changed()
         for name in self._first:
             await context.store.create_namespace(NamespaceName.parse(name))
 

@@ -120,6 +120,7 @@ class TenantAdmin:
         await self._check_room(tenant)
         if not await self._context.store.create_tenant(tenant, info):
             raise RestError(409, "Tenant already exist")
+        self._context.tenants_changed()
         return done()
 
     async def update(self, request: web.Request) -> web.Response:
@@ -128,6 +129,7 @@ class TenantAdmin:
         info = self._info(body)
         if not await self._context.store.change_tenant(tenant, info):
             raise RestError(404, f"Tenant {tenant} not found")
+        self._context.tenants_changed()
         return done()
 
     async def delete(self, request: web.Request) -> web.Response:
@@ -145,6 +147,7 @@ class TenantAdmin:
             raise RestError(409, "The tenant still has active namespaces") from None
         if not deleted:
             raise RestError(404, "Tenant doesn't exist")
+        self._context.tenants_changed()
         return done()
 
     @property

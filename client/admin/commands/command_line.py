@@ -18,6 +18,7 @@ from client.admin.commands import brokers, faults, namespaces, schemas, tenants,
 from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call
 from client.admin.commands.messages.verbs import add_message_verbs
 from client.admin.commands.options import EVERYWHERE, AsJson, RequestTimeout
+from client.admin.commands.policies.permissions import add_permissions
 from client.admin.commands.policies.verbs import add_policies, topic_policies
 from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
@@ -46,6 +47,7 @@ floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck""",
 add_message_verbs(topics.app)
 add_policies(topic_policies, topics=True)
 add_policies(namespaces.app, topics=False)
+add_permissions(namespaces.app, topics.app)
 app.add_typer(topics.app, name="topics")
 app.add_typer(topic_policies, name="topicPolicies")
 app.add_typer(schemas.app, name="schemas")

@@ -1,24 +1,33 @@
-// Package clienttests shows a broker for the tests of a Pulsar client: one for all of them, a
-// namespace for each. FLOODGATE_BROKER names the program if floodgate-broker is not on the path.
+// Package clienttests shows a broker for the tests of a program that uses Pulsar: one for all of
+// them, empty for each. FLOODGATE_BROKER names the program if floodgate-broker is not on the path.
 package clienttests
 
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 )
 
-var serviceURL, adminURL string
+var serviceURL, webURL string
 
 func TestMain(m *testing.M) {
+	code, err := withBroker(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func withBroker(run func() int) (int, error) {
 	program := os.Getenv("FLOODGATE_BROKER")
 	if program == "" {
 		program = "floodgate-broker"
@@ -26,30 +35,33 @@ func TestMain(m *testing.M) {
 	command := exec.Command(program,
 		"--set", "brokerServicePort=0", "--set", "webServicePort=0", // any free ones
 		"--set", "bindAddress=127.0.0.1", "--set", "advertisedAddress=127.0.0.1",
-		"--set", "forceDeleteNamespaceAllowed=true")
+		"--set", "floodgateFaultsEnabled=true") // faults, and the reset
+	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
 	if err != nil {
-		panic(err)
+		return 0, err
 	}
 	if err := command.Start(); err != nil {
-		panic(err)
+		return 0, err
 	}
+	defer func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	}()
 	// The broker's first line: READY broker pulsar://host:port http://host:port
 	line, _ := bufio.NewReader(output).ReadString('\n')
 	words := strings.Fields(line)
-	code := 1
-	if len(words) == 4 && words[0] == "READY" {
-		serviceURL, adminURL = words[2], words[3]
-		code = m.Run()
+	if len(words) != 4 || words[0] != "READY" {
+		return 0, fmt.Errorf("%s did not start; it says why above", program)
 	}
-	_ = command.Process.Signal(syscall.SIGTERM)
-	_ = command.Wait()
-	os.Exit(code)
+	serviceURL, webURL = words[2], words[3]
+	return run(), nil
 }
 
-func admin(t *testing.T, method, path string) {
+// ask asks the web port, and returns its answer.
+func ask(t *testing.T, method, path, body string) string {
 	t.Helper()
-	request, err := http.NewRequest(method, adminURL+"/admin/v2/"+path, strings.NewReader("{}"))
+	request, err := http.NewRequest(method, webURL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,22 +71,17 @@ func admin(t *testing.T, method, path string) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode >= 300 {
-		t.Fatalf("%s %s: %s", method, path, answer.Status)
+	said, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode >= 300 {
+		t.Fatalf("%s %s: %s %s %v", method, path, answer.Status, said, err)
 	}
+	return string(said)
 }
 
-// newNamespace makes a namespace for one test; all in it is gone afterwards.
-func newNamespace(t *testing.T) string {
-	t.Helper()
-	name := fmt.Sprintf("public/test-%d", time.Now().UnixNano())
-	admin(t, http.MethodPut, "namespaces/"+name)
-	t.Cleanup(func() { admin(t, http.MethodDelete, "namespaces/"+name+"?force=true") })
-	return name
-}
-
+// newClient empties the broker and returns a client of it, which is closed when the test ends.
 func newClient(t *testing.T) pulsar.Client {
 	t.Helper()
+	ask(t, http.MethodPost, "/admin/v2/floodgate/reset", "")
 	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: serviceURL})
 	if err != nil {
 		t.Fatal(err)

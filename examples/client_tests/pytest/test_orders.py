@@ -1,26 +1,58 @@
-"""Tests of a client as its users would write them."""
+"""Tests of a program that uses Pulsar: messages, topics found by a pattern, and a fault."""
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 import pulsar
 
+if TYPE_CHECKING:
+    from floodgate_pytest import FloodgateServer
 
-def test_orders_arrive(client: pulsar.Client, namespace: str) -> None:
-    topic = f"persistent://{namespace}/orders"
-    consumer = client.subscribe(topic, "billing")
-    client.create_producer(topic).send(b"one")
+REFUSED_ONCE = {
+    "on": ["SUBSCRIBE"],
+    "when": {"times": 1},
+    "do": {"action": "error", "error": "ServiceNotReady"},
+}
+
+
+def test_an_order_arrives(client: pulsar.Client) -> None:
+    consumer = client.subscribe("orders", "billing")
+    client.create_producer("orders").send(b"two teas")
     message = consumer.receive(5_000)
     consumer.acknowledge(message)
-    assert message.data() == b"one"
+    assert message.data() == b"two teas"
 
 
-def test_each_test_begins_with_nothing(client: pulsar.Client, clean_default: str) -> None:
-    topic = f"persistent://{clean_default}/orders"
-    client.create_producer(topic).send(b"of this test")
-    reader = client.create_reader(topic, pulsar.MessageId.earliest)
-    assert reader.read_next(5_000).data() == b"of this test"
-    assert not reader.has_message_available()
+def test_orders_of_all_countries_are_found(client: pulsar.Client) -> None:
+    for topic in ("orders-eu", "orders-us", "invoices-eu"):
+        client.create_producer(topic).send(topic.encode())
+    consumer = client.subscribe(
+        re.compile("persistent://public/default/orders-.*"),
+        "billing",
+        initial_position=pulsar.InitialPosition.Earliest,
+    )
+    found = {consumer.receive(5_000).data() for _ in range(2)}
+    assert found == {b"orders-eu", b"orders-us"}
 
 
-def test_each_test_begins_with_nothing_again(client: pulsar.Client, clean_default: str) -> None:
-    test_each_test_begins_with_nothing(client, clean_default)
+def test_a_refused_subscription_is_tried_again(
+    client: pulsar.Client, floodgate_broker: FloodgateServer
+) -> None:
+    floodgate_broker.set_fault(REFUSED_ONCE)
+    consumer = subscribed(client)
+    client.create_producer("orders").send(b"one tea")
+    assert consumer.receive(5_000).data() == b"one tea"
+    (fault,) = floodgate_broker.faults()
+    assert fault["fired"] == 1
+
+
+def subscribed(client: pulsar.Client, tries: int = 3) -> pulsar.Consumer:
+    """Subscribe as a program does that a refusal does not end."""
+    try:
+        return client.subscribe("orders", "billing")
+    except pulsar.PulsarException:
+        if tries == 1:
+            raise
+        return subscribed(client, tries - 1)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import re
+import runpy
 import shutil
 import subprocess
-import sys
 import tomllib
 import venv
 from dataclasses import dataclass
@@ -14,12 +12,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.processes import ROOT
+from server.module_names import PACKAGES
 from tests.proof.result import ProofError
+from tests.proof.wheel.building import (
+    CONSTRAINTS,
+    PATIENCE_SECONDS,
+    clean_variables,
+    run,
+    write_constraints,
+)
 
-PATIENCE_SECONDS = 400.0
 THEIR_PACKAGES = ("client", "server", "proto")
 TESTED = ("tests/unit/limiter", "tests/unit/client", "tests/support", "tests/golden", "docs")
-_LOCKED = re.compile(r"^([\w.-]+==[^\\\n]+)", re.MULTILINE)
 _NOT_TAKEN = shutil.ignore_patterns("__pycache__")
 # What is read of these is the repository itself, or text with the names of modules.
 NOT_IN_THE_WHEEL = (
@@ -55,8 +59,7 @@ class CleanEnvironment:
             package = made.project / name
             package.mkdir(parents=True)
             (package / "__init__.py").write_text('OWNER = "theirs"\n', encoding="utf-8")
-        lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-        made._constraints.write_text("\n".join(_LOCKED.findall(lock)), encoding="utf-8")
+        write_constraints(folder)
         return made
 
     @property
@@ -74,23 +77,10 @@ class CleanEnvironment:
         """The folder of installed packages."""
         return next((self.folder / "venv" / "lib").glob("python3.*")) / "site-packages"
 
-    @property
-    def _constraints(self) -> Path:
-        return self.folder / "constraints.txt"
-
-    def build(self) -> Path:
-        """Build the wheel; return its file."""
-        run(
-            [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"],
-            "-w",
-            str(self.folder),
-            str(ROOT),
-        )
-        return next(self.folder.glob("floodgate-*.whl"))
-
     def install(self, *what: str) -> None:
         """Install packages in the versions of the lock."""
-        run([str(self.bin / "pip"), "install", "-q", "-c", str(self._constraints)], *what)
+        constraints = str(self.folder / CONSTRAINTS)
+        run([str(self.bin / "pip"), "install", "-q", "-c", constraints], *what)
 
     def uninstall(self, *what: str) -> None:
         """Remove packages."""
@@ -129,10 +119,7 @@ class CleanEnvironment:
 
     def take_tests(self) -> None:
         """Bring the unit tests of limiter and client, their imports rewritten as in the wheel."""
-        from first_party import rewritten
-
-        from server.module_names import PACKAGES
-
+        rewritten = runpy.run_path(str(ROOT / "packaging" / "first_party.py"))["rewritten"]
         for name in TESTED:
             shutil.copytree(ROOT / name, self.project / name, ignore=_NOT_TAKEN, dirs_exist_ok=True)
         for name in ("tests/__init__.py", "tests/conftest.py", "tests/unit/__init__.py"):
@@ -148,30 +135,3 @@ class CleanEnvironment:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         wanted = ("hypothesis", "pytest", "pulsar-client", "trustme")
         return [each for each in project["optional-dependencies"]["dev"] if each.startswith(wanted)]
-
-
-def clean_variables() -> dict[str, str]:
-    """Return this process's variables without those that would show it our modules."""
-    return {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV"))
-    }
-
-
-def run(command: list[str], *words: str) -> None:
-    """Run a step of the preparation.
-
-    Raises:
-        ProofError: It failed.
-    """
-    done = subprocess.run(
-        [*command, *words],
-        env=clean_variables(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        raise ProofError(f"{' '.join([*command[-2:], *words])[:200]}: {done.stderr[-500:]}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,25 +12,27 @@ if TYPE_CHECKING:
 TOPIC = "/admin/v2/persistent/public/default"
 
 
+PIDS: dict[str, int] = {}
+"""Of the processes that all tests share; under pytest-xdist each worker has its own."""
+
+
 @pytest.mark.parametrize("number", range(3))
-def test_each_test_has_a_broker_without_topics(
+def test_each_test_has_the_same_broker_without_topics(
     floodgate_broker: FloodgateServer, number: int
 ) -> None:
-    assert ask(floodgate_broker, TOPIC) == b"[]"
-    ask(floodgate_broker, f"{TOPIC}/of-{number}", "PUT")
-    assert b"of-" in ask(floodgate_broker, TOPIC)
+    assert floodgate_broker.ask("GET", TOPIC) == b"[]"
+    assert floodgate_broker.faults() == []
+    floodgate_broker.ask("PUT", f"{TOPIC}/of-{number}")
+    floodgate_broker.set_fault({"on": ["SEND"], "do": {"action": "drop"}})
+    assert b"of-" in floodgate_broker.ask("GET", TOPIC)
+    assert PIDS.setdefault("broker", floodgate_broker.pid) == floodgate_broker.pid
 
 
-def test_a_proxy_forwards_to_the_broker(
-    floodgate_proxy: FloodgateServer, floodgate_broker: FloodgateServer
+@pytest.mark.parametrize("number", range(2))
+def test_each_test_has_the_same_proxy_without_faults(
+    floodgate_proxy: FloodgateServer, floodgate_broker: FloodgateServer, number: int
 ) -> None:
-    assert floodgate_proxy.service_url != floodgate_broker.service_url
-    assert ask(floodgate_proxy, TOPIC) == b"[]"
-
-
-def ask(server: FloodgateServer, path: str, method: str = "GET") -> bytes:
-    """Ask a server's REST API."""
-    request = urllib.request.Request(server.web_url + path, method=method)
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        body: bytes = answer.read()
-        return body
+    assert floodgate_proxy.ask("GET", TOPIC) == b"[]"
+    assert floodgate_proxy.faults() == []
+    floodgate_proxy.set_fault({"on": ["LOOKUP"], "do": {"action": "drop"}})
+    assert PIDS.setdefault("proxy", floodgate_proxy.pid) == floodgate_proxy.pid

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.proof.result import ProofError
-from tests.proof.wheel.environment import clean_variables
+from tests.proof.wheel.building import clean_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from benchmarks.processes import ROOT
 from server.module_names import PACKAGES
 from tests.proof.result import ProofOptions, ProofResult
+from tests.proof.wheel.building import build_source, build_wheel
 from tests.proof.wheel.environment import NOT_IN_THE_WHEEL, WITH_A_BROKER, CleanEnvironment
 from tests.proof.wheel.servers import started
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Sequence
 
 MOST_BYTES = 380e6
@@ -49,8 +51,9 @@ def prove(options: ProofOptions) -> ProofResult:
     environment = CleanEnvironment.make(options.out / "wheel")
     with _removed(environment.folder):
         options.note("building and installing")
-        wheel = environment.build()
+        wheel = build_wheel(environment.folder)
         _whole(wheel, result)
+        _from_source(wheel, environment.folder / "source", result)
         bare = environment.bytes_installed()
         environment.install(str(wheel))
         _small("everything", environment.bytes_installed() - bare, MOST_BYTES, result)
@@ -98,9 +101,22 @@ def _whole(wheel: Path, result: ProofResult) -> None:
     )
 
 
+def _from_source(wheel: Path, folder: Path, result: ProofResult) -> None:
+    """Build the source distribution, and from it the wheel again."""
+    folder.mkdir()
+    again = build_wheel(folder, build_source(folder))
+    with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
+        files = [{name: each.read(name) for name in each.namelist()} for each in (first, second)]
+    other = sorted(
+        name for name in {**files[0], **files[1]} if files[0].get(name) != files[1].get(name)
+    )
+    words = f"gives the same wheel but for {other[:3]}" if other else "gives the same wheel"
+    result.check("source distribution", not other, f"the source distribution {words}")
+
+
 def _small(what: str, size: float, most: float, result: ProofResult) -> None:
     result.figures[f"{what.replace(' ', '_')}_bytes"] = int(size)
-    result.check(what, size <= most, f"{size / 1e6:.0f} MB of at most {most / 1e6:.0f}")
+    result.check(what, size <= most, f"{what}: {size / 1e6:.0f} MB of at most {most / 1e6:.0f}")
 
 
 def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> None:
@@ -110,8 +126,8 @@ def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> 
         *(("-m", f"floodgate.{name}") for name in ("broker", "proxy", "client.admin", "loadgen")),
     ):
         done = environment.run(*words, "--help")
-        said = done.stderr[-300:] or "its help"
-        result.check(" ".join(words), done.returncode == 0 and "Usage:" in done.stdout, said)
+        helps = done.returncode == 0 and "Usage:" in done.stdout
+        _said(f"{' '.join(words)} --help", helps, "it helps", done, result)
     for path in CLASS_PATHS:
         with ExitStack() as stack:
             settings = (*BROKER, f"{CLASS_KEY}={path}", "enableBrokerTopicListWatcher=false")
@@ -121,26 +137,28 @@ def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> 
             for url in (broker[0], proxy[0]):
                 _through(environment, url, result)
             done = environment.run("floodgate-admin", "--admin-url", broker[1], "tenants", "list")
-            result.check(f"floodgate-admin, {path}", "public" in done.stdout, done.stderr[-300:])
+            what = f"floodgate-admin at a broker with the class {path}"
+            _said(what, "public" in done.stdout, "it lists tenants", done, result)
     run = ("loadgen", "run", "storm", "--executor", "process", "--clients", "20", "--json")
     done = environment.run(*run)
-    result.check("loadgen run", done.returncode == 0, done.stderr[-300:] or "passed")
+    _said("loadgen run storm", done.returncode == 0, "passed", done, result)
     done = environment.run("loadgen", "run", "storm", "--executor", "spark")
-    result.check("without Spark", "floodgate[loadgen]" in done.stderr, done.stderr[-300:])
+    told = "floodgate[loadgen]" in done.stderr
+    _said("the same without Spark", told, "the remedy is told", done, result)
 
 
 def _spark(environment: CleanEnvironment, result: ProofResult) -> None:
     """Run clients in Spark's workers, with this environment's Spark: half a gigabyte less."""
     places = [environment.lend(name) for name in ("pyspark", "py4j")]
     done = environment.run("loadgen", "run", "storm", "--executor", "spark", "--clients", "20")
-    result.check("workers of Spark", done.returncode == 0, done.stderr[-300:] or "passed")
+    _said("loadgen run storm in workers of Spark", done.returncode == 0, "passed", done, result)
     for place in places:
         place.unlink()
 
 
 def _through(environment: CleanEnvironment, url: str, result: ProofResult) -> None:
     done = environment.run("python", "-c", _ROUND_TRIP, url)
-    result.check(f"a message by {url}", done.returncode == 0, done.stderr[-300:] or "came back")
+    _said(f"a message by {url}", done.returncode == 0, "came back", done, result)
 
 
 def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
@@ -149,13 +167,12 @@ def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
         *("python", "-c"),
         "import floodgate_pytest, sys; sys.exit('floodgate' in sys.modules)",
     )
-    result.check("the plug-in imports nothing", quiet.returncode == 0, quiet.stderr[-300:] or "so")
+    _said("the plug-in alone", quiet.returncode == 0, "imports nothing of it", quiet, result)
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=0", "test_plugin.py")
     for more in ((), ("-n", "2")):
         done = environment.run(*words, *more)
-        result.check(
-            f"the plug-in {' '.join(more)}".strip(), done.returncode == 0, done.stdout[-600:]
-        )
+        what = f"tests with the plug-in {' '.join(more)}".strip()
+        _said(what, done.returncode == 0, _last_line(done), done, result)
 
 
 def _without_columns(
@@ -185,5 +202,21 @@ def _unit_tests(
     done = environment.run(*words, "tests/unit/limiter", "tests/unit/client")
     log = out / f"unit-tests-{part.replace(' ', '-')}.log"
     log.write_text(done.stdout + done.stderr, encoding="utf-8")
-    last = (done.stdout.strip().splitlines() or ["nothing"])[-1]
-    result.check(f"unit tests of limiter and client, {part}", done.returncode == 0, last)
+    what = f"unit tests of limiter and client, {part}"
+    result.check(what, done.returncode == 0, f"{what}: {_last_line(done)}")
+
+
+def _said(
+    what: str,
+    right: bool,
+    sentence: str,
+    done: subprocess.CompletedProcess[str],
+    result: ProofResult,
+) -> None:
+    """Check what a program did; where it was not right its last words are the sentence."""
+    words = sentence if right else (done.stderr + done.stdout).strip()[-500:]
+    result.check(what, right, f"{what}: {words}")
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    return (done.stdout.strip().splitlines() or ["nothing"])[-1]

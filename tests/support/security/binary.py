@@ -41,6 +41,42 @@ QUESTIONS = (
     ),
 )
 """Commands, each with the topic or namespace it is about."""
+_IN_SHOP = (
+    "orders-partition-0",
+    "orders-partition-00",
+    "orders-partition-0-partition-1",
+    "parted-partition-7",
+    "__change_events",
+    "ORDERS",
+    "orders ",
+    "orders%20",
+    "or/ders",
+)
+_ELSEWHERE_NAMED = (
+    "persistent://acme/standalone/shop/orders",
+    "orders",
+    "acme/shop/orders",
+    "non-persistent://acme/shop/orders",
+    "acme/standalone/shop/orders",
+    "public/default/x",
+    "persistent://pulsar/system/x",
+)
+_NAMESPACES = ("acme/shop/", "acme/standalone/shop", "acme", "/acme/shop", "ACME/shop")
+QUESTIONS_OF_NAMES = (
+    *(
+        (kind, f"persistent://acme/shop/{name}")
+        for name in _IN_SHOP
+        for kind in ("LOOKUP", "PARTITIONED_METADATA")
+    ),
+    *((kind, name) for name in _ELSEWHERE_NAMED for kind in ("LOOKUP", "SUBSCRIBE")),
+    *(
+        (kind, name)
+        for name in _NAMESPACES
+        for kind in ("GET_TOPICS_OF_NAMESPACE", "WATCH_TOPIC_LIST")
+    ),
+)
+"""Commands with odd names of topics and namespaces."""
+ASKERS_OF_NAMES = ("super", "topic-produce", "consume", "nobody")
 ANSWERED_BY_PROXY = ("LOOKUP", "PARTITIONED_METADATA", "GET_SCHEMA", "GET_TOPICS_OF_NAMESPACE")
 """Commands for a proxy itself; others go through a tunnel."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
 from broker.authorization.service import AuthorizationService
-from broker.authorization.settings import AuthorizationSettings
 from broker.authorization.tenant_admins import TenantAdmins
 from broker.policies.effective import DEFAULTS
 from broker.policies.service import PolicyService
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TenantInfo
 from proto.names import NamespaceName
+from server.configuration.authorization import AuthorizationSettings
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.credentials import PROXY_ROLES, SUPERUSERS
 from tests.support.security.peers import StandInSession, session
@@ -29,7 +29,7 @@ async def granted_world() -> AuthorizationService:
     grants = {OF_NAMESPACE: GRANTS, OF_TOPICS: topics, OF_SUBSCRIPTIONS: {"owned": ["subscriber"]}}
     await policies.set(namespace, KEY, grants)
     settings = AuthorizationSettings(frozenset(SUPERUSERS), frozenset(PROXY_ROLES), wildcards=True)
-    return AuthorizationService(settings, TenantAdmins(store, clock), policies)
+    return AuthorizationService(lambda: settings, TenantAdmins(store, clock), policies)
 
 
 def session_named(who: str) -> StandInSession:

@@ -24,6 +24,7 @@ def made(source: str, name: str = "x.py") -> str:
         ("import proto.frames as frames", "import floodgate.proto.frames as frames"),
         ("import client, os", "import floodgate.client as client, os"),
         ("import os, client as c", "import os, floodgate.client as c"),
+        ("import client, proto", "import floodgate.client as client, floodgate.proto as proto"),
         (
             "if 1:\n    from client import (\n  a,\n)\n",
             "if 1:\n    from floodgate.client import (\n  a,\n)\n",

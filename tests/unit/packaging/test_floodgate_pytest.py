@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import urllib.error
-import urllib.request
 from email.message import Message
 from typing import TYPE_CHECKING
 
 import floodgate_pytest
 import pytest
-from floodgate_pytest import RESET, FloodgateError, FloodgateServer, KeptServer
+from floodgate_pytest import FloodgateError, FloodgateServer, KeptServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from urllib.request import Request
 
 
 class Kept(KeptServer):
@@ -27,45 +28,85 @@ class Kept(KeptServer):
         return FloodgateServer("pulsar://h:1", "http://h:2", self.begun)
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return Kept("broker", [], tmp_path)
+SERVER = FloodgateServer("pulsar://h:1", "http://h:2", 1)
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    urls = []
+class Web:
+    """Web ports that answer all alike, or refuse."""
 
-    def opened(request: urllib.request.Request, timeout: float) -> io.BytesIO:
-        urls.append(f"{request.get_method()} {request.full_url}")
-        return io.BytesIO()
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.answer: bytes | Exception = b""
 
-    monkeypatch.setattr(urllib.request, "urlopen", opened)
-    return urls
-
-
-def test_a_server_is_emptied_and_kept(kept: Kept, asked: list[str]) -> None:
-    assert [kept.empty().pid for _ in range(3)] == [1, 1, 1]
-    assert asked == [f"POST http://h:2{RESET}"] * 2
+    def open(self, request: Request, timeout: float) -> io.BytesIO:
+        self.asked.append(f"{request.get_method()} {request.full_url}")
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return io.BytesIO(self.answer)
 
 
-def test_other_settings_take_another_server(kept: Kept, asked: list[str]) -> None:
-    assert [kept.empty(url).pid for url in ("a=1", "a=2", "a=2")] == [1, 2, 2]
+@pytest.fixture(autouse=True)
+def web(monkeypatch: pytest.MonkeyPatch) -> Web:
+    web = Web()
+    monkeypatch.setattr(floodgate_pytest, "_WITHOUT_PROXY", web)
+    return web
+
+
+def refusal(said: bytes) -> urllib.error.HTTPError:
+    return urllib.error.HTTPError("u", 404, "no", Message(), io.BytesIO(said))
 
 
 @pytest.mark.parametrize(
-    "error", [ConnectionRefusedError(), urllib.error.HTTPError("u", 404, "no", Message(), None)]
+    ("role", "request_"),
+    [
+        ("broker", "POST http://h:2/admin/v2/floodgate/reset"),
+        ("proxy", "DELETE http://h:2/admin/v2/floodgate/faults"),
+    ],
 )
-def test_a_server_that_cannot_be_emptied_is_started_again(
-    monkeypatch: pytest.MonkeyPatch, kept: Kept, error: Exception
-) -> None:
-    # Given
-    def refused(*_: object, **__: object) -> None:
-        raise error
+def test_a_server_is_emptied_and_kept(tmp_path: Path, web: Web, role: str, request_: str) -> None:
+    kept = Kept(role, [], tmp_path)
+    assert [kept.empty().pid for _ in range(3)] == [1, 1, 1]
+    assert web.asked == [request_] * 2
 
-    monkeypatch.setattr(urllib.request, "urlopen", refused)
-    # When, then
+
+def test_other_settings_take_another_server(tmp_path: Path) -> None:
+    kept = Kept("broker", [], tmp_path)
+    assert [kept.empty(url).pid for url in ("a=1", "a=2", "a=2")] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(), refusal(b"")])
+def test_a_server_that_cannot_be_emptied_is_started_again(
+    tmp_path: Path, web: Web, error: Exception
+) -> None:
+    kept, web.answer = Kept("broker", [], tmp_path), error
     assert [kept.empty().pid for _ in range(2)] == [1, 2]
+
+
+def test_a_fault_is_set_and_looked_at(web: Web) -> None:
+    web.answer = b'{"id": "fault-1"}'
+    assert SERVER.set_fault({"on": ["SEND"]}) == "fault-1"
+    web.answer = b'[{"id": "fault-1", "fired": 2}]'
+    assert SERVER.faults() == json.loads(web.answer)
+    assert web.asked == [f"{way} http://h:2/admin/v2/floodgate/faults" for way in ("POST", "GET")]
+
+
+def test_a_fault_that_is_refused_says_why(web: Web) -> None:
+    web.answer = refusal(b'{"reason":"no fault: on.0: no such command"}')
+    with pytest.raises(FloodgateError, match=r"^The fault is refused: .*no such command"):
+        SERVER.set_fault({"on": ["SING"]})
+
+
+def test_a_server_may_be_of_another_interpreter(tmp_path: Path) -> None:
+    # Given
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho READY $2 pulsar://h:3 http://h:4\n")
+    python.chmod(0o700)
+    # When
+    server = KeptServer("broker", [], tmp_path, str(python))
+    ready = server.empty()
+    server.stop()
+    # Then
+    assert (ready.service_url, ready.web_url) == ("pulsar://h:3", "http://h:4")
 
 
 def test_a_server_that_does_not_start_says_why(

@@ -91,7 +91,6 @@ def test_an_address_that_is_not_one_plain_address_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authorizationEnabled", "true"),
         ("haProxyProtocolEnabled", "true"),
         ("servicePortTls", "6651"),
         ("webServicePortTls", "8443"),

@@ -23,6 +23,7 @@ NEEDS: Mapping[str, Needs] = {
         PolicyName.DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT
     ),
     "encryption_required": PolicyName.ENCRYPTION,
+    "subscription_auth_mode": PolicyName.SUBSCRIPTION_AUTH_MODE,
     "entryFilters": PolicyName.ENTRY_FILTERS,
     "inactive_topic_policies": PolicyName.INACTIVE_TOPIC,
     "is_allow_auto_update_schema": PolicyName.SCHEMA_COMPATIBILITY_STRATEGY,

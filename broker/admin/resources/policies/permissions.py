@@ -1,4 +1,4 @@
-"""Permissions of roles: kept and shown, without effect as long as nobody is authenticated."""
+"""Permissions of roles: kept and shown; ``broker.authorization`` puts them in force."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from broker.admin.resources.policies.subjects import (
     existing_topic,
 )
 from broker.admin.resources.policies.values import set_of_texts
-from broker.authorization.operations import Level, NamespaceOperation
+from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
+from broker.authorization.operations import Action, Level, NamespaceOperation
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
     from broker.admin.context import AdminContext
     from proto.names import NamespaceName
 
-KEY = "auth_policies"
-_OF_NAMESPACE, _OF_TOPICS = "namespace_auth", "destination_auth"
-_OF_SUBSCRIPTIONS = "subscription_auth_roles"
-_ACTIONS = ("produce", "consume", "functions", "sources", "sinks", "packages")
+_ACTIONS = tuple(action.value for action in Action)
 
 
 class PermissionAdmin:
@@ -105,19 +103,19 @@ class PermissionAdmin:
     async def get_of_namespace(self, request: web.Request) -> web.Response:
         """Return the actions that roles are allowed in a namespace."""
         namespace = await existing_namespace(self._context, request)
-        return json_response(self._permissions(namespace)[_OF_NAMESPACE])
+        return json_response(self._permissions(namespace)[OF_NAMESPACE])
 
     async def grant_on_namespace(self, request: web.Request) -> web.Response:
         """Allow a role actions in a namespace, and no others."""
         actions = await _actions(request)
         namespace = await existing_namespace(self._context, request)
-        await self._keep(namespace, _OF_NAMESPACE, segment(request, "role"), actions)
+        await self._keep(namespace, OF_NAMESPACE, segment(request, "role"), actions)
         return done()
 
     async def revoke_on_namespace(self, request: web.Request) -> web.Response:
         """Allow a role nothing in a namespace."""
         namespace = await existing_namespace(self._context, request)
-        await self._keep(namespace, _OF_NAMESPACE, segment(request, "role"), None)
+        await self._keep(namespace, OF_NAMESPACE, segment(request, "role"), None)
         return done()
 
     # -- of subscriptions ---------------------------------------------------------------------
@@ -125,22 +123,22 @@ class PermissionAdmin:
     async def get_of_subscriptions(self, request: web.Request) -> web.Response:
         """Return the roles that may use subscriptions of a name."""
         namespace = await existing_namespace(self._context, request)
-        return json_response(self._permissions(namespace)[_OF_SUBSCRIPTIONS])
+        return json_response(self._permissions(namespace)[OF_SUBSCRIPTIONS])
 
     async def grant_on_one(self, request: web.Request) -> web.Response:
         """Allow roles to use subscriptions of a name."""
         roles = set_of_texts(await json_body(request)) or []
         namespace = await existing_namespace(self._context, request)
-        await self._keep(namespace, _OF_SUBSCRIPTIONS, segment(request, "subscription"), roles)
+        await self._keep(namespace, OF_SUBSCRIPTIONS, segment(request, "subscription"), roles)
         return done()
 
     async def revoke_on_one(self, request: web.Request) -> web.Response:
         """Allow a role to use subscriptions of a name no more."""
         namespace = await existing_namespace(self._context, request)
         name, role = segment(request, "subscription"), segment(request, "role")
-        roles = self._permissions(namespace)[_OF_SUBSCRIPTIONS].get(name, [])
+        roles = self._permissions(namespace)[OF_SUBSCRIPTIONS].get(name, [])
         left = [one for one in roles if one != role]
-        await self._keep(namespace, _OF_SUBSCRIPTIONS, name, left)
+        await self._keep(namespace, OF_SUBSCRIPTIONS, name, left)
         return done()
 
     # -- of topics ----------------------------------------------------------------------------
@@ -149,7 +147,7 @@ class PermissionAdmin:
         """Return the actions that roles are allowed on a topic, or in its namespace."""
         topic = await existing_topic(self._context, request)
         kept = self._permissions(topic.namespace)
-        return json_response(kept[_OF_NAMESPACE] | kept[_OF_TOPICS].get(str(topic), {}))
+        return json_response(kept[OF_NAMESPACE] | kept[OF_TOPICS].get(str(topic), {}))
 
     async def grant_on_topic(self, request: web.Request) -> web.Response:
         """Allow a role actions on a topic, and no others."""
@@ -163,16 +161,16 @@ class PermissionAdmin:
         self, request: web.Request, actions: list[str | None] | None
     ) -> web.Response:
         topic = await existing_topic(self._context, request)
-        roles = dict(self._permissions(topic.namespace)[_OF_TOPICS].get(str(topic), {}))
+        roles = dict(self._permissions(topic.namespace)[OF_TOPICS].get(str(topic), {}))
         roles[segment(request, "role")] = actions
         allowed = {role: one for role, one in roles.items() if one is not None}
-        await self._keep(topic.namespace, _OF_TOPICS, str(topic), allowed)
+        await self._keep(topic.namespace, OF_TOPICS, str(topic), allowed)
         return done()
 
 
 def no_permissions() -> dict[str, dict[str, object]]:
     """Return the permissions of a namespace in which nobody is allowed anything."""
-    return {_OF_NAMESPACE: {}, _OF_TOPICS: {}, _OF_SUBSCRIPTIONS: {}}
+    return {OF_NAMESPACE: {}, OF_TOPICS: {}, OF_SUBSCRIPTIONS: {}}
 
 
 async def _actions(request: web.Request) -> list[str | None]:

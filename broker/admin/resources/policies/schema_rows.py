@@ -1,4 +1,4 @@
-"""Policies about schemas and encryption."""
+"""Policies about schemas and encryption, and about names of subscriptions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from broker.admin.resources.policies.values import (
     boolean,
     one_of,
 )
+from broker.authorization.grants import MODE_KEY, NO_MODE, PREFIX
 from broker.policies.documents import UNDEFINED
 
 STRATEGIES = (
@@ -35,6 +36,11 @@ SCHEMAS = (
         "encryption_required",
         boolean,
         Place("encryptionRequired", null=Null.VALUE, unset=False, removable=False),
+    ),
+    PolicyRow(
+        MODE_KEY,
+        one_of((NO_MODE, PREFIX), NO_MODE),
+        Place("subscriptionAuthMode", null=Null.VALUE, unset=NO_MODE, removable=False),
     ),
     PolicyRow(
         "schema_compatibility_strategy",

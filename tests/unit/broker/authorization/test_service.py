@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.authorization.service import AuthorizationService
-from broker.authorization.settings import AuthorizationSettings
 from broker.authorization.tenant_admins import (
     TRUSTED_SECONDS,
     TenantAdmins,
@@ -19,6 +19,7 @@ from broker.policies.service import PolicyService
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TenantInfo
 from proto.names import NamespaceName, TopicName
+from server.configuration.authorization import AuthorizationSettings
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import session
 
@@ -31,13 +32,19 @@ GET_TOPICS, CREATE = NamespaceOperation.GET_TOPICS, NamespaceOperation.CREATE_TO
 
 
 class CountingStore(MemoryStore):
-    """A store that counts how often its tenants are read."""
+    """A store that counts how often its tenants are read, and holds answers back."""
 
-    reads = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads, self.holds, self.reading = 0, asyncio.Event(), asyncio.Event()
+        self.holds.set()
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         self.reads += 1
-        return await super().tenants()
+        found = dict(await super().tenants())
+        self.reading.set()
+        await self.holds.wait()
+        return found
 
 
 class World:
@@ -46,8 +53,10 @@ class World:
         self.store = CountingStore()
         self.policies = PolicyService(self.store, lambda: DEFAULTS, self.clock)
         self.tenants = TenantAdmins(self.store, self.clock)
-        settings = AuthorizationSettings(superusers=frozenset({"super", "gate"}))
-        self.service = AuthorizationService(settings, self.tenants, self.policies)
+        self.settings = AuthorizationSettings(
+            superusers=frozenset({"super", "gate"}), proxy_roles=frozenset({"gate", "relay"})
+        )
+        self.service = AuthorizationService(lambda: self.settings, self.tenants, self.policies)
 
     async def grant(self, role: str, *actions: str) -> None:
         kept = {"namespace_auth": {role: list(actions)}}
@@ -97,23 +106,75 @@ async def test_grants_of_namespaces_that_are_gone_are_not_kept(world: World) -> 
 
 
 async def test_proxy_and_original_must_both_be_allowed(world: World) -> None:
-    await world.grant("reader", "consume")
+    both = {"namespace_auth": {"reader": ["consume"], "relay": ["consume"]}}
+    await world.policies.set(SHOP, "auth_policies", both)
 
     async def lists(role: str, original: str) -> bool:
         asked = session(role, original)
         return await world.service.allows_namespace(asked, SHOP, GET_TOPICS)
 
     assert await lists("gate", "reader")
-    assert await lists("reader", "admin")
-    assert not await lists("proxy", "super")
+    assert await lists("relay", "admin")
+    assert not await lists("relay", "nobody")
     assert not await lists("gate", "nobody")
     assert world.service.is_superuser(session("gate", "super"))
     assert not world.service.is_superuser(session("gate", "admin"))
 
 
-async def test_one_of_the_roles_of_a_token_is_enough(world: World) -> None:
+async def test_with_the_provider_for_it_one_of_the_roles_of_a_token_is_enough(world: World) -> None:
     several = session("nobody", more=("nobody", "admin"))
+    assert not await world.service.allows_namespace(several, SHOP, CREATE)
+    world.settings = world.settings._replace(multi_roles=True)
     assert await world.service.allows_namespace(several, SHOP, CREATE)
+
+
+@pytest.mark.parametrize("multi_roles", [False, True])
+async def test_who_has_no_role_is_nobody_whatever_is_granted(
+    world: World, *, multi_roles: bool
+) -> None:
+    world.settings = world.settings._replace(
+        multi_roles=multi_roles, wildcards=True, superusers=frozenset({""})
+    )
+    await world.store.change_tenant("acme", TenantInfo(("",), ("standalone",)))
+    await world.grant("*", "consume")
+    assert await world.service.allows_namespace(session("anybody"), SHOP, GET_TOPICS)
+    assert not await world.service.allows_namespace(session(""), SHOP, GET_TOPICS)
+    assert not await world.service.allows_tenant(session(""), "acme")
+
+
+@pytest.mark.parametrize(
+    ("role", "original", "believed"),
+    [
+        ("gate", "", False),
+        ("gate", "relay", False),
+        ("gate", "gate", False),
+        ("gate", "admin", True),
+        ("admin", "", True),
+        ("admin", "admin", True),
+        ("admin", "super", False),
+        ("super", "admin", False),
+    ],
+)
+async def test_only_a_proxy_speaks_for_others_and_never_for_itself(
+    world: World, role: str, original: str, *, believed: bool
+) -> None:
+    asked = session(role, original)
+    assert world.service.is_believed(asked) is believed
+    allowed = {
+        await world.service.allows_tenant(asked, "acme"),
+        await world.service.allows_namespace(asked, SHOP, CREATE),
+        await world.service.allows_topic(asked, ORDERS, TopicOperation.CONSUME),
+        bool(world.service.known_namespace(asked, SHOP, CREATE)),
+    }
+    assert allowed == {believed}
+    assert believed or not world.service.is_superuser(asked)
+    assert await world.service.administers(asked, "acme") is (believed and role == "admin")
+
+
+async def test_a_superuser_of_the_moment_counts_at_once(world: World) -> None:
+    world.settings = world.settings._replace(superusers=frozenset({"admin"}))
+    assert world.service.is_superuser(session("admin"))
+    assert not world.service.is_superuser(session("super"))
 
 
 async def test_who_is_refused_was_looked_for_in_the_store(world: World) -> None:
@@ -140,6 +201,18 @@ async def test_an_admin_who_was_removed_here_is_trusted_no_more(world: World) ->
     assert not await world.service.allows_tenant(session("admin"), "acme")
 
 
+async def test_what_was_being_read_when_an_admin_was_removed_is_not_trusted(world: World) -> None:
+    world.store.holds.clear()
+    asked = asyncio.create_task(world.service.allows_tenant(session("admin"), "acme"))
+    await world.store.reading.wait()  # and has what was there before
+    await world.store.change_tenant("acme", TenantInfo((), ("standalone",)))
+    world.tenants.forget()
+    world.store.holds.set()
+    assert await asked
+    assert world.service.known_tenant(session("admin"), "acme") is None
+    assert not await world.service.allows_tenant(session("admin"), "acme")
+
+
 async def test_a_tenant_that_is_missing_is_no_refusal(world: World) -> None:
     with pytest.raises(TenantMissingError):
         await world.service.allows_tenant(session("admin"), "missing")
@@ -154,3 +227,25 @@ async def test_a_subscription_of_others_is_not_for_a_consumer(world: World) -> N
     subscribe = TopicOperation.SUBSCRIBE
     assert await world.service.allows_topic(session("reader"), ORDERS, subscribe, "free")
     assert not await world.service.allows_topic(session("reader"), ORDERS, subscribe, "owned")
+
+
+async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_for(
+    world: World,
+) -> None:
+    await world.grant("reader", "consume")
+    await world.policies.set(SHOP, "subscription_auth_mode", "Prefix")
+
+    async def subscribes(role: str, name: str) -> bool:
+        return await world.service.allows_topic(
+            session(role), ORDERS, TopicOperation.SUBSCRIBE, name
+        )
+
+    assert await subscribes("reader", "reader-1")
+    assert not await subscribes("reader", "1-reader")
+    assert await subscribes("admin", "any")
+    assert await world.service.lacks_prefix(session("reader"), ORDERS, "any") == "reader"
+    assert await world.service.lacks_prefix(session("gate", "reader"), ORDERS, "any") == "reader"
+    assert await world.service.lacks_prefix(session("admin"), ORDERS, "any") is None
+    assert await world.service.lacks_prefix(session(""), ORDERS, "any") is None
+    await world.policies.set(SHOP, "subscription_auth_mode", "None")
+    assert await subscribes("reader", "1-reader")

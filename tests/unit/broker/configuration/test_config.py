@@ -214,7 +214,6 @@ def test_clients_are_told_where_the_broker_listens(bind: str, advertised: str) -
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authorizationEnabled", "true"),
         ("haProxyProtocolEnabled", "true"),
         ("webServiceHaProxyProtocolEnabled", "true"),
     ],

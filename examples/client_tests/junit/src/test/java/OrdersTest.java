@@ -1,26 +1,71 @@
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.Consumer;
+import org.apache.pulsar.client.api.ConsumerBuilder;
 import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.Schema;
+import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+/** Tests of a program that uses Pulsar: messages, topics found by a pattern, and a fault. */
 class OrdersTest {
+    private static final String REFUSED_ONCE =
+            """
+            {"on": ["SUBSCRIBE"], "when": {"times": 1}, "do": {"action": "error", "error": "ServiceNotReady"}}
+            """;
+
     @RegisterExtension
     Floodgate floodgate = new Floodgate();
 
     @Test
-    void ordersArrive() throws Exception {
-        String topic = "persistent://" + floodgate.namespace() + "/orders";
-        Consumer<String> consumer =
-                floodgate.client().newConsumer(Schema.STRING).topic(topic).subscriptionName("billing").subscribe();
-        floodgate.client().newProducer(Schema.STRING).topic(topic).create().send("one");
+    void anOrderArrives() throws Exception {
+        Consumer<String> consumer = billing().topic("orders").subscribe();
+        send("orders", "two teas");
+        assertEquals("two teas", receive(consumer));
+    }
+
+    @Test
+    void ordersOfAllCountriesAreFound() throws Exception {
+        for (String topic : List.of("orders-eu", "orders-us", "invoices-eu")) {
+            send(topic, topic);
+        }
+        Consumer<String> consumer = billing()
+                .topicsPattern("persistent://public/default/orders-.*")
+                .subscriptionInitialPosition(SubscriptionInitialPosition.Earliest)
+                .subscribe();
+        Set<String> found = new HashSet<>(List.of(receive(consumer), receive(consumer)));
+        assertEquals(Set.of("orders-eu", "orders-us"), found);
+    }
+
+    @Test
+    void aRefusedSubscriptionIsTriedAgain() throws Exception {
+        floodgate.ask("POST", "/admin/v2/floodgate/faults", REFUSED_ONCE);
+        Consumer<String> consumer = billing().topic("orders").subscribe();
+        send("orders", "one tea");
+        assertEquals("one tea", receive(consumer));
+        String faults = floodgate.ask("GET", "/admin/v2/floodgate/faults", "");
+        assertTrue(faults.contains("\"fired\":1,"), faults);
+    }
+
+    private ConsumerBuilder<String> billing() {
+        return floodgate.client().newConsumer(Schema.STRING).subscriptionName("billing");
+    }
+
+    private void send(String topic, String order) throws Exception {
+        floodgate.client().newProducer(Schema.STRING).topic(topic).create().send(order);
+    }
+
+    private static String receive(Consumer<String> consumer) throws Exception {
         Message<String> message = consumer.receive(5, TimeUnit.SECONDS);
         assertNotNull(message);
-        assertEquals("one", message.getValue());
         consumer.acknowledge(message);
+        return message.getValue();
     }
 }

@@ -1,0 +1,68 @@
+"""The parts of authorization of one broker, put together; None of them while it is off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.authorization.questions import CommandAuthorization
+from broker.authorization.revocation import Revocation
+from broker.authorization.service import AuthorizationService
+from broker.authorization.tenant_admins import TenantAdmins
+from server.configuration.common import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from broker.authorization.revocation import User
+    from broker.configuration.config import BrokerConfig
+    from broker.policies.service import PolicyService
+    from broker.stores.store import MetadataStore
+    from limiter.clock import Clock
+    from server.configuration.authorization import AuthorizationSettings
+
+
+class AuthorizationParts(NamedTuple):
+    """The parts of a broker that say who may do what.
+
+    Attributes:
+        service: Knows.
+        commands: Asks it about commands.
+        tenants: The tenants' admins.
+        revocation: Closes what is allowed no more.
+    """
+
+    service: AuthorizationService
+    commands: CommandAuthorization
+    tenants: TenantAdmins
+    revocation: Revocation
+
+
+def authorization_parts(
+    config: Callable[[], BrokerConfig],
+    store: MetadataStore,
+    policies: PolicyService,
+    connections: Collection[User],
+    clock: Clock,
+) -> AuthorizationParts | None:
+    """Return the parts; None if authorization is off.
+
+    Args:
+        config: Returns the configuration in force: superusers change at run time.
+        store: Has the tenants.
+        policies: Have the grants.
+        connections: Those that are open.
+        clock: The time.
+    """
+    if (first := config().authorization) is None:
+        return None
+
+    def settings() -> AuthorizationSettings:
+        return config().authorization or first
+
+    tenants = TenantAdmins(store, clock)
+    service = AuthorizationService(settings, tenants, policies)
+    pulsar_compatible = config().profile is Profile.PULSAR
+    revocation = Revocation(service, connections, clock)
+    policies.on_change(revocation.policies_changed)
+    commands = CommandAuthorization(service, revocation, pulsar_compatible=pulsar_compatible)
+    return AuthorizationParts(service, commands, tenants, revocation)

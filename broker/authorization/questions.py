@@ -1,0 +1,178 @@
+"""Commands that somebody must be allowed, and the answers to who is not: a real broker's words."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.authorization.operations import NamespaceOperation, TopicOperation
+from broker.authorization.tenant_admins import TenantMissingError
+from broker.stores.changes import StoreError
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from broker.authorization.revocation import Revocation
+    from broker.authorization.service import AuthorizationService
+    from proto.names import NamespaceName, TopicName
+    from server.authentication.peers import Session
+
+_NOT_FOUND = "org.apache.pulsar.common.util.RestException: HTTP 404 Not Found"
+_EXCEPTION = "Exception occurred while trying to"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The answers to who is not allowed.
+
+    Attributes:
+        refused: The end of the sentence.
+        no_tenant: As recorded, where there is no such tenant.
+        who: The beginning of the sentence, as recorded.
+    """
+
+    refused: str
+    no_tenant: str
+    who: str = "Client"
+
+
+class Asked(Enum):
+    """A command that is asked about: the operation, and the answers to who is refused."""
+
+    LOOKUP = (TopicOperation.LOOKUP, _Words("Lookup", f"{_EXCEPTION} authorize lookup"))
+    PARTITIONS = (TopicOperation.LOOKUP, _Words("Get Partition Metadata", ""))
+    PRODUCE = (TopicOperation.PRODUCE, _Words("Produce", _NOT_FOUND))
+    BEGIN = (TopicOperation.SUBSCRIBE, _Words("Produce", _NOT_FOUND))
+    """The subscription that a producer makes."""
+    SUBSCRIBE = (TopicOperation.SUBSCRIBE, _Words("subscribe", _NOT_FOUND))
+    GET_SCHEMA = (TopicOperation.GET_METADATA, _Words("get schemas", ""))
+    MAKE_SCHEMA = (TopicOperation.PRODUCE, _Words("make schemas", ""))
+    LIST = (
+        NamespaceOperation.GET_TOPICS,
+        _Words("GetTopicsOfNamespace", f"{_EXCEPTION} authorize GetTopicsOfNamespace"),
+    )
+    WATCH = (
+        NamespaceOperation.GET_TOPICS,
+        _Words("watchTopicList", f"{_EXCEPTION} handle command WatchTopicList", who="Proxy Client"),
+    )
+
+
+_OF_SCHEMAS = (Asked.GET_SCHEMA, Asked.MAKE_SCHEMA)
+
+
+class CommandAuthorization:
+    """Lets commands through, or refuses them.
+
+    Args:
+        service: Knows what is allowed.
+        revocation: Closes what is allowed no more.
+        pulsar_compatible: Profile pulsar: a missing tenant has answers of its own, and commands
+            about schemas are everybody's, as recorded.
+    """
+
+    def __init__(
+        self, service: AuthorizationService, revocation: Revocation, *, pulsar_compatible: bool
+    ) -> None:
+        self.service = service
+        self._revocation = revocation
+        self._pulsar_compatible = pulsar_compatible
+
+    @asynccontextmanager
+    async def opening(
+        self, session: Session | None, topic: TopicName, asked: Asked, subscription: str = ""
+    ) -> AsyncIterator[None]:
+        """Let a producer or consumer be opened in the block; what is revoked meanwhile counts.
+
+        Raises:
+            RequestError: It may not.
+        """
+        before = self._revocation.changes
+        await self.check_topic(session, topic, asked, subscription)
+        try:
+            yield
+        finally:
+            if self._revocation.changes != before:
+                self._revocation.look_at(topic.namespace)
+
+    def lists_surely(self, session: Session | None, namespace: NamespaceName) -> bool:
+        """Tell, without a read, whether a session surely may list a namespace."""
+        operation = NamespaceOperation.GET_TOPICS
+        return session is not None and bool(
+            self.service.known_namespace(session, namespace, operation)
+        )
+
+    async def check_namespace(
+        self, session: Session | None, namespace: NamespaceName, asked: Asked
+    ) -> None:
+        """Return if a command about a namespace may be answered.
+
+        Raises:
+            RequestError: It may not, or the store failed.
+        """
+        operation, _ = asked.value
+        assert isinstance(operation, NamespaceOperation)
+        try:
+            if session is not None and await self.service.allows_namespace(
+                session, namespace, operation
+            ):
+                return
+        except TenantMissingError:
+            raise self._no_tenant(asked, namespace) from None
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
+        if str(namespace).endswith("/"):
+            raise self._no_tenant(asked, namespace)  # Its policies cannot be read (recorded).
+        raise self._refused(asked)
+
+    async def check_topic(
+        self, session: Session | None, topic: TopicName, asked: Asked, subscription: str = ""
+    ) -> None:
+        """Return if a command about a topic may be answered.
+
+        Raises:
+            RequestError: It may not, or the store failed.
+        """
+        if self._pulsar_compatible and asked in _OF_SCHEMAS:
+            return
+        operation, _ = asked.value
+        assert isinstance(operation, TopicOperation)
+        try:
+            if session is not None and await self.service.allows_topic(
+                session, topic, operation, subscription
+            ):
+                return
+            if session is not None and asked is Asked.SUBSCRIBE:
+                role = await self.service.lacks_prefix(session, topic, subscription)
+                if role is not None:
+                    raise self._without_prefix(role, topic)
+        except TenantMissingError:
+            raise self._no_tenant(asked, topic.namespace) from None
+        except StoreError as error:
+            raise RequestError(pb.MetadataError, str(error)) from None
+        raise self._refused(asked)
+
+    def _without_prefix(self, role: str, topic: TopicName) -> RequestError:
+        text = (
+            "Failed to create consumer - The subscription name needs to be prefixed by the "
+            f"authentication role, like {role}-xxxx for topic: {topic}"
+        )
+        java_class = "org.apache.pulsar.broker.PulsarServerException: "
+        prefix = java_class if self._pulsar_compatible else ""
+        return RequestError(pb.AuthorizationError, prefix + text)
+
+    def _refused(self, asked: Asked) -> RequestError:
+        words = asked.value[1]
+        who = words.who if self._pulsar_compatible else "Client"
+        return RequestError(pb.AuthorizationError, f"{who} is not authorized to {words.refused}")
+
+    def _no_tenant(self, asked: Asked, namespace: NamespaceName) -> RequestError:
+        if not self._pulsar_compatible:
+            return self._refused(asked)  # Who may do nothing there learns nothing of it.
+        if asked is Asked.PARTITIONS:
+            text = f"Tenant or namespace or topic does not exist: {namespace}"
+            return RequestError(pb.TopicNotFound, text)
+        return RequestError(pb.AuthorizationError, asked.value[1].no_tenant)

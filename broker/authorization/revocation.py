@@ -1,0 +1,141 @@
+"""The end of what was allowed: producers and consumers of a role that lost its grant are closed.
+
+It happens when policies of a namespace change, as on a real broker. Watches go on there, and here:
+the protocol has no command that ends one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from broker.authorization.operations import TopicOperation
+from broker.stores.changes import StoreError
+from limiter.clock import clock_sleep
+from proto.names import NamespaceName, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from broker.authorization.service import AuthorizationService
+    from limiter.clock import Clock
+    from server.authentication.peers import Session
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 200
+"""Producers and consumers that are looked at in one turn."""
+TRIED_AGAIN_SECONDS = 1.0
+"""The time until tenants are read again that could not be."""
+
+
+class Use(NamedTuple):
+    """A producer or a consumer.
+
+    Attributes:
+        topic: Of which topic.
+        subscription: A consumer's; None for a producer.
+        close: Ends it, and tells its client.
+    """
+
+    topic: TopicName
+    subscription: str | None
+    close: Callable[[], None]
+
+
+class User(Protocol):
+    """A connection, as far as it uses topics."""
+
+    @property
+    def session(self) -> Session | None:
+        """Who its peer is."""
+
+    def uses(self) -> Iterator[Use]:
+        """Yield its producers and consumers."""
+
+
+class Revocation:
+    """Closes what is allowed no more.
+
+    Bound: each namespace waits once, however often its policies change.
+
+    Args:
+        service: Knows what is allowed.
+        users: The connections.
+        clock: The time.
+
+    Attributes:
+        changes: Changes of policies so far.
+    """
+
+    def __init__(
+        self, service: AuthorizationService, users: Collection[User], clock: Clock
+    ) -> None:
+        self._service = service
+        self._users = users
+        self._clock = clock
+        self.changes = 0
+        self._waiting: dict[NamespaceName, None] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    def policies_changed(self, changed: NamespaceName | TopicName | None) -> None:
+        """Look at a namespace again; grants on topics are kept there too."""
+        if isinstance(changed, NamespaceName):
+            self.changes += 1
+            self.look_at(changed)
+
+    def look_at(self, namespace: NamespaceName) -> None:
+        """Close what is allowed no more in a namespace, soon."""
+        self._waiting[namespace] = None
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
+    async def _look(self) -> None:
+        while self._waiting:
+            namespace = next(iter(self._waiting))
+            del self._waiting[namespace]
+            try:
+                admins = await self._service.admins(namespace.tenant)
+            except StoreError as error:
+                logger.warning("who lost a grant in %s is not known yet: %s", namespace, error)
+                self._waiting[namespace] = None
+                await clock_sleep(self._clock, TRIED_AGAIN_SECONDS)
+                continue
+            await self._close_in(namespace, admins)
+        self._looking = None
+
+    async def _close_in(self, namespace: NamespaceName, admins: frozenset[str]) -> None:
+        looked = 0
+        for user in tuple(self._users):
+            looked += 1
+            for use in tuple(user.uses()):
+                if use.topic.namespace == namespace:
+                    looked += 1
+                    if not self._is_allowed(user.session, use, admins):
+                        _end(use, user.session)
+            if looked >= AT_ONCE:
+                looked = 0
+                await asyncio.sleep(0)
+
+    def _is_allowed(self, session: Session | None, use: Use, admins: frozenset[str]) -> bool:
+        operation = TopicOperation.PRODUCE if use.subscription is None else TopicOperation.SUBSCRIBE
+        return session is not None and self._service.allows_topic_now(
+            session, use.topic, operation, admins, use.subscription or ""
+        )
+
+
+def _end(use: Use, session: Session | None) -> None:
+    """Close a producer or consumer; one that cannot be closed holds up no other."""
+    role = session.principal.role if session is not None else ""
+    logger.info("%.100s is not allowed %s any more", role, use.topic)
+    try:
+        use.close()
+    except Exception:
+        logger.exception("what is not allowed any more does not end")

@@ -1,0 +1,63 @@
+"""HTTP authorization of a server's own routes: superusers alone, unless a path is listed here.
+
+Own routes are those that are no part of Pulsar's REST: the limiter's figures, faults, connections,
+imports. One that is added later is closed too. Who asks for Pulsar's is judged where it
+is dispatched: by the broker's endpoints, and through a proxy by its broker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from server.authentication.peers import is_superuser
+from server.authentication.requests import METRICS_PATHS, OPEN_PATHS, REQUIRED, session_of_request
+from server.http import READY_PATH, RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+
+    from aiohttp.typedefs import Handler, Middleware
+
+    from server.configuration.authorization import AuthorizationSettings
+
+SUPERUSER_NEEDED = "This operation requires super-user access"
+_PAGE = ("/floodgate", "/floodgate/")
+FOR_ALL_WHO_ARE_KNOWN = frozenset(
+    {*OPEN_PATHS, *METRICS_PATHS, *_PAGE, READY_PATH, "/openapi.json"}
+)
+"""Paths that no role is needed for, as recorded of a real broker or since they tell no secret: the
+page is empty without what it asks for. Whether credentials are needed is authentication's."""
+
+
+def superusers_only(
+    settings: Callable[[], AuthorizationSettings], dispatches: Collection[Handler]
+) -> Middleware:
+    """Return the step that lets only superusers use a server's own routes.
+
+    Args:
+        settings: Returns those in force.
+        dispatches: Handlers that see to authorization themselves.
+    """
+
+    @web.middleware
+    async def check(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        found = request.match_info
+        resource = found.route.resource
+        # Without a resource there is nothing of that path or method.
+        if (
+            resource is not None
+            and found.handler not in dispatches
+            and resource.canonical not in FOR_ALL_WHO_ARE_KNOWN
+        ):
+            session = session_of_request(request)
+            if session is None:
+                raise RestError(401, REQUIRED)
+            if not is_superuser(session, settings()):
+                raise RestError(401, SUPERUSER_NEEDED)
+        return await handler(request)
+
+    return check

@@ -1,0 +1,54 @@
+"""Pulsar's keys of authorization, as a frozen model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from server.configuration.known_keys import CheckedKeys
+
+_PACKAGE = "org.apache.pulsar.broker.authorization."
+DEFAULT_PROVIDER = f"{_PACKAGE}PulsarAuthorizationProvider"
+MULTI_ROLES_PROVIDER = f"{_PACKAGE}MultiRolesTokenAuthorizationProvider"
+PROVIDERS = (DEFAULT_PROVIDER, MULTI_ROLES_PROVIDER)
+"""Classes that ``authorizationProvider`` may name; both are built in."""
+
+
+class AuthorizationSettings(NamedTuple):
+    """Who may do everything, and who may speak for others.
+
+    Attributes:
+        superusers: ``superUserRoles``.
+        proxy_roles: ``proxyRoles``; a proxy has no such key.
+        wildcards: ``authorizationAllowWildcardsMatching``: grants to ``abc*`` and ``*abc`` are for
+            all roles that begin or end so.
+        multi_roles: ``authorizationProvider`` is the one that looks at all roles of a token.
+    """
+
+    superusers: frozenset[str] = frozenset()
+    proxy_roles: frozenset[str] = frozenset()
+    wildcards: bool = False
+    multi_roles: bool = False
+
+
+def authorization_settings(checked: CheckedKeys, *, proxy: bool) -> AuthorizationSettings | None:
+    """Return what the keys say; None if authorization is off. What is wrong becomes a problem."""
+    if not checked.flag("authorizationEnabled"):
+        return None
+    if not checked.flag("authenticationEnabled"):
+        checked.refuse(
+            "authorizationEnabled=true without authenticationEnabled=true: nobody would be known, "
+            "and so nobody allowed anything; set both, or none"
+        )
+    provider = checked.text("authorizationProvider") or DEFAULT_PROVIDER
+    if provider not in PROVIDERS:
+        checked.refuse(
+            f"authorizationProvider={provider!r:.120}: no such provider here; "
+            f"there are {', '.join(PROVIDERS)}"
+        )
+    return AuthorizationSettings(
+        superusers=frozenset(checked.names("superUserRoles")),
+        proxy_roles=frozenset() if proxy else frozenset(checked.names("proxyRoles")),
+        wildcards=not proxy and checked.flag("authorizationAllowWildcardsMatching"),
+        multi_roles=provider == MULTI_ROLES_PROVIDER,
+    )

@@ -1,0 +1,1 @@
+"""Authorization over real sockets."""

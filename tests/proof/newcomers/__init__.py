@@ -1,0 +1,1 @@
+"""Strangers, with the wheel and a page."""

@@ -1,0 +1,74 @@
+"""How the wheel is made and installed, by the ordinary tools."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from benchmarks.processes import ROOT
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PATIENCE_SECONDS = 400.0
+CONSTRAINTS = "constraints.txt"
+_LOCKED = re.compile(r"^([\w.-]+==[^\\\n]+)", re.MULTILINE)
+_BUILD_SOURCE = """
+import os, sys
+os.chdir(sys.argv[2])
+sys.path.insert(0, "packaging")
+import wheel_backend
+wheel_backend.build_sdist(sys.argv[1])
+"""
+
+
+def build_wheel(folder: Path, source: Path = ROOT) -> Path:
+    """Build the wheel of a checkout, or of a source distribution; return its file."""
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    run(command, "-w", str(folder), str(source))
+    return next(folder.glob("floodgate-*.whl"))
+
+
+def build_source(folder: Path) -> Path:
+    """Build the source distribution; return its file."""
+    run([sys.executable, "-c", _BUILD_SOURCE], str(folder), str(ROOT))
+    return next(folder.glob("floodgate-*.tar.gz"))
+
+
+def write_constraints(folder: Path) -> Path:
+    """Write the versions of the lock into a file for pip; return it."""
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    file = folder / CONSTRAINTS
+    file.write_text("\n".join(_LOCKED.findall(lock)), encoding="utf-8")
+    return file
+
+
+def clean_variables() -> dict[str, str]:
+    """Return this process's variables without those that would show it our modules."""
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV"))
+    }
+
+
+def run(command: list[str], *words: str) -> None:
+    """Run a step of the preparation.
+
+    Raises:
+        ProofError: It failed.
+    """
+    done = subprocess.run(
+        [*command, *words],
+        env=clean_variables(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise ProofError(f"{' '.join([*command[-2:], *words])[:200]}: {done.stderr[-500:]}")

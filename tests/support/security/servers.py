@@ -1,0 +1,101 @@
+"""Broker and proxy in the test's own loop, started with the keys of the recordings."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.configuration.config import BrokerConfig
+from broker.service import BrokerService
+from proxy.config import ProxyConfig
+from proxy.service import ProxyService
+from tests.recording.security import keys
+from tests.support.golden.exchange import Rest
+from tests.support.golden.rest import ask
+from tests.support.security.credentials import Credential, token
+from tests.support.security.world import NAMESPACE, build
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_LOCAL = {"bindAddress": "127.0.0.1", "webServicePort": "0"}
+_LOOKED_UP = ("orders", "other", "used", *(f"parted-partition-{one}" for one in range(2)))
+_IN_ALL_BUNDLES = tuple(f"bundle-{one}" for one in range(16))
+
+
+@dataclass(frozen=True)
+class Secured:
+    """Servers with the world of the recordings.
+
+    Attributes:
+        broker: The broker.
+        proxy: A proxy in front of it, whose role is ``gate``.
+    """
+
+    broker: BrokerService
+    proxy: ProxyService
+
+    @property
+    def address(self) -> str:
+        """Host and port of the broker."""
+        return self.broker.service_url.partition("://")[2]
+
+    @property
+    def proxy_address(self) -> str:
+        """Host and port of the proxy."""
+        return self.proxy.service_url.partition("://")[2]
+
+    @property
+    def web(self) -> str:
+        """Host and web port of the broker."""
+        return self.broker.web_service_url.partition("://")[2]
+
+    @property
+    def proxy_web(self) -> str:
+        """Host and web port of the proxy."""
+        return self.proxy.web_service_url.partition("://")[2]
+
+
+@asynccontextmanager
+async def secured(
+    profile: str, *, forwarding: bool = False, broker: dict[str, str] | None = None
+) -> AsyncIterator[Secured]:
+    """Start a broker and a proxy, and make the world.
+
+    Args:
+        profile: ``pulsar`` or ``floodgate``.
+        forwarding: Whether the proxy forwards credentials.
+        broker: More keys of the broker.
+    """
+    common = {**_LOCAL, "floodgateProfile": profile}
+    of_broker = {**_keys("broker", forwarding=forwarding), **common, "brokerServicePort": "0"}
+    config = BrokerConfig.from_properties({**of_broker, **(broker or {})})
+    async with BrokerService(config) as served:
+        of_proxy = {
+            **_keys("proxy", forwarding=forwarding),
+            **common,
+            "servicePort": "0",
+            "authorizationEnabled": "true",
+            "brokerServiceURL": served.service_url,
+            "brokerWebServiceURL": served.web_service_url,
+        }
+        async with ProxyService(ProxyConfig.from_properties(of_proxy)) as proxy:
+            found = Secured(served, proxy)
+            await asyncio.to_thread(make_world, found.web)
+            yield found
+
+
+def make_world(web: str) -> None:
+    """Make what is recorded about, and have the broker serve all of it."""
+    build(web)
+    headers = Credential("super", token("super")).headers
+    for topic in (*_LOOKED_UP, *_IN_ALL_BUNDLES):
+        path = f"/lookup/v2/topic/persistent/{NAMESPACE}/{topic}"
+        assert ask(web, Rest("GET", path, None, 0), headers).status == 200
+
+
+def _keys(server: str, *, forwarding: bool) -> dict[str, str]:
+    given = (line.partition("=") for line in keys(server, forwarding=forwarding))
+    return {key: value for key, _, value in given}

@@ -1,0 +1,166 @@
+"""Producers and consumers are closed when what allowed them is gone, and no others."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS
+from broker.authorization.questions import Asked, CommandAuthorization
+from broker.authorization.revocation import AT_ONCE, TRIED_AGAIN_SECONDS, Revocation, Use
+from broker.authorization.service import AuthorizationService
+from broker.authorization.tenant_admins import TenantAdmins
+from broker.policies.effective import DEFAULTS
+from broker.policies.service import PolicyService
+from broker.stores.changes import StoreError
+from broker.stores.memory import MemoryStore
+from broker.stores.store import TenantInfo
+from proto.names import NamespaceName, TopicName
+from server.configuration.authorization import AuthorizationSettings
+from server.connection.request_errors import RequestError
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.security.peers import StandInSession, session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SHOP, OTHER = NamespaceName.parse("acme/shop"), NamespaceName.parse("acme/other")
+
+
+@dataclass
+class User:
+    """A connection with producers and consumers."""
+
+    session: StandInSession | None
+    open: list[tuple[TopicName, str | None]] = field(default_factory=list)
+
+    def uses(self) -> Iterator[Use]:
+        for one in self.open:
+            yield Use(*one, lambda one=one: self.open.remove(one))
+
+
+class FailingStore(MemoryStore):
+    failures = 0
+
+    async def tenants(self) -> Mapping[str, TenantInfo]:
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("away")
+        return await super().tenants()
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock, self.store = ManualClock(), FailingStore()
+        self.policies = PolicyService(self.store, lambda: DEFAULTS, self.clock)
+        settings = AuthorizationSettings(frozenset({"super"}), frozenset({"gate"}))
+        admins = TenantAdmins(self.store, self.clock)
+        self.users: list[User] = []
+        self.service = AuthorizationService(lambda: settings, admins, self.policies)
+        self.revocation = Revocation(self.service, self.users, self.clock)
+        self.policies.on_change(self.revocation.policies_changed)
+
+    def user(self, role: str, *uses: tuple[str, str | None], original: str = "") -> User:
+        found = User(session(role, original), [(TopicName.parse(one), of) for one, of in uses])
+        self.users.append(found)
+        return found
+
+    async def grant(self, namespace: NamespaceName = SHOP, **of: list[str]) -> None:
+        subscriptions = {"kept": of.pop("kept")} if "kept" in of else {}
+        value = {OF_NAMESPACE: of, OF_SUBSCRIPTIONS: subscriptions}
+        await self.policies.set(namespace, KEY, value)
+        await self.looked()
+
+    async def looked(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def world() -> World:
+    found = World()
+    await found.store.create_tenant("acme", TenantInfo(("admin",), ("standalone",)))
+    for namespace in (SHOP, OTHER):
+        await found.store.create_namespace(namespace)
+    await found.grant(one=["produce", "consume"], two=["produce", "consume"])
+    return found
+
+
+ORDERS = "persistent://acme/shop/orders"
+PRODUCER, CONSUMER = (ORDERS, None), (ORDERS, "sub")
+
+
+async def test_who_lost_the_grant_is_closed_and_nobody_else(world: World) -> None:
+    users = {role: world.user(role, PRODUCER, CONSUMER) for role in ("one", "two", "admin")}
+    await world.grant(one=["consume"], two=["produce", "consume"])
+    assert [of for _, of in users["one"].open] == ["sub"]
+    assert len(users["two"].open) == len(users["admin"].open) == 2
+
+
+async def test_behind_a_proxy_both_must_still_be_allowed(world: World) -> None:
+    await world.grant(one=["produce"], gate=["produce"])
+    user = world.user("gate", PRODUCER, original="one")
+    await world.grant(one=["produce"])
+    assert not user.open
+
+
+async def test_a_subscription_that_becomes_others_is_left(world: World) -> None:
+    user = world.user("one", (ORDERS, "kept"), CONSUMER)
+    await world.grant(one=["consume"], kept=["two"])
+    assert [of for _, of in user.open] == ["sub"]
+
+
+async def test_other_namespaces_are_not_looked_at(world: World) -> None:
+    user = world.user("nobody", PRODUCER)  # who would be closed
+    await world.grant(OTHER, one=["produce"])
+    assert user.open
+
+
+async def test_very_many_are_closed_in_turns(world: World) -> None:
+    users = [world.user("one", *[PRODUCER] * 10) for _ in range(AT_ONCE // 5)]
+    await world.grant()
+    assert not any(user.open for user in users)
+
+
+async def test_one_that_cannot_be_closed_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, user = world.user("one", PRODUCER), world.user("one", PRODUCER)
+    monkeypatch.setattr(broken, "uses", lambda: iter([Use(*broken.open[0], lambda: 1 // 0)]))
+    await world.grant()
+    assert not user.open
+    user.open.append(broken.open[0])
+    await world.grant(two=["produce"])
+    assert not user.open
+
+
+async def test_a_store_that_fails_is_asked_again(world: World) -> None:
+    user = world.user("one", PRODUCER)
+    world.store.failures = 1
+    await world.grant()
+    assert user.open
+    world.clock.advance(TRIED_AGAIN_SECONDS)
+    await world.looked()
+    assert not user.open
+
+
+async def test_what_is_opened_while_a_grant_goes_is_closed(world: World) -> None:
+    commands = CommandAuthorization(world.service, world.revocation, pulsar_compatible=True)
+    topic = TopicName.parse(ORDERS)
+    async with commands.opening(session("one"), topic, Asked.PRODUCE):
+        await world.grant()
+        user = world.user("one", PRODUCER)
+    await world.looked()
+    assert not user.open
+
+
+async def test_what_is_not_allowed_is_not_opened(world: World) -> None:
+    commands = CommandAuthorization(world.service, world.revocation, pulsar_compatible=True)
+    topic, opened = TopicName.parse(ORDERS), False
+    with pytest.raises(RequestError, match="not authorized to Produce"):
+        async with commands.opening(session("nobody"), topic, Asked.PRODUCE):
+            opened = True
+    assert not opened

@@ -1,0 +1,132 @@
+"""Every command is asked about, or reaches nothing that was not; who is refused is told so."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked, CommandAuthorization
+from broker.authorization.revocation import Revocation
+from broker.cnx import ServerCnxState
+from broker.commands.table import COMMANDS
+from broker.stores.changes import StoreError
+from proto.names import NamespaceName, TopicName
+from server.connection.request_errors import RequestError
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.security.granted import granted_world, session_named
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+ASKED = {
+    "LOOKUP",
+    "PARTITIONED_METADATA",
+    "PRODUCER",
+    "SUBSCRIBE",
+    "GET_TOPICS_OF_NAMESPACE",
+    "WATCH_TOPIC_LIST",
+    "GET_SCHEMA",
+    "GET_OR_CREATE_SCHEMA",
+    "END_TXN_ON_PARTITION",
+    "END_TXN_ON_SUBSCRIPTION",
+}
+"""Asked about, each time."""
+OF_WHAT_WAS_OPENED = {
+    "SEND",
+    "CLOSE_PRODUCER",
+    "FLOW",
+    "ACK",
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "CLOSE_CONSUMER",
+    "UNSUBSCRIBE",
+    "SEEK",
+    "GET_LAST_MESSAGE_ID",
+    "CONSUMER_STATS",
+    "WATCH_TOPIC_LIST_CLOSE",
+}
+"""By the id of something that this connection has opened, and was asked about then."""
+OF_NOTHING = {"CONNECT", "AUTH_RESPONSE", "PING", "PONG"}
+ALWAYS_REFUSED = {
+    "NEW_TXN",
+    "ADD_PARTITION_TO_TXN",
+    "ADD_SUBSCRIPTION_TO_TXN",
+    "END_TXN",
+    "TC_CLIENT_CONNECT_REQUEST",
+}
+ORDERS = TopicName.parse("persistent://acme/shop/orders")
+MISSING = TopicName.parse("persistent://missing/shop/orders")
+OF_TOPICS = [one for one in Asked if one not in (Asked.LIST, Asked.WATCH)]
+
+
+def test_a_command_that_is_added_must_be_thought_about() -> None:
+    found = {
+        pb.BaseCommand.Type.Name(kind)
+        for state in ServerCnxState
+        for kind in (*COMMANDS.legal_in(state), *COMMANDS.frames_in(state))
+    }
+    known = [ASKED, OF_WHAT_WAS_OPENED, OF_NOTHING, ALWAYS_REFUSED]
+    assert found == set().union(*known)
+    assert len(found) == sum(map(len, known))
+
+
+async def commands(*, pulsar_compatible: bool) -> CommandAuthorization:
+    service = await granted_world()
+    revocation = Revocation(service, (), ManualClock())
+    return CommandAuthorization(service, revocation, pulsar_compatible=pulsar_compatible)
+
+
+async def refusal(work: Coroutine[object, object, None]) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        await work
+    return caught.value
+
+
+@pytest.mark.parametrize("asked", OF_TOPICS)
+async def test_in_profile_floodgate_a_missing_tenant_is_one_in_which_nothing_is_granted(
+    asked: Asked,
+) -> None:
+    authorization = await commands(pulsar_compatible=False)
+    nobody = session_named("nobody")
+    there = await refusal(authorization.check_topic(nobody, ORDERS, asked))
+    missing = await refusal(authorization.check_topic(nobody, MISSING, asked))
+    assert (there.server_error, there.message) == (missing.server_error, missing.message)
+    assert there.server_error == pb.AuthorizationError
+
+
+@pytest.mark.parametrize("asked", [Asked.LIST, Asked.WATCH])
+@pytest.mark.parametrize("pulsar_compatible", [False, True])
+async def test_a_connection_without_a_session_may_nothing(
+    asked: Asked, *, pulsar_compatible: bool
+) -> None:
+    authorization = await commands(pulsar_compatible=pulsar_compatible)
+    namespace = NamespaceName.parse("acme/shop")
+    assert not authorization.lists_surely(None, namespace)
+    refused = await refusal(authorization.check_namespace(None, namespace, asked))
+    assert refused.server_error == pb.AuthorizationError
+
+
+async def test_a_store_that_fails_is_no_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    authorization = await commands(pulsar_compatible=True)
+
+    async def fail(*_: object) -> bool:
+        await asyncio.sleep(0)
+        raise StoreError("away")
+
+    for name in ("allows_topic", "allows_namespace"):
+        monkeypatch.setattr(authorization.service, name, fail)
+    nobody, shop = session_named("nobody"), ORDERS.namespace
+    for work in (
+        authorization.check_topic(nobody, ORDERS, Asked.PRODUCE),
+        authorization.check_namespace(nobody, shop, Asked.LIST),
+    ):
+        assert (await refusal(work)).server_error == pb.MetadataError
+
+
+@pytest.mark.parametrize("asked", [Asked.GET_SCHEMA, Asked.MAKE_SCHEMA])
+async def test_schemas_are_everybodys_in_profile_pulsar_alone(asked: Asked) -> None:
+    nobody = session_named("nobody")
+    await (await commands(pulsar_compatible=True)).check_topic(nobody, ORDERS, asked)
+    await refusal((await commands(pulsar_compatible=False)).check_topic(nobody, ORDERS, asked))
