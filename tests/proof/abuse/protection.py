@@ -48,7 +48,8 @@ BROKER = {
     "maxTopicsPerNamespace": "5000",
     "brokerMaxConnections": "12000",
     "brokerMaxConnectionsPerIp": "1000",
-    # AUTHZ
+    "authorizationEnabled": "true",
+    "superUserRoles": f"{ADMIN},{PROXY}",
     "proxyRoles": PROXY,
 }
 PROXY_KEYS = {
