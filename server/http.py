@@ -177,6 +177,8 @@ def _factory(runner: web.AppRunner, given: HttpLimits | None) -> Callable[[], as
         max_line_size=most,
         max_field_size=most,
         keepalive_timeout=idle if idle > 0 else NEVER_SECONDS,
+        # A body stays as it came, as in Jetty: 64 KB could become 64 MB within one turn.
+        auto_decompress=False,
     )
 
 

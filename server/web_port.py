@@ -21,7 +21,7 @@ from server.limiter_report.routes import limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
 from server.limits.refusals import LimitMetrics
 from server.metrics.otel_settings import telemetry_settings
-from server.metrics.process import EventLoopLag, ProcessMetrics, ServerInfo
+from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics, ServerInfo
 from server.metrics.tls import TlsMetrics
 from server.parts import CnxT, ServerParts
 from server.seeing.connections import ConnectionReports
@@ -30,6 +30,7 @@ from server.seeing.own_operations import own_operations
 from server.seeing.page import page_routes
 from server.seeing.status import status_route
 from server.server_info import info_sentence
+from server.tasks.freed_memory import FreedMemory, c_heap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,6 +51,15 @@ class WebPort(ServerParts[CnxT]):
 
     _forwards_http = False
     _shares_topics = False
+
+    def _watch_heap(self, cluster: str) -> None:
+        """Tell what memory is in use, and give back what is kept."""
+        heap = c_heap()
+        self.registry.register(HeapMetrics(cluster, heap))
+        if heap is not None:
+            freed = FreedMemory(heap, self._clock)
+            freed.start()
+            self._exits.callback(freed.stop)
 
     async def _serve_http(  # noqa: PLR0913 - all that a web port shows is given here
         self,
@@ -80,6 +90,7 @@ class WebPort(ServerParts[CnxT]):
         refusals = LimitMetrics(config.cluster_name, self.flow.limits.refusals)
         for collector in (refusals, info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
+        self._watch_heap(config.cluster_name)
         contexts = self._tls_contexts()
         if contexts:
             registry.register(TlsMetrics(config.cluster_name, self.handshakes, contexts))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from proto.transport import connection
+from proto.transport import process_flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def _turns_without_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Tests of what ends them by time set their own.
     """
-    monkeypatch.setattr(connection, "TURN_SECONDS", 60.0)
+    monkeypatch.setattr(process_flow, "TURN_SECONDS", 60.0)
 
 
 @pytest.fixture(scope="session")

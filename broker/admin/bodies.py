@@ -66,7 +66,9 @@ async def json_body(request: web.Request) -> object:
     except RecursionError:
         raise BadBodyError("the body cannot be read: it is nested too deeply") from None
     except ValueError as error:
-        raise BadBodyError(f"the body is not JSON: {str(error)[:200]}") from None
+        packed = request.headers.get("Content-Encoding")
+        remedy = f": send it without Content-Encoding: {packed[:40]}" if packed else ""
+        raise BadBodyError(f"the body is not JSON: {str(error)[:200]}{remedy}") from None
     return value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import operator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -191,20 +192,29 @@ class PatternFilter:
     async def _off_the_loop(
         self, selections: list[Selection], pattern: Backtracking, count: int
     ) -> None:
-        begun = False
+        """Let a process match; the wait for one has a time limit, and then the work the same.
+
+        (One limit for both would let those who waited together have their turns when their time is
+        nearly up, and each would cost a process.)
+        """
+        seconds, begun = self._rules.timeout_seconds, False
         try:
-            async with (
-                deadline(self._clock, self._rules.timeout_seconds),
-                self._workers.worker() as worker,
-            ):
+            async with AsyncExitStack() as stack:
+                async with deadline(self._clock, seconds):
+                    worker = await stack.enter_async_context(self._workers.worker())
                 begun = True
-                for selection in selections:
-                    async for run, mask in self._matched_by(worker, selection.source, pattern):
-                        run.keep(selection, mask)
+                async with deadline(self._clock, seconds):
+                    for selection in selections:
+                        async for run, mask in self._matched_by(worker, selection.source, pattern):
+                            run.keep(selection, mask)
         except TimeoutError:
-            raise self._too_slow(pattern, count, begun=begun) from None
+            refusal = self._too_slow(pattern, count, begun=begun)
         except WorkerFailedError as error:
-            raise InvalidPatternError(f"{error}; the pattern {pattern.text!r} was left") from None
+            refusal = InvalidPatternError(f"{error}; the pattern {pattern.text!r} was left")
+        else:
+            return
+        # Not within the handlers: it would keep all that their frames have until it is collected.
+        raise refusal
 
     async def _matched_by(
         self, worker: PatternWorker, sequence: TopicSequence, pattern: Backtracking

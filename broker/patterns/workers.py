@@ -38,11 +38,15 @@ class PatternWorker(WorkerProcess):
         Raises:
             WorkerFailedError: The process has ended.
         """
-        _, offsets, data = paths.buffers()
-        ends = np.frombuffer(offsets, np.int32, len(paths) + 1)
-        names = data.to_pybytes()[: ends[-1]] if data is not None else b""
-        answer = await self.ask(pack_job(seconds, pattern, len(paths), ends.tobytes(), names))
+        answer = await self.ask(_job(pattern, paths, seconds))
         return np.frombuffer(answer, np.bool_) if len(answer) == len(paths) else None
+
+
+def _job(pattern: str, paths: pa.StringArray, seconds: float) -> bytes:
+    _, offsets, data = paths.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(paths) + 1)
+    names = data.to_pybytes()[: ends[-1]] if data is not None else b""
+    return pack_job(seconds, pattern, len(paths), ends.tobytes(), names)
 
 
 class PatternWorkers(WorkerProcesses[PatternWorker]):

@@ -39,8 +39,6 @@ FRAMES_A_TURN = 256
 which are a million of the smallest."""
 BYTES_A_TURN = 65_536
 """Bytes after which a turn ends as well: parsing takes most of the time."""
-TURN_SECONDS = 0.004
-"""Seconds after which it ends as well: some small commands take long."""
 
 
 class Connection(asyncio.Protocol):
@@ -89,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._drain_is_due = False
         self.turn_ended = False
         self.unfinished = False
+        self._turns = process.turns
         self._turn_is_over = False
         self._raw: Callable[[bytes], object] | None = None
         self._told_when_lost: list[Callable[[Any], object]] = []
@@ -238,7 +237,7 @@ class Connection(asyncio.Protocol):
         This is the connection's exception boundary: what breaks here ends this peer only.
         """
         try:
-            self._turn_is_over = not self._took_all()
+            self._wants_turn(not self._took_all() and not self.closed)
             if self._turn_is_over:
                 self._drain_soon()
             self._read_or_pause()
@@ -249,10 +248,15 @@ class Connection(asyncio.Protocol):
             logger.exception("closing %s after an error of ours", self.peer, extra=self.log_fields)
             self.abort()
 
+    def _wants_turn(self, wanted: bool) -> None:
+        """Say whether frames wait for a next turn."""
+        self._turns.wanted += wanted - self._turn_is_over
+        self._turn_is_over = wanted
+
     def _took_all(self) -> bool:
         """Handle the frames of one turn; false when there may be more."""
         taken_bytes, self.turn_ended = 0, False
-        end = perf_counter() + TURN_SECONDS
+        end = perf_counter() + self._turns.seconds
         for _ in range(FRAMES_A_TURN):
             frame = None
             if self.unfinished:
@@ -364,6 +368,7 @@ class Connection(asyncio.Protocol):
         self.intake.discard()
         # A connection is a cycle, and what it had of a frame may be 5 MB.
         self.decoder.discard()
+        self._wants_turn(False)
         self.gate.end()
         self._tell(exc)
         if self._tls is not None:

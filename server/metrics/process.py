@@ -7,12 +7,13 @@ the moment it was due: above some 50 ms a process answers everybody late.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from prometheus_client import ProcessCollector
-from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from server.metrics.connections import gauge
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from limiter.clock import Clock, TimerHandle
     from server.configuration.common import ServerConfig
+    from server.tasks.freed_memory import Heap
 
 LAG_INTERVAL_SECONDS = 0.1
 LAG_BUCKETS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -39,6 +41,29 @@ class ProcessMetrics(Collector):
         """Read /proc; elsewhere than on Linux there is nothing to read."""
         for family in self._process.collect():
             yield _labelled(family, self._cluster)
+
+
+class HeapMetrics(Collector):
+    """Memory that is in use, apart from what allocators keep for later."""
+
+    def __init__(self, cluster: str, heap: Heap | None) -> None:
+        self._cluster = cluster
+        self._heap = heap
+
+    def collect(self) -> Iterator[Metric]:
+        """Ask Python and the C library."""
+        labels = {"cluster": self._cluster}
+        help_text = "Small pieces of memory that Python has in use"
+        yield gauge("floodgate_python_blocks", help_text, labels, sys.getallocatedblocks())
+        if self._heap is None:
+            return
+        size = self._heap.size()
+        family = GaugeMetricFamily(
+            "floodgate_heap_bytes", "The C library's heap, by state", labels=["cluster", "state"]
+        )
+        family.add_metric([self._cluster, "in_use"], size.in_use_bytes)
+        family.add_metric([self._cluster, "free"], size.free_bytes)
+        yield family
 
 
 class ServerInfo(Collector):

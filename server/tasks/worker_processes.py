@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import struct
-from asyncio.subprocess import PIPE
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from server.tasks.child_process import ChildProcess
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -21,6 +23,8 @@ LENGTH = struct.Struct(">I")
 """Stands in front of every job and answer."""
 MAX_WORKERS = 2
 """Pieces of work at a time; others wait for their turn."""
+NICENESS = 10
+"""Workers get what processor time the server leaves: peers choose how much work there is."""
 
 
 class WorkerFailedError(Exception):
@@ -36,7 +40,7 @@ class WorkerProcess:
 
     called = "worker"
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: ChildProcess) -> None:
         self._process = process
         self._idle = True
 
@@ -48,7 +52,7 @@ class WorkerProcess:
     @property
     def is_gone(self) -> bool:
         """True if the process has ended."""
-        return self._process.returncode is not None
+        return self._process.is_gone
 
     async def ask(self, job: bytes) -> bytes:
         """Return the answer to a job; the job has its length in front, the answer has not.
@@ -56,35 +60,24 @@ class WorkerProcess:
         Raises:
             WorkerFailedError: The process has ended.
         """
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise WorkerFailedError(f"a {self.called} has no pipes")
         self._idle = False
         try:
-            stdin.write(job)
-            await stdin.drain()
-            size = LENGTH.unpack(await stdout.readexactly(LENGTH.size))[0]
-            answer = await stdout.readexactly(size)
-        except (OSError, asyncio.IncompleteReadError) as error:
+            await self._process.send(job)
+            del job  # An error would keep it, with this frame.
+            size = LENGTH.unpack(await self._process.receive(LENGTH.size))[0]
+            answer = await self._process.receive(size)
+        except (OSError, EOFError) as error:
             raise WorkerFailedError(f"a {self.called} ended: {error}") from None
         self._idle = True
         return answer
 
     def end(self) -> None:
         """End the process at once. Idempotent."""
-        if not self.is_gone:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+        self._process.kill()
 
     async def gone(self) -> None:
-        """Wait until the process is gone, and its pipe: what that has to tell is expected."""
-        stdin = self._process.stdin
-        if stdin is not None:
-            stdin.close()
-        await self._process.wait()
-        if stdin is not None:
-            with contextlib.suppress(OSError):
-                await stdin.wait_closed()
+        """Wait until the process is gone."""
+        await self._process.gone()
 
 
 Worker = TypeVar("Worker", bound=WorkerProcess)
@@ -141,10 +134,10 @@ class WorkerProcesses(Generic[Worker]):
             WorkerFailedError: It cannot be started.
         """
         async with self._places:
-            worker = self._spare.pop() if self._spare else await self._started()
+            worker = self._spare.pop() if self._spare else self._started()
             if not worker.usable:
                 self._take_back(worker)
-                worker = await self._started()
+                worker = self._started()
             try:
                 yield worker
             finally:
@@ -160,14 +153,18 @@ class WorkerProcesses(Generic[Worker]):
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
-    async def _started(self) -> Worker:
+    def _started(self) -> Worker:
         try:
-            # Of a session of its own: a Ctrl-C is for the server, which then ends it.
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, start_new_session=True
-            )
+            process = ChildProcess.started(self._command)
         except OSError as error:
             raise WorkerFailedError(f"no {self._made.called} can be started: {error}") from None
+        _give_way(process.pid)
         worker = self._made(process)
         self._all.add(worker)
         return worker
+
+
+def _give_way(pid: int) -> None:
+    """Let a process run behind the others of this session."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)

@@ -135,6 +135,13 @@ PROOFS = {
         "Old versions of a namespace are charged once and come whole",
         "tests.proof.overload.old_versions",
     ),
+    "abuse": Proof(
+        "Hostile peers hurt nobody else, and leave nothing behind", "tests.proof.abuse.abuse"
+    ),
+    "out_of_memory": Proof(
+        "In little memory the storm kills a broker without limits, and no other",
+        "tests.proof.memory.out_of_memory",
+    ),
     "demo": Proof("The demo's truth", "tests.proof.demo"),
     "security_replay": Proof(
         "Every recorded role is allowed what a real broker allows it, and is refused the rest",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import urllib.request
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -38,12 +38,14 @@ class ClusterSettings:
         both: Keys of both.
         broker: Keys of the broker.
         imports: What the broker imports at its start.
+        proxy: Keys of the proxy.
     """
 
     logs: Path
     both: Mapping[str, str]
     broker: Mapping[str, str]
     imports: Sequence[Path] = ()
+    proxy: Mapping[str, str] = field(default_factory=dict)
 
     def broker_launch(self, port: int = 0) -> ServerLaunch:
         """Return how to start the broker."""
@@ -59,6 +61,7 @@ class ClusterSettings:
             "brokerWebServiceURL": broker.web_url,
             **LOCAL,
             **self.both,
+            **self.proxy,
         }
         return ServerLaunch("proxy", settings, self.logs / "proxy.log")
 

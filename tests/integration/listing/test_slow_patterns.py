@@ -136,7 +136,7 @@ async def test_a_process_that_died_is_replaced(setup: Setup) -> None:
     await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
     (worker,) = setup.workers._all
     os.kill(worker._process.pid, 9)
-    await worker._process.wait()
+    await until(lambda: worker.is_gone)
     # When, Then
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
 
@@ -164,6 +164,36 @@ async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
     with pytest.raises(InvalidPatternError, match="had no turn within floodgatePatternTimeoutMs"):
         await third
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*")) == 2_000
+
+
+async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
+    # Given: one that has waited for half of the limit when its turn comes
+    first, second = await setup.slow("1"), await setup.slow("2")
+    setup.clock.advance(0.5)
+    third = asyncio.ensure_future(setup.filter.filter(listing(), SLOW + "3"))
+    await settle()
+    setup.clock.advance(0.5)
+    await asyncio.gather(first, second, return_exceptions=True)
+    await until(lambda: len(setup.processes) == 1)
+    # When
+    setup.clock.advance(0.6)
+    await settle()
+    # Then: it is not ended for the time in which it waited
+    assert not third.done()
+    setup.clock.advance(0.4)
+    with pytest.raises(InvalidPatternError, match="takes more than floodgatePatternTimeoutMs"):
+        await third
+
+
+async def test_what_takes_too_long_is_not_kept_by_its_error(setup: Setup) -> None:
+    # Given
+    evaluation = await setup.slow()
+    # When
+    setup.clock.advance(1)
+    # Then: the frames behind another error would have the names of the whole listing
+    with pytest.raises(InvalidPatternError) as caught:
+        await evaluation
+    assert caught.value.__context__ is None
 
 
 async def test_who_waits_for_a_process_has_the_next_that_is_free(setup: Setup) -> None:

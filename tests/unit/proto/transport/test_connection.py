@@ -14,10 +14,10 @@ from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
 from proto.errors import RemoteProtocolError
 from proto.frames import encode_command, encode_payload_command
-from proto.transport import connection
+from proto.transport import connection, process_flow
 from proto.transport.connection import BYTES_A_TURN, FRAMES_A_TURN, Connection
 from proto.transport.outbound_queue import HANDOVER_BYTES
-from proto.transport.process_flow import ProcessFlow
+from proto.transport.process_flow import ProcessFlow, Turns
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.memory_transport import MemoryTransport
 
@@ -42,9 +42,10 @@ def frames(*request_ids: int) -> bytes:
 class Peer(Connection):
     """Keeps what it is told; ``on_frame`` may do more."""
 
-    def __init__(self, marks: WriteBufferMarks | None = None) -> None:
+    def __init__(self, marks: WriteBufferMarks | None = None, turns: Turns | None = None) -> None:
         self.totals = OutboundTotals()
-        super().__init__(marks=marks, process=ProcessFlow(self.totals))
+        self.turns = turns or Turns()
+        super().__init__(marks=marks, process=ProcessFlow(self.totals, turns=self.turns))
         self.taken: list[int] = []
         self.writability: list[bool] = []
         self.ends: list[Exception | None] = []
@@ -571,7 +572,7 @@ async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPat
 
     def takes_a_while(_: int) -> None:
         nonlocal seconds
-        seconds += connection.TURN_SECONDS / 3 + 1e-9
+        seconds += process_flow.TURN_SECONDS / 3 + 1e-9
 
     peer.on_frame = takes_a_while
     # When
@@ -580,6 +581,61 @@ async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPat
     assert peer.taken == [0, 1, 2]
     await asyncio.sleep(0)
     assert peer.taken == [0, 1, 2, 3, 4]
+
+
+async def test_turns_are_short_where_many_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given: three others whose frames wait, and frames that take a third of a whole turn
+    seconds = 0.0
+    monkeypatch.setattr(connection, "perf_counter", lambda: seconds)
+    peer = Peer(turns=Turns(wanted=3))
+    peer.memory.connect()
+
+    def takes_a_while(_: int) -> None:
+        nonlocal seconds
+        seconds += process_flow.TURN_SECONDS / 3 + 1e-9
+
+    peer.on_frame = takes_a_while
+    # When
+    peer.memory.peer_sends(frames(*range(3)))
+    # Then
+    assert (peer.taken, peer.turns.wanted) == ([0], 4)
+    await settle()
+    assert (peer.taken, peer.turns.wanted) == ([0, 1, 2], 3)
+
+
+async def test_who_is_lost_wants_no_turn() -> None:
+    # Given
+    peer = connected()
+    peer.memory.peer_sends(frames(*range(FRAMES_A_TURN + 1)))
+    assert peer.turns.wanted == 1
+    # When
+    peer.memory.breaks()
+    # Then
+    assert peer.turns.wanted == 0
+
+
+async def test_who_is_lost_within_its_turn_wants_no_other() -> None:
+    # Given
+    peer = connected()
+
+    def ends(number: int) -> None:
+        if number == FRAMES_A_TURN - 1:
+            peer.memory.breaks()
+
+    peer.on_frame = ends
+    # When
+    peer.memory.peer_sends(frames(*range(FRAMES_A_TURN + 1)))
+    await settle()
+    # Then
+    assert (len(peer.taken), peer.turns.wanted) == (FRAMES_A_TURN, 0)
+
+
+def test_a_turn_is_never_shorter_than_some_frames_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_flow, "TURN_SECONDS", 0.004)
+    assert [Turns(wanted).seconds for wanted in (0, 1, 2, 8, 1_000)] == [
+        *(0.004, 0.004, 0.002),
+        *(0.0005, 0.0005),
+    ]
 
 
 async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread() -> None:

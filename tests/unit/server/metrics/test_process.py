@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from server.metrics.process import EventLoopLag, ProcessMetrics
+from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics
+from server.tasks.freed_memory import HeapSize
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import exposition, read_samples
 
@@ -27,6 +28,24 @@ def test_process_samples_have_the_names_of_a_real_broker_and_its_cluster() -> No
     assert all(sample.labels == {"cluster": "c1"} for sample in samples.values())
     assert samples["process_cpu_seconds_total"].type == "counter"
     assert samples["process_resident_memory_bytes"].value > 1_000_000
+
+
+def test_memory_in_use_is_told_apart_from_what_is_kept() -> None:
+    # Given
+    class FixedHeap:
+        def size(self) -> HeapSize:
+            return HeapSize(in_use_bytes=7, free_bytes=5)
+
+        def trim(self) -> None: ...
+
+    registry = CollectorRegistry()
+    registry.register(HeapMetrics("c1", FixedHeap()))
+    # When
+    samples = read_samples(exposition(registry).decode())
+    # Then
+    heap = {s.labels["state"]: s.value for s in samples if s.name == "floodgate_heap_bytes"}
+    assert heap == {"in_use": 7, "free": 5}
+    assert [s.value > 1_000 for s in samples if s.name == "floodgate_python_blocks"] == [True]
 
 
 def test_a_late_event_loop_is_seen_in_the_histogram() -> None:

@@ -1,0 +1,200 @@
+"""Attacks by questions: lists never read, watches, patterns, properties, and those who leave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.clock import LoopClock, deadline
+from tests.proof.abuse.crowd import Crowd, paced
+from tests.proof.abuse.words import Type, command, listing, ping, producer, subscribe, watch
+
+if TYPE_CHECKING:
+    from tests.proof.abuse.crowd import HostilePeer, Target
+
+DEAF, PIPELINED = 50, 500
+VANISHING, VANISHING_A_SECOND, HOLDERS = 5_000, 700, 80
+HELD = 60
+"""Namespaces whose lists are more than a tenant may hold; the others are asked for in vain."""
+LONGEST_VANISHING_SECONDS = 12.0
+"""Where attackers get too little of a core, fewer of them come."""
+WATCHERS, WATCHES_A_SECOND = 20, 500
+PATTERNS_A_SECOND = 100
+BOMBS_A_SECOND = 100
+PINGERS, PINGS_A_SECOND = 20, 20_000
+SMALL_BUFFER = 4_096
+HOSTILE_PATTERNS = (
+    "(x+x+)+y",
+    "(a|a)*b",
+    "(?!z)(x+x+)+q",
+    "(?!z)(?:(?:0|0)*)*q",
+    "(?=(a+))a*b\\1",
+    "((a{0,99}){0,99}){0,99}",
+    "(.*)(.*)(.*)(.*)(.*)(.*)q",
+    "(?i)\\p{L}{99}",
+    "[",
+    "(" * 40,
+    "\\",
+    "(?!x)((){9}){410}",
+    "(?<=a{1,30})b",
+    "(?!x)(?:a{1000}){1000}",
+)
+
+
+async def deaf_listings(target: Target, seconds: float) -> Counter[str]:
+    """Pipeline lists and read none; who is closed comes again at once."""
+    counts: Counter[str] = Counter()
+    again: asyncio.Queue[None] = asyncio.Queue()
+    async with Crowd(target.binary, counts) as crowd:
+
+        async def one(number: int) -> None:
+            words = b"".join(
+                listing(target.namespaces[(number + each) % len(target.namespaces)], each + 1)
+                for each in range(PIPELINED)
+            )
+            counts["listings"] += PIPELINED
+            await crowd.peer(
+                target.greeting + words,
+                reads=False,
+                on_closed=lambda: again.put_nowait(None),
+                buffer_bytes=SMALL_BUFFER,
+            )
+
+        for number in range(target.number(DEAF)):
+            await one(number)
+        ends = time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0:
+            try:
+                async with deadline(LoopClock(), left):
+                    await again.get()
+            except TimeoutError:
+                break
+            await one(counts["opened"])
+    return counts
+
+
+async def vanish_while_queued(target: Target, seconds: float) -> Counter[str]:
+    """Hold all that a tenant may, then ask and vanish in the queue, so many times."""
+    counts: Counter[str] = Counter()
+    holding: Counter[str] = Counter()
+    held, wanted = target.namespaces[:HELD], target.namespaces[HELD:]
+    async with Crowd(target.binary, holding) as holders, Crowd(target.binary, counts) as crowd:
+
+        async def hold(number: int) -> None:
+            words = target.greeting
+            for each in range(4):
+                words += listing(held[(number + 15 * each) % len(held)], each + 1)
+            await holders.peer(words, reads=False, buffer_bytes=SMALL_BUFFER)
+
+        for number in range(target.number(HOLDERS)):
+            await hold(number)
+        waiting: list[HostilePeer] = []
+        started = time.monotonic()
+        most = target.number(VANISHING)
+        async for number in paced(VANISHING_A_SECOND, most, LONGEST_VANISHING_SECONDS):
+            peer = await crowd.peer(
+                target.greeting + listing(wanted[number % len(wanted)], 1),
+                reads=False,
+                buffer_bytes=SMALL_BUFFER,
+            )
+            if peer is not None:
+                waiting.append(peer)
+            if len(waiting) > 100:
+                crowd.forget(waiting.pop(0))
+            if number % 100 == 0:
+                await _hold_again(holders, hold)
+        counts["seconds"] = round(time.monotonic() - started)
+    return counts
+
+
+async def _hold_again(holders: Crowd, hold: object) -> None:
+    gone = [peer for peer in holders.peers if peer.left]
+    for number, peer in enumerate(gone):
+        holders.forget(peer)
+        await hold(number)  # type: ignore[operator]
+
+
+async def watch_flood(target: Target, seconds: float) -> Counter[str]:
+    """Watch with ever new patterns, read nothing, and never close a watch."""
+    counts: Counter[str] = Counter()
+    async with Crowd(target.binary, counts) as crowd:
+        for number in range(target.number(WATCHERS)):
+            reads = number % 2 == 0
+            await crowd.peer(target.messaging_greeting, reads=reads, buffer_bytes=SMALL_BUFFER)
+        watchers = list(crowd.peers)
+        async for number in paced(target.number(WATCHES_A_SECOND), seconds=seconds):
+            namespace = target.namespaces[number % len(target.namespaces)]
+            peer = watchers[number % len(watchers)]
+            peer.say(watch(namespace, number + 1, f"persistent://{namespace}/.*{number % 997}.*"))
+            counts["watches"] += 1
+    return counts
+
+
+async def hostile_patterns(target: Target, seconds: float) -> Counter[str]:
+    """List and watch with patterns that never end, explode, or are none; each another one."""
+    counts: Counter[str] = Counter()
+
+    def answered(_: HostilePeer, data: bytes) -> None:
+        counts["refused with floodgatePatternTimeoutMs"] += data.count(b"floodgatePatternTimeoutMs")
+
+    async with Crowd(target.binary, counts) as crowd:
+        made = [await crowd.peer(target.greeting, on_data=answered) for _ in range(15)]
+        watching = [await crowd.peer(target.messaging_greeting, on_data=answered) for _ in range(5)]
+        async for number in paced(target.number(PATTERNS_A_SECOND), seconds=seconds):
+            namespace = target.namespaces[number % len(target.namespaces)]
+            pattern = f"{HOSTILE_PATTERNS[number % len(HOSTILE_PATTERNS)]}|{number}"
+            if number % 4:
+                asked, peer = (
+                    listing(namespace, number + 1, topics_pattern=pattern),
+                    made[number % 15],
+                )
+            else:
+                asked, peer = watch(namespace, number + 1, pattern), watching[number % 5]
+            if peer is not None:
+                peer.say(asked)
+                counts["patterns"] += 1
+    return counts
+
+
+async def property_bombs(target: Target, seconds: float) -> Counter[str]:
+    """Send commands whose properties are many, long, nested or all the same."""
+    counts: Counter[str] = Counter()
+    many = [pb.KeyValue(key=f"k{number}", value="v") for number in range(3_000)]
+    more = [pb.KeyValue(key="k", value="") for _ in range(12_000)]
+    long = [pb.KeyValue(key="k" * 20_000, value="ä" * 20_000)]
+    topic = "persistent://hostile/ns-0/bombed"
+    questions = [listing(target.namespaces[0], 1, properties=each) for each in (many, more, long)]
+    asked = pb.CommandLookupTopic(topic=topic, request_id=1, properties=more)
+    questions.append(command(Type.LOOKUP, lookupTopic=asked))
+    claims = [subscribe(topic, 1, "s", metadata=each) for each in (many, more, long)]
+    claims += [producer(topic, 1, metadata=each) for each in (many, more, long)]
+    claims.append(subscribe(topic, 1, "s", subscription_properties=more))
+    bombs = [target.greeting + each for each in questions]
+    bombs += [target.messaging_greeting + each for each in claims]
+    async with Crowd(target.binary, counts) as crowd:
+        async for number in paced(target.number(BOMBS_A_SECOND), seconds=seconds):
+            bomb = bombs[number % len(bombs)]
+            counts["bytes of bombs"] += len(bomb)
+            await crowd.peer(bomb)
+            if len(crowd.peers) > 100:
+                crowd.forget(next(iter(crowd.peers)))
+    return counts
+
+
+async def ping_flood(target: Target, seconds: float) -> Counter[str]:
+    """Send PINGs and read no PONG."""
+    counts: Counter[str] = Counter()
+    at_once = target.number(PINGS_A_SECOND) // PINGERS // 10
+    pings = ping() * at_once
+    async with Crowd(target.binary, counts) as crowd:
+        for _ in range(PINGERS):
+            await crowd.peer(target.greeting, reads=False, buffer_bytes=SMALL_BUFFER)
+        async for _ in paced(10, seconds=seconds):
+            for peer in crowd.peers:
+                if not peer.left and peer.unsent_bytes < 10 * len(pings):
+                    peer.say(pings)
+                    counts["pings"] += at_once
+    return counts

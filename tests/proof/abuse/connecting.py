@@ -1,0 +1,175 @@
+"""Attacks of those who never get further than connecting, or do not want to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tests.proof.abuse.crowd import Crowd, paced
+from tests.proof.abuse.words import announced, connect, lookup
+
+if TYPE_CHECKING:
+    from tests.proof.abuse.crowd import HostilePeer, Target
+
+HALF_OPEN_A_SECOND = 500
+TRICKLING = 500
+SILENT, SILENT_A_SECOND = 5_000, 1_500
+HANDSHAKES_A_SECOND = 150
+GARBAGE_A_SECOND = 250
+HUGE_A_SECOND = 200
+TOKENS_A_SECOND = 150
+TUNNELS_A_SECOND = 100
+_GARBAGE = (
+    b"GET /admin/v2/clusters HTTP/1.1\r\nHost: here\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500),
+    b"SSH-2.0-OpenSSH_9.2\r\n",
+    b"\x00\x00\x00\x00" * 100,
+    b"\x00\x00\x00\x04\x00\x00\x00\x00",
+    b"\xff" * 64,
+)
+
+
+async def half_open(target: Target, seconds: float) -> Counter[str]:
+    """Connect and say nothing; all stay."""
+    counts: Counter[str] = Counter()
+    async with Crowd(target.binary, counts) as crowd:
+        async for _ in paced(target.number(HALF_OPEN_A_SECOND), seconds=seconds):
+            await crowd.peer()
+    return counts
+
+
+async def trickle(target: Target, seconds: float) -> Counter[str]:
+    """Say one byte a second: half of them of CONNECT, half of a listing after it."""
+    counts: Counter[str] = Counter()
+    words = target.greeting
+    asked = lookup("persistent://public/healthy/nothing", 1)
+    number = target.number(TRICKLING)
+    async with Crowd(target.binary, counts) as crowd:
+        started = time.monotonic()
+        await crowd.gather(number // 2, TRICKLING)
+        await crowd.gather(number // 2, TRICKLING, words)
+        shown = dict.fromkeys(crowd.peers, 0)
+        while (left := seconds - (time.monotonic() - started)) > 0:
+            for place, peer in enumerate(list(shown)):
+                text = words if place % 2 else asked
+                peer.say(text[shown[peer] : shown[peer] + 1])
+                shown[peer] += 1
+                counts["bytes said"] += 1
+            await asyncio.sleep(min(1.0, left))
+    return counts
+
+
+async def silent(target: Target, seconds: float) -> Counter[str]:
+    """Connect, shake hands, and exist."""
+    counts: Counter[str] = Counter()
+    async with Crowd(target.binary, counts) as crowd:
+        started = time.monotonic()
+        await crowd.gather(target.number(SILENT), SILENT_A_SECOND, target.greeting)
+        await asyncio.sleep(max(1.0, seconds - (time.monotonic() - started)))
+        counts["open at the end"] = sum(not peer.left for peer in crowd.peers)
+    return counts
+
+
+async def garbage(target: Target, seconds: float) -> Counter[str]:
+    """Say what is no frame, to all ports."""
+    counts: Counter[str] = Counter()
+    ports = (target.binary, target.web, target.tls, target.web_tls)
+    words = (*_GARBAGE, os.urandom(2_000), target.greeting)
+    crowds = [Crowd(each, counts) for each in ports]
+    async for number in paced(target.number(GARBAGE_A_SECOND), seconds=seconds):
+        crowd = crowds[number % len(crowds)]
+        await crowd.peer(words[number % len(words)])
+        await _let_old_ones_go(crowd, 200)
+    for crowd in crowds:
+        await crowd.__aexit__()
+    return counts
+
+
+async def huge_frames(target: Target, seconds: float) -> Counter[str]:
+    """Announce 2 GB, or nearly 4, before and after CONNECT; as a frame and as a command."""
+    counts: Counter[str] = Counter()
+    greeting = target.greeting
+    words = (
+        announced(0x7FFFFFFF, 0x7FFFFFF0),
+        announced(0xFFFFFFFF, 64),
+        greeting + announced(0x7FFFFFFF, 64),
+        greeting + announced(64, 0x7FFFFFFF),
+        greeting + announced(0x7FFFFFFF, 0xFFFFFFFF) + bytes(1_000),
+    )
+    async with Crowd(target.binary, counts) as crowd:
+        async for number in paced(target.number(HUGE_A_SECOND), seconds=seconds):
+            await crowd.peer(words[number % len(words)])
+            await _let_old_ones_go(crowd, 500)
+    return counts
+
+
+async def half_handshakes(target: Target, seconds: float) -> Counter[str]:
+    """Begin TLS and stop: after the first hello, in its middle, or once the answer came."""
+    counts: Counter[str] = Counter()
+    crowds = [Crowd(each, counts) for each in (target.tls, target.web_tls)]
+    hello = _client_hello()
+    words = (hello, hello[: len(hello) // 2], hello[:1], b"", hello + b"\x14\x03\x03\x00\x01\x01")
+    async for number in paced(target.number(HANDSHAKES_A_SECOND), seconds=seconds):
+        await crowds[number % len(crowds)].peer(words[number % len(words)])
+    for crowd in crowds:
+        await crowd.__aexit__()
+    return counts
+
+
+async def bad_tokens(target: Target, seconds: float) -> Counter[str]:
+    """Show wrong, expired and broken tokens, one connection each."""
+    counts: Counter[str] = Counter()
+
+    def answered(peer: HostilePeer, data: bytes) -> None:
+        counts["refused" if b"Failed to authenticate" in data else "let in"] += 1
+        peer.vanish()
+
+    async with Crowd(target.binary, counts) as crowd:
+        async for number in paced(target.number(TOKENS_A_SECOND), seconds=seconds):
+            token = target.bad_tokens[number % len(target.bad_tokens)]
+            await crowd.peer(connect(token), on_data=answered)
+            await _let_old_ones_go(crowd, 500)
+    return counts
+
+
+async def tunnels(target: Target, seconds: float) -> Counter[str]:
+    """Ask a proxy for tunnels to places that are not there, not allowed or never answer."""
+    counts: Counter[str] = Counter()
+    places = (
+        "127.0.0.1:1",
+        "10.255.255.1:6650",
+        "no-such-host.invalid:6650",
+        "[::1]:6650",
+        "169.254.169.254:80",
+        "{}:{}".format(*target.binary),
+        "x" * 2_000 + ":6650",
+        "127.0.0.1:99999999",
+    )
+    async with Crowd(target.binary, counts) as crowd:
+        async for number in paced(target.number(TUNNELS_A_SECOND), seconds=seconds):
+            await crowd.peer(connect(target.token, places[number % len(places)]))
+    return counts
+
+
+async def _let_old_ones_go(crowd: Crowd, most: int) -> None:
+    """Forget those that the server has closed, and one of the others if there are too many."""
+    if len(crowd.peers) <= most:
+        return
+    for peer in [each for each in crowd.peers if each.left]:
+        crowd.peers.discard(peer)
+    if len(crowd.peers) > most:
+        crowd.forget(next(iter(crowd.peers)))
+
+
+def _client_hello() -> bytes:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    session = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        session.do_handshake()
+    return outgoing.read()

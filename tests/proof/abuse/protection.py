@@ -1,0 +1,154 @@
+"""What an operator protects servers with: certificates, tokens, limits; and tokens of others."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import jwt
+
+from tests.proof.overload.recorded_limits import limits
+from tests.support.certificates import PemFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.servers.processes import ServerProcess
+
+LIMIT_MB, TENANT_BYTES = 40, 4_000_000
+TIMEOUT_MILLIS = 5_000
+ADMIN, PROXY, HEALTHY, ATTACKER = "admin", "proxy", "healthy", "attacker"
+_ALGORITHM = "HS256"
+_TOKENS = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
+_TOKEN_OF_PROXY = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
+BOTH = {
+    "floodgateProfile": "floodgate",
+    "floodgateSocketSendBufferBytes": "65536",
+    "floodgateTopicListMaxBytesPerTenant": str(TENANT_BYTES),
+    "floodgateHandshakeTimeoutMs": "2000",
+    "floodgateTlsHandshakeTimeoutMs": "2000",
+    "floodgateHttpRequestTimeoutMs": "3000",
+    "floodgateMaxRequestsPerSecondPerConnection": "300",
+    "maxHttpServerConnections": "4096",
+    "authenticateMetricsEndpoint": "false",
+    **limits(LIMIT_MB, TIMEOUT_MILLIS),
+}
+BROKER = {
+    "metadataStoreUrl": "memory:local",
+    "brokerDeleteInactiveTopicsEnabled": "false",
+    "subscriptionPatternMaxLength": "200",
+    "floodgateMessageStoreMaxMB": "64",
+    "floodgateMessageStoreMaxNamespaceMB": "10",
+    "floodgateListingCacheMB": "16",
+    "maxTopicsPerNamespace": "5000",
+    "brokerMaxConnections": "12000",
+    "brokerMaxConnectionsPerIp": "1000",
+    "authorizationEnabled": "true",
+    "superUserRoles": f"{ADMIN},{PROXY}",
+    "proxyRoles": PROXY,
+}
+PROXY_KEYS = {
+    "maxConcurrentInboundConnections": "12000",
+    "maxConcurrentInboundConnectionsPerIp": "1000",
+    "brokerProxyAllowedTargetPorts": "*",
+    "brokerClientAuthenticationPlugin": _TOKEN_OF_PROXY,
+}
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Keys of both servers, their ports with TLS, and what peers know.
+
+    Attributes:
+        tls_ports: Of the binary protocol and HTTP, by role.
+    """
+
+    folder: Path
+    secret: bytes
+    both: dict[str, str]
+    broker: dict[str, str]
+    proxy: dict[str, str]
+    tls_ports: dict[str, tuple[int, int]]
+
+    def token_file(self, role: str) -> Path:
+        """Return where a role's token is."""
+        return self.folder / f"{role}.jwt"
+
+    def token(self, role: str) -> str:
+        """Return a role's token."""
+        return self.token_file(role).read_text()
+
+    def bad_tokens(self) -> tuple[str, ...]:
+        """Return tokens that must not pass: of another key, expired, unsigned, broken, huge."""
+        claims = {"sub": ADMIN}
+        good = self.token(ATTACKER)
+        head, body, signature = good.split(".")
+        stolen = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+        return (
+            jwt.encode(claims, os.urandom(32), _ALGORITHM),
+            jwt.encode({**claims, "exp": 1}, self.secret, _ALGORITHM),
+            jwt.encode(claims, None, "none"),
+            f"{head}.{stolen}.{signature}",
+            f"{head}.{body}.",
+            "x" * 1_000,
+            "." * 10_000,
+            f"{head}.{'e30' * 15_000}.{signature}",
+            "\x00",
+        )
+
+
+def protection(folder: Path) -> Protection:
+    """Write all that the servers' keys name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    secret = os.urandom(32)
+    (folder / "secret.key").write_bytes(secret)
+    for role in (ADMIN, PROXY, HEALTHY, ATTACKER):
+        (folder / f"{role}.jwt").write_text(jwt.encode({"sub": role}, secret, _ALGORITHM))
+    ports = {"broker": (_free_port(), _free_port()), "proxy": (_free_port(), _free_port())}
+    both = {
+        **BOTH,
+        **PemFiles(folder).keys(),
+        "authenticationEnabled": "true",
+        "authenticationProviders": _TOKENS,
+        "tokenSecretKey": f"file://{folder.absolute()}/secret.key",
+    }
+    broker = {
+        **BROKER,
+        "brokerServicePortTls": str(ports["broker"][0]),
+        "webServicePortTls": str(ports["broker"][1]),
+    }
+    proxy = {
+        **PROXY_KEYS,
+        "servicePortTls": str(ports["proxy"][0]),
+        "webServicePortTls": str(ports["proxy"][1]),
+        "brokerClientAuthenticationParameters": f"file://{folder.absolute()}/{PROXY}.jwt",
+    }
+    return Protection(folder, secret, both, broker, proxy, ports)
+
+
+def grant(broker: ServerProcess, protected: Protection) -> None:
+    """Give the healthy and the attacker a tenant each: an attacker who has an account is worse."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for tenant, role in (("public", HEALTHY), ("hostile", ATTACKER)):
+        url = f"{broker.web_url}/admin/v2/tenants/{tenant}"
+        headers = {
+            "Authorization": f"Bearer {protected.token(ADMIN)}",
+            "Content-Type": "application/json",
+        }
+        with opener.open(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+            document = json.load(answer)
+        document["adminRoles"] = [role]
+        data = json.dumps(document).encode()
+        request = urllib.request.Request(url, data, headers, method="POST")
+        opener.open(request, timeout=10).close()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port

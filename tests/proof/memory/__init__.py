@@ -1,0 +1,1 @@
+"""Servers with less memory than a storm asks for."""

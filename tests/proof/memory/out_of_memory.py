@@ -1,0 +1,182 @@
+"""A broker with 400 MB: the storm without limits ends it, and with limits everybody is served.
+
+The same storm three times, each against a broker of its own in the same bound of memory. What was
+seen is written as a transcript, which docs/out-of-memory.md shows.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.imports.memory_import import write_topics
+from loadgen.demo.plan import DemoRun, broker_settings
+from loadgen.errors import LoadgenError
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
+from loadgen.servers.processes import await_ready, log_tail, start, stop
+from tests.proof.memory.rooms import LaunchInRoom, room
+from tests.proof.result import ProofResult
+from tests.proof.servers import expectations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from loadgen.scenario import NamespaceExpectation
+    from tests.proof.memory.rooms import Room
+    from tests.proof.result import ProofOptions
+
+LIMIT_BYTES = 400 * 1024 * 1024
+TOPICS = 100_000
+CLIENTS = 800
+"""A megabyte each: twice what the process may have."""
+READ_RATE_BYTES_PER_SECOND = 1_000_000
+RECEIVE_BUFFER_BYTES = 65_536
+MEASURE_SECONDS = 60.0
+READY_SECONDS = 60.0
+_LINE = 120
+RUNS = (
+    DemoRun("off", "profile pulsar, limits off", "pulsar", 0),
+    DemoRun("pulsar", "profile pulsar, limits of 50 MB", "pulsar", 50),
+    DemoRun("floodgate", "profile floodgate, limits of 50 MB", "floodgate", 50),
+)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """The end of one storm.
+
+    Attributes:
+        bound: What bounded the broker's memory.
+        limit_bytes: To so much.
+        exit_code: The broker's before anybody asked it to end; None: it lived.
+        kills: How often the kernel killed in its group.
+        peak_bytes: The most that its group had in use.
+        last_lines: The end of its log.
+        clients: What came of the clients, by name.
+        error: Why the run itself ended; nothing if it did not.
+    """
+
+    bound: str
+    limit_bytes: int
+    exit_code: int | None
+    kills: int | None
+    peak_bytes: int | None
+    last_lines: str
+    clients: dict[str, Any]
+    error: str
+
+    @property
+    def lived(self) -> bool:
+        """True if the broker was there at the end."""
+        return self.exit_code is None
+
+    def end_in_words(self) -> str:
+        """Return how the broker ended."""
+        if self.exit_code is None:
+            return "lived"
+        if self.exit_code < 0:
+            return f"was ended by {signal.Signals(-self.exit_code).name}"
+        return f"ended with exit code {self.exit_code}"
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Run the storms, write the transcript, and judge."""
+    corpus = options.out / "topics"
+    write_topics(corpus, TOPICS, lambda _: None)
+    fates = {}
+    for run in RUNS:
+        options.note(run.label)
+        with room(run.name, LIMIT_BYTES) as bound:
+            fates[run.name] = _storm(options, corpus, run, bound)
+    result = ProofResult({name: asdict(fate) for name, fate in fates.items()})
+    transcript = "\n".join(line for run in RUNS for line in _told(run, fates[run.name]))
+    (options.out / "transcript.txt").write_text(f"{transcript}\n", encoding="utf-8")
+    _judge(fates, result)
+    return result
+
+
+def _storm(options: ProofOptions, corpus: Path, run: DemoRun, bound: Room) -> Fate:
+    log = options.out / f"{run.name}.log"
+    launch = LaunchInRoom(
+        "broker", broker_settings(run), log, ("--import", str(corpus)), room=bound
+    )
+    with log.open("wb") as file:
+        process = start(launch, file.fileno())
+    try:
+        broker = await_ready(process, launch, READY_SECONDS)
+        scenario = _scenario(broker.service_url, expectations(corpus))
+        told = RunOptions(run.name, out=options.out / "runs", broker_admin_url=broker.web_url)
+        clients, error = _carried_out(scenario, told)
+        exit_code = process.poll()
+        kills, peak = bound.kills(), bound.peak_bytes()
+    finally:
+        stop(process)
+    return Fate(
+        bound.kind, bound.limit_bytes, exit_code, kills, peak, log_tail(log), clients, error
+    )
+
+
+def _scenario(url: str, namespaces: Sequence[NamespaceExpectation]) -> DiscoveryScenario:
+    reader = Reader(
+        rate_bytes_per_second=READ_RATE_BYTES_PER_SECOND, receive_buffer_bytes=RECEIVE_BUFFER_BYTES
+    )
+    return DiscoveryScenario(
+        service_url=url,
+        namespaces=tuple(namespaces),
+        groups=(Group(name="storm", family="once", clients=CLIENTS, reader=reader),),
+        phases=Phases(measure_seconds=MEASURE_SECONDS),
+    )
+
+
+def _carried_out(scenario: DiscoveryScenario, told: RunOptions) -> tuple[dict[str, Any], str]:
+    try:
+        summary = execute(scenario, told).summary
+    except LoadgenError as error:
+        return {}, str(error)
+    group = summary["groups"]["storm"]
+    kept = ("back", "refused", "lost", "unfinished")
+    return {"answered": summary["answered"], **{name: group[name] for name in kept}}, ""
+
+
+def _told(run: DemoRun, fate: Fate) -> list[str]:
+    """Return one storm for people."""
+    limit = f"{fate.limit_bytes / 1024**2:.0f} MiB ({fate.bound})"
+    peak = "" if fate.peak_bytes is None else f", at most {fate.peak_bytes / 1024**2:.0f} MiB used"
+    kills = f"; the kernel killed {fate.kills} in its group" if fate.kills else ""
+    return [
+        f"== {run.label}; the broker has {limit}",
+        f"{CLIENTS} clients ask at once for a megabyte each and read {READ_RATE_BYTES_PER_SECOND:,}"
+        " bytes a second",
+        f"the broker {fate.end_in_words()}{peak}{kills}",
+        "what the clients saw:",
+        *(f"    {name}: {value}" for name, value in fate.clients.items()),
+        *([f"    {fate.error}"] if fate.error else []),
+        "the end of its log:",
+        *(line[:_LINE] for line in fate.last_lines.splitlines()[-2:]),
+        "",
+    ]
+
+
+def _judge(fates: dict[str, Fate], result: ProofResult) -> None:
+    off = fates["off"]
+    # RLIMIT_DATA kills nobody: what asks for more fails, and may be survived.
+    failed = off.kills is None and off.clients.get("answered", 0) < CLIENTS
+    result.check(
+        "without limits it dies",
+        not off.lived or failed,
+        f"without limits the broker {off.end_in_words()} (bounded by {off.bound}); its clients: "
+        f"{off.clients or off.error}",
+    )
+    for name in ("pulsar", "floodgate"):
+        fate = fates[name]
+        answered = fate.clients.get("answered", 0)
+        result.check(
+            f"{name}: with limits all are served",
+            fate.lived and answered == CLIENTS,
+            f"{name}: with limits the broker {fate.end_in_words()}, {answered} of {CLIENTS} "
+            f"clients were answered, {(fate.peak_bytes or 0) / 1024**2:.0f} MiB at most",
+        )

@@ -1,0 +1,119 @@
+"""A bound of memory for one process: a control group where one can be made, else RLIMIT_DATA.
+
+Source: the kernel's admin guides to cgroup v1 (memory) and v2, getrlimit(2).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadgen.servers.processes import ServerLaunch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_V2, _V1 = Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/memory")
+_SWAP = "memory.swap.max"
+_LEAVING_SECONDS = 5.0
+_RESERVED_BYTES = 300 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Room:
+    """A bound of memory, and what the kernel says of it.
+
+    Attributes:
+        kind: What bounds it, in words.
+        limit_bytes: The bound.
+        group: The control group; None with RLIMIT_DATA.
+    """
+
+    kind: str
+    limit_bytes: int
+    group: Path | None
+
+    def kills(self) -> int | None:
+        """Return how often the kernel killed in it; None if it does not say."""
+        if self.group is None:
+            return None
+        for name in ("memory.events", "memory.oom_control"):
+            if (file := self.group / name).exists():
+                lines = dict(line.split() for line in file.read_text().splitlines())
+                return int(lines["oom_kill"])
+        return None
+
+    def peak_bytes(self) -> int | None:
+        """Return the most that was in use; None if the kernel does not say."""
+        if self.group is None:
+            return None
+        for name in ("memory.peak", "memory.max_usage_in_bytes"):
+            if (file := self.group / name).exists():
+                return int(file.read_text())
+        return None
+
+
+@contextmanager
+def room(name: str, limit_bytes: int) -> Iterator[Room]:
+    """Have a bound for a block; a control group is removed at its end."""
+    for kind, top, limit in (
+        ("cgroup v2", _V2, "memory.max"),
+        ("cgroup v1", _V1, "memory.limit_in_bytes"),
+    ):
+        group = top / f"floodgate-{name}-{os.getpid()}"
+        if _made(group, limit, limit_bytes):
+            try:
+                yield Room(kind, limit_bytes, group)
+            finally:
+                _remove(group)
+            return
+    # It counts what is reserved and never touched as well, as allocators do.
+    yield Room("RLIMIT_DATA, with what is only reserved", limit_bytes + _RESERVED_BYTES, None)
+
+
+def _made(group: Path, limit: str, limit_bytes: int) -> bool:
+    try:
+        group.mkdir()
+    except OSError:
+        return False
+    try:
+        # Where the kernel has no memory control there is a folder, and none of its files.
+        _write(group / limit, limit_bytes)
+        if (group / _SWAP).exists():
+            _write(group / _SWAP, 0)
+    except OSError:
+        group.rmdir()
+        return False
+    return True
+
+
+def _write(file: Path, value: int) -> None:
+    with file.open("r+") as opened:
+        opened.write(str(value))
+
+
+def _remove(group: Path) -> None:
+    """Remove a group, once the kernel has let go of the last process in it."""
+    give_up = time.monotonic() + _LEAVING_SECONDS
+    while group.exists() and time.monotonic() < give_up:
+        with suppress(OSError):
+            group.rmdir()
+        time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class LaunchInRoom(ServerLaunch):
+    """A start of a server within a bound: the bound is there before the program is."""
+
+    room: Room | None = None
+
+    def command(self) -> list[str]:
+        """Return the command line: a process that enters the room and becomes the server."""
+        assert self.room is not None
+        where = str(self.room.group) if self.room.group else str(self.room.limit_bytes)
+        return [sys.executable, "-m", "tests.proof.memory.entering", where, *super().command()]

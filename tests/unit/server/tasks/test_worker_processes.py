@@ -1,0 +1,27 @@
+"""Processes for long work."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from server.tasks.worker_processes import NICENESS, WorkerProcess, WorkerProcesses
+
+if TYPE_CHECKING:
+    from server.tasks.child_process import ChildProcess
+
+
+class _Worker(WorkerProcess):
+    def __init__(self, process: ChildProcess) -> None:
+        super().__init__(process)
+        self.pid = process.pid
+
+
+async def test_a_worker_gives_way_to_the_server_that_waits_for_it() -> None:
+    async with (
+        WorkerProcesses((sys.executable, "-c", "input()"), _Worker) as workers,
+        workers.worker() as worker,
+    ):
+        assert os.getpriority(os.PRIO_PROCESS, worker.pid) == NICENESS
+        assert os.getpriority(os.PRIO_PROCESS, 0) < NICENESS
