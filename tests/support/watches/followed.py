@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
+from broker.patterns.workers import PatternWorkers
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.watches.names.sorted_names import SortedNames
@@ -68,10 +69,12 @@ class HeldFilter(PatternFilter):
     Attributes:
         asked: The patterns that were asked for, in order.
         go_on: Set to let answers through.
+        workers: Its processes, of which a pattern for a backtracking engine starts one.
     """
 
     def __init__(self) -> None:
-        super().__init__(PatternRules(True, 1_000, ENGINE, True))
+        self.workers = PatternWorkers()
+        super().__init__(PatternRules(True, 1_000, ENGINE, True), workers=self.workers)
         self.asked: list[str] = []
         self.go_on = asyncio.Event()
         self.go_on.set()

@@ -262,6 +262,7 @@ async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
     assert (stuck.given_up, other.given_up) == (1, 0)
     assert other.updates == [(["c"], [])]
     assert "takes too long on what came" in caplog.text
+    await followed.filter.workers.close()
 
 
 async def test_what_takes_a_backtracking_engine_is_matched_off_the_loop() -> None:
@@ -274,6 +275,7 @@ async def test_what_takes_a_backtracking_engine_is_matched_off_the_loop() -> Non
     await followed.until_idle()
     # Then
     assert listener.updates == [(["a1"], ["b1"])]
+    await followed.filter.workers.close()
 
 
 async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
