@@ -1,4 +1,4 @@
-"""Memory that was freed and that the C library keeps: given back to the system when it is much.
+"""Memory that was freed and that the C library keeps: given back when much of it stays unused.
 
 After a burst of large buffers hundreds of megabytes may stay with the process, which a container
 counts as its own.
@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""So much may stay for what comes next; to give back 300 MB takes a thread some 30 ms."""
-LOOK_SECONDS = 5.0
+"""So much may stay for what comes next."""
+LOOK_SECONDS = 1.0
+LOOKS = 5
+"""Only what was free at so many looks is given back: while a thread does that (400 MB: some 40 ms)
+nobody else allocates, so that it is worth nothing beside work that needs the memory again."""
 
 
 class HeapSize(NamedTuple):
@@ -76,7 +80,7 @@ def c_heap() -> Heap | None:
 
 
 class FreedMemory:
-    """Looks every few seconds whether a heap keeps much, and trims it, in a thread.
+    """Looks every second whether a heap keeps much, and trims what stays, in a thread.
 
     Attributes:
         trimming: The last trim, maybe under way.
@@ -86,6 +90,7 @@ class FreedMemory:
         self._heap = heap
         self._clock = clock
         self._timer: TimerHandle | None = None
+        self._free_bytes: deque[int] = deque(maxlen=LOOKS)
         self.trimming: asyncio.Future[object] | None = None
 
     def start(self) -> None:
@@ -100,6 +105,7 @@ class FreedMemory:
 
     def _look(self) -> None:
         self.start()
-        under_way = self.trimming is not None and not self.trimming.done()
-        if not under_way and self._heap.size().free_bytes > KEPT_BYTES:
+        self._free_bytes.append(self._heap.size().free_bytes)
+        if len(self._free_bytes) == LOOKS and min(self._free_bytes) > KEPT_BYTES:
+            self._free_bytes.clear()
             self.trimming = asyncio.get_running_loop().run_in_executor(None, self._heap.trim)

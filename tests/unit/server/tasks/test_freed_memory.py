@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from server.tasks.freed_memory import KEPT_BYTES, LOOK_SECONDS, FreedMemory, HeapSize, c_heap
+from server.tasks.freed_memory import (
+    KEPT_BYTES,
+    LOOK_SECONDS,
+    LOOKS,
+    FreedMemory,
+    HeapSize,
+    c_heap,
+)
 from tests.support.clocks.manual_clock import ManualClock
 
 
@@ -19,22 +26,39 @@ class _Heap:
         self.free_bytes = 0
 
 
-async def test_much_that_was_freed_is_given_back_once() -> None:
+def _look(clock: ManualClock, times: int = LOOKS) -> None:
+    for _ in range(times):
+        clock.advance(LOOK_SECONDS)
+
+
+async def test_much_that_stays_free_is_given_back_once() -> None:
     heap, clock = _Heap(KEPT_BYTES + 1), ManualClock()
     freed = FreedMemory(heap, clock)
     freed.start()
-    clock.advance(LOOK_SECONDS)
+    _look(clock)
     assert freed.trimming is not None
     await freed.trimming
-    clock.advance(3 * LOOK_SECONDS)
+    _look(clock, 3 * LOOKS)
     assert heap.trims == 1
+
+
+async def test_what_is_needed_again_meanwhile_stays() -> None:
+    heap, clock = _Heap(KEPT_BYTES + 1), ManualClock()
+    freed = FreedMemory(heap, clock)
+    freed.start()
+    for _ in range(3):
+        _look(clock, LOOKS - 1)
+        heap.free_bytes = 0
+        _look(clock, 1)
+        heap.free_bytes = KEPT_BYTES + 1
+    assert freed.trimming is None
 
 
 async def test_a_little_stays_for_what_comes_next() -> None:
     heap, clock = _Heap(KEPT_BYTES), ManualClock()
     freed = FreedMemory(heap, clock)
     freed.start()
-    clock.advance(3 * LOOK_SECONDS)
+    _look(clock, 3 * LOOKS)
     assert freed.trimming is None
 
 
@@ -44,7 +68,7 @@ async def test_nobody_looks_after_the_stop() -> None:
     freed.start()
     freed.stop()
     freed.stop()
-    clock.advance(3 * LOOK_SECONDS)
+    _look(clock, 3 * LOOKS)
     assert freed.trimming is None
 
 
