@@ -15,13 +15,13 @@ from tests.proof.abuse.words import Type, command, listing, ping, producer, subs
 if TYPE_CHECKING:
     from tests.proof.abuse.crowd import HostilePeer, Target
 
-DEAF, PIPELINED = 50, 500
-VANISHING, VANISHING_A_SECOND, HOLDERS = 5_000, 700, 80
+DEAF, PIPELINED = 30, 500
+VANISHING, VANISHING_A_SECOND, HOLDERS = 2_000, 350, 80
 HELD = 60
 """Namespaces whose lists are more than a tenant may hold; the others are asked for in vain."""
 LONGEST_VANISHING_SECONDS = 12.0
 """Where attackers get too little of a core, fewer of them come."""
-WATCHERS, WATCHES_A_SECOND = 20, 500
+WATCHERS, WATCHES_A_SECOND = 20, 250
 PATTERNS_A_SECOND = 100
 BOMBS_A_SECOND = 100
 PINGERS, PINGS_A_SECOND = 20, 20_000

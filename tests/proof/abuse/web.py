@@ -14,7 +14,7 @@ from tests.proof.abuse.crowd import Crowd, paced
 if TYPE_CHECKING:
     from tests.proof.abuse.crowd import Target
 
-IDLE, IDLE_A_SECOND = 2_000, 1_000
+IDLE, IDLE_A_SECOND = 2_000, 500
 SLOW = 300
 HUGE_A_SECOND = 50
 DEAF, PIPELINED = 50, 50
