@@ -45,16 +45,18 @@ class HttpConnection(web.RequestHandler):
         waiting: Tasks that end with it.
     """
 
-    __slots__ = ("_place", "waiting")
+    __slots__ = ("_peer", "_place", "waiting")
 
     def __init__(self, server: web.Server, limits: HttpLimits, **named: Any) -> None:  # noqa: ANN401 - as aiohttp says
         super().__init__(server, **named)
         self.waiting: set[asyncio.Task[Any]] = set()
         self._place = HttpPlace(limits)
+        self._peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, unless it is one connection too many."""
         super().connection_made(transport)
+        self._peer = (transport.get_extra_info("peername") or ("somebody who has left",))[0]
         refusal = self._place.taken(self._ask_is_late)
         if refusal is not None:
             self._end_with(503, refusal)
@@ -63,6 +65,21 @@ class HttpConnection(web.RequestHandler):
         """Take what came; the headers of a request have a time in which they come."""
         super().data_received(data)
         self._place.heard(asks=bool(self._messages or self._current_request))
+
+    def pause_writing(self) -> None:
+        """Give the client time to read what it asked for."""
+        super().pause_writing()
+        self._place.does_not_read(self._cut_off)
+
+    def resume_writing(self) -> None:
+        """Go on: it has read."""
+        self._place.reads()
+        super().resume_writing()
+
+    def _cut_off(self) -> None:
+        logger.info("closing HTTP from %s: it does not read its answer", self._peer)
+        if self.transport is not None:
+            self.transport.abort()
 
     def _ask_is_late(self, reason: str) -> None:
         self._end_with(408, reason)

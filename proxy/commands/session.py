@@ -112,7 +112,8 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     parts = cnx.parts
     if parts.authentication is not None:
         _for_the_client(cnx, request, parts.authentication)
-    if request.HasField("proxy_version"):
+    # A client whom the proxy knows is one: brokers are told of nobody else behind it.
+    if request.HasField("proxy_version") and cnx.session is None:
         cnx.stands_for_many()
         parts.flights.exempt_from_quota(cnx)
     cnx.state = ProxyConnectionState.PROXY_LOOKUP_REQUESTS

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from multidict import CIMultiDict
+
+from server.authentication.requests import ORIGINAL_HEADER
+from server.json_answers import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +28,8 @@ HOP_BY_HOP = frozenset(
 )
 _OF_THIS_HOP = frozenset({"host", "expect"})
 _OF_A_BODY = ("Content-Length", "Content-Type", "Content-Encoding")
+_CHANGED = re.compile(r"\A\s|\s\Z|[\x00-\x1f\x7f\ud800-\udfff]")
+"""Roles that a header would not bring to a broker as they are: another's could come of them."""
 VIA = "http/1.1 floodgate-proxy"
 
 
@@ -54,7 +60,11 @@ def request_headers(
         headers: The client's.
         client: Its address.
         scheme: By which it asked.
-        role: Its role, if the proxy has authenticated it: then nobody else's word counts.
+        role: Its role, if the proxy has authenticated it. Its own word never counts: a broker may
+            know the proxy, by the certificate of its TLS, and believe what it says of its client.
+
+    Raises:
+        RestError: No header can hold its role.
 
     Source: upstream's proxy is Jetty's ProxyServlet, which adds the same ones.
     """
@@ -65,8 +75,11 @@ def request_headers(
     kept.add("Via", VIA)
     kept.add("X-Forwarded-For", client or "unknown")
     kept.add("X-Forwarded-Proto", scheme)
+    kept.popall(ORIGINAL_HEADER, None)
     if role is not None:
-        kept["X-Original-Principal"] = role
+        if _CHANGED.search(role):
+            raise RestError(401, f"the role {role!r:.100} cannot be told to a broker by HTTP")
+        kept[ORIGINAL_HEADER] = role
     if host:
         kept.add("X-Forwarded-Host", host)
     return kept

@@ -83,10 +83,10 @@ def loopback_address(host: str) -> str | None:
 
 
 async def _addresses(host: str) -> list[str]:
-    """Return the addresses of a host; none if it cannot be resolved."""
+    """Return the addresses of a host; none if it cannot be resolved, or no host has such a name."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return []
     return [str(address[0]) for *_, address in found]
 

@@ -164,7 +164,8 @@ class DirectProxyHandler:
                     address, connect.proxy_to_broker_url, self._said_to_broker(connect, original)
                 )
                 greeting = await self._greeting(leg)
-        except (OSError, TimeoutError, ErrorGettingAuthenticationData) as error:
+        # Of a name that no host can have the resolver raises a UnicodeError.
+        except (OSError, TimeoutError, UnicodeError, ErrorGettingAuthenticationData) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
             raise UnavailableTargetError from None
         self._join(client, leg, greeting, connect.client_version)

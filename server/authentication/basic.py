@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_PASSWORD_BYTES = 1024
 """A longer one is nobody's; a hash of a megabyte would hold the event loop."""
+_NOBODYS = "$apr1$nobodys$"
 _REFUSAL = "Unknown user or invalid password"
 
 
@@ -60,7 +61,11 @@ class BasicProvider:
         name, password = parts
         role = name.decode("utf-8", "replace")
         hashed = self._hashes.get(role)
-        if hashed is None or len(password) > MAX_PASSWORD_BYTES:
+        if len(password) > MAX_PASSWORD_BYTES:
+            raise AuthenticationError(_REFUSAL, "INVALID_AUTH_DATA")
+        if hashed is None:
+            # As long as for a wrong password: the time would say which names there are.
+            is_password(password, next(iter(self._hashes.values()), _NOBODYS))
             raise AuthenticationError(_REFUSAL, "INVALID_AUTH_DATA")
         if not is_password(password, hashed):
             raise AuthenticationError(_REFUSAL, "INVALID_TOKEN")

@@ -125,10 +125,22 @@ class TokenProvider:
             return "", frozenset()
         if isinstance(found, list) and claim != "sub":
             first = found[0] if isinstance(found[0], str) else ""
-            return first, frozenset(role for role in found if isinstance(role, str) and role)
+            roles = frozenset(role for role in found if isinstance(role, str) and role)
+            self._check_text(*roles)
+            return first, roles
         if not isinstance(found, str):
             raise AuthenticationError(f"the claim {claim} of the token holds no role", _INVALID)
+        self._check_text(found)
         return found, frozenset()
+
+    def _check_text(self, *roles: str) -> None:
+        """Refuse half a character, which JSON can hold: nobody could be told of such a role."""
+        try:
+            "".join(roles).encode()
+        except UnicodeEncodeError:
+            raise AuthenticationError(
+                f"the claim {self._settings.claim} of the token holds no role", _INVALID
+            ) from None
 
 
 def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:

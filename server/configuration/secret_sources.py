@@ -18,6 +18,8 @@ MAX_KEY_BYTES = 1024 * 1024
 PLACES = (_FILE, _VARIABLE)
 """The beginnings of a value that says where something stands, whatever it is."""
 _PLACES = (*PLACES, "/")
+_LIKE_A_PATH = re.compile(r"/[A-Za-z0-9+/]{30,}={0,2}")
+"""Base64 that begins with a slash, as one secret of 64 does."""
 _URL_WITH_PASSWORD = re.compile(r"://[^/?#@]*:[^@]+@|[?&]\w*password=[^&]", re.IGNORECASE)
 
 
@@ -28,7 +30,8 @@ class KeySourceError(Exception):
 def is_literal(source: str) -> bool:
     """Return True if a value is the secret itself, and not where it stands."""
     text = source.strip()
-    return bool(text) and not text.startswith(_PLACES) and not _is_path(text)
+    is_place = text.startswith(_PLACES) and not _LIKE_A_PATH.fullmatch(text)
+    return bool(text) and not is_place and not _is_path(text)
 
 
 def _is_path(text: str) -> bool:
@@ -56,6 +59,12 @@ def read_source(source: str) -> bytes:
     if text.startswith(_DATA):
         return _data(text)
     path = Path(unquote(urlsplit(text).path) if text.startswith(_FILE) else text)
+    if _LIKE_A_PATH.fullmatch(text) and not _is_path(text):
+        # It is not shown, and not taken either: the path of a file would be a key that all know.
+        raise KeySourceError(
+            "there is no such file; of a secret in base64 that begins with / write "
+            "data:;base64,... with the secret behind it"
+        )
     if text.startswith(_PLACES) or _is_path(text):
         return _file(path)
     try:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import resource
 import socket
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from server.configuration.addresses import host_port
 from server.connection.web_handshake import ListenerTls, WebHandshake
@@ -20,6 +21,8 @@ from server.errors import ListenError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_BACKLOG = 4096
 ACCEPTED_A_TURN = 8
@@ -114,7 +117,7 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
         bound.bind(address)
         serve = partial(
             loop.create_server,
-            factory if tls is None else partial(WebHandshake, factory, tls),
+            partial(_made, factory if tls is None else partial(WebHandshake, factory, tls)),
             backlog=backlog,
         )
         servers = [await serve(sock=bound)]
@@ -130,6 +133,22 @@ async def listen(  # noqa: PLR0913 - each is one thing that a listener has
         raise
     name = servers[0].sockets[0].getsockname()
     return Listener(host=name[0], port=name[1], servers=tuple(servers))
+
+
+class _Refused(asyncio.Protocol):
+    """A connection that could not be made: it is closed."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).abort()
+
+
+def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
+    """Make a connection, whatever happens: uvloop ends a listener whose factory raises."""
+    try:
+        return factory()
+    except Exception:
+        logger.exception("refusing a connection after an error of ours")
+        return _Refused()
 
 
 def raise_open_files_limit() -> int:

@@ -187,7 +187,8 @@ class ServedConnection(Connection):
         kind = frame.command_type()
         if kind in REQUESTS and kind in self._handlers:
             command = self._rules.parse(frame.command_bytes())
-            self.send(refused(command, pb.ServiceNotReady, _DRAINING))
+            if command.type in REQUESTS:  # Of a type that is said twice the last one counts.
+                self.send(refused(command, pb.ServiceNotReady, _DRAINING))
         if not self.gate.open:
             self.take_no_more()
 

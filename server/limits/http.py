@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+UNREAD_SECONDS = 30.0
+"""The longest time in which somebody may take nothing of an answer, which is held meanwhile."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpBounds:
     """Most of everything; 0 or less is no limit.
@@ -122,11 +126,12 @@ class HttpLimits:
 class HttpPlace:
     """One connection's place among those that there may be, and the time of its next request."""
 
-    __slots__ = ("_is_late", "_limits", "_timer")
+    __slots__ = ("_is_late", "_limits", "_timer", "_unread")
 
     def __init__(self, limits: HttpLimits) -> None:
         self._limits = limits
         self._timer: TimerHandle | None = None
+        self._unread: TimerHandle | None = None
         self._is_late: Callable[[str], object] | None = None
 
     def taken(self, is_late: Callable[[str], object]) -> str | None:
@@ -151,9 +156,26 @@ class HttpPlace:
         elif self._timer is None:
             self._begin()
 
+    def does_not_read(self, cut_off: Callable[[], object]) -> None:
+        """Give it time to read: nothing more of its answer can be sent now."""
+
+        def too_late() -> None:
+            self._limits.refusals.add(Limit.HTTP_TIME)
+            cut_off()
+
+        clock = self._limits.clock
+        self._unread = clock.call_at(clock.now() + UNREAD_SECONDS, too_late)
+
+    def reads(self) -> None:
+        """Learn that it has read what was sent. Harmless when repeated."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
     def left(self) -> None:
         """Give it back. Harmless when repeated."""
         self._end()
+        self.reads()
         if self._is_late is not None:
             self._limits.connections -= 1
             self._is_late = None

@@ -79,7 +79,8 @@ class RefreshedContext:
         self._seen = marks
         try:
             self._context = self._make()
-        except TlsFilesError as error:
+        # A file may go while it is read, and what is raised here would end the listener.
+        except (TlsFilesError, OSError, ValueError) as error:
             self.failed_total += 1
             logger.error("changed certificates are not used, the old ones stay: %s", error)
         else:

@@ -130,6 +130,21 @@ async def test_brokers_are_asked_in_the_clients_name(
     assert said.original_auth_method == ("token" if forwards else "")
 
 
+async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_word(
+    tmp_path: Path,
+) -> None:
+    # Given
+    client = wire(State.INIT, parts(**properties(tmp_path)))
+    command = showing(token(sub="ann"))
+    command.connect.proxy_version = "I am a proxy"
+    # When
+    client.say(command)
+    # Then: it has the budgets of one client
+    (answer,) = client.answers()
+    assert answer.type == pb.BaseCommand.CONNECTED
+    assert not client.cnx.many_clients
+
+
 async def test_clients_of_one_role_share_connections_until_the_last_leaves(tmp_path: Path) -> None:
     # Given
     service = ProxyService(proxy_config(properties(tmp_path)))

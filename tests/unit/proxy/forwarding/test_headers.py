@@ -6,6 +6,7 @@ import pytest
 from multidict import CIMultiDict
 
 from proxy.forwarding.headers import request_headers, without_body, without_hop_by_hop
+from server.json_answers import RestError
 
 
 def test_what_concerns_one_connection_is_left_out() -> None:
@@ -49,6 +50,27 @@ def test_a_broker_is_told_the_clients_role_and_not_what_the_client_says_of_itsel
     # Then
     assert sent.getall("X-Original-Principal") == ["ann"]
     assert sent["Authorization"] == "Bearer x"
+
+
+def test_a_client_that_the_proxy_does_not_know_speaks_for_nobody() -> None:
+    # Given: a broker may know the proxy itself, by the certificate of its TLS, and believe it
+    headers = CIMultiDict([("X-Original-Principal", "admin"), ("x-original-principal", "root")])
+    # When
+    sent = request_headers(headers, "10.1.2.3", role=None)
+    # Then
+    assert "X-Original-Principal" not in sent
+
+
+@pytest.mark.parametrize("role", [" admin", "admin\t", "a\r\nX-Mine: 1", "a\x00b", "\ud800"])
+def test_a_role_that_a_header_would_change_is_told_to_nobody(role: str) -> None:
+    with pytest.raises(RestError) as refused:
+        request_headers(CIMultiDict(), "10.1.2.3", role=role)
+    assert refused.value.status == 401
+
+
+@pytest.mark.parametrize("role", ["ann", "", "Zoë of sales", "CN=ann,OU=x"])
+def test_every_other_role_is_told_as_it_is(role: str) -> None:
+    assert request_headers(CIMultiDict(), None, role=role)["X-Original-Principal"] == role
 
 
 def test_a_chain_of_proxies_is_kept() -> None:

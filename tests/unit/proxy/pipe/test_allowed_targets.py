@@ -68,6 +68,11 @@ async def test_the_three_keys_narrow_and_widen_the_list(
     assert await allowed("10.0.0.9:7777", **keys) is not None
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 70, "x\ud800"])
+async def test_a_name_that_no_host_can_have_is_not_allowed(host: str) -> None:
+    assert await allowed(f"{host}:6650", brokerProxyAllowedIPAddresses="127.0.0.0/8") is None
+
+
 def test_a_loopback_address_is_told_without_asking_the_network() -> None:
     assert loopback_address("localhost") == "127.0.0.1"
     assert loopback_address("127.1.2.3") == "127.1.2.3"

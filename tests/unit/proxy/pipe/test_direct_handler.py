@@ -98,6 +98,22 @@ async def test_a_broker_that_is_not_trusted_is_not_available(
     assert "cannot be reached for a pipe: TLS handshake failed: so and so" in caplog.text
 
 
+async def test_a_name_that_no_host_can_have_is_not_available() -> None:
+    # Given: the list of names allows it
+    keys = {"brokerServiceURL": TARGET, "brokerProxyAllowedHostNames": "*.example.com"}
+    handler = DirectProxyHandler(
+        BrokerTargets(proxy_config(keys)),
+        ProcessFlow(),
+        ManualClock(),
+        BrokerAccess(TIMEOUT_SECONDS),
+        like_pulsar=False,
+    )
+    asked = pb.CommandConnect(proxy_to_broker_url="a..example.com:6650")
+    # Then
+    with pytest.raises(RequestError, match=UNAVAILABLE_TARGET):
+        await handler.open(PipeLeg(), asked)
+
+
 async def test_a_client_that_leaves_during_the_handshake_takes_the_connection_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -146,3 +146,10 @@ def accepts(checks: TokenProvider, data: bytes) -> bool:
     except AuthenticationError:
         return False
     return True
+
+
+def test_a_role_that_no_broker_can_be_told_is_none() -> None:
+    with pytest.raises(AuthenticationError, match="holds no role"):
+        provider().authenticate(token(sub="ann\ud800"), None)
+    with pytest.raises(AuthenticationError, match="holds no role"):
+        provider(claim="roles").authenticate(token(roles=["ann\ud800"]), None)

@@ -39,3 +39,26 @@ def test_what_cannot_be_read_is_one_sentence_that_shows_nothing_of_it(text: str)
     with pytest.raises(KeySourceError) as caught:
         read_source(text)
     assert text == "env:NO_SUCH" or text not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["/" + "Qk0+" * 8, "/" + "QkK/" * 10 + "Qg=="])
+def test_a_secret_in_base64_that_looks_like_a_path_is_not_shown(text: str) -> None:
+    # One of 64 begins with a slash.
+    assert is_literal(text)
+    with pytest.raises(KeySourceError, match="data:;base64") as caught:
+        read_source(text)
+    assert text[:9] not in str(caught.value)
+
+
+def test_a_path_is_named_that_leads_nowhere() -> None:
+    path = "/etc/floodgate/secrets/tokens/no-such.key"
+    assert not is_literal(path)
+    with pytest.raises(KeySourceError, match=path):
+        read_source(path)
+
+
+def test_a_file_may_be_named_like_a_secret(tmp_path: Path) -> None:
+    file = tmp_path / ("Qk0" * 12)
+    file.write_bytes(KEY)
+    assert not is_literal(str(file))
+    assert read_source(str(file)) == KEY

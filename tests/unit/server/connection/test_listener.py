@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, cast
 
 import pytest
 import uvloop
@@ -28,6 +29,47 @@ class Accepted(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport.set_result(transport)
+
+
+class Greets(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        greeted = cast("asyncio.Transport", transport)
+        greeted.write(b"hello")
+        greeted.close()
+
+
+async def said_to_clients(failing: int) -> list[bytes]:
+    """Return what clients are told of whom the first have a factory that fails."""
+    made = count(1)
+
+    def factory() -> Greets:
+        if next(made) <= failing:
+            raise MemoryError
+        return Greets()
+
+    listener = await listen(factory, "127.0.0.1", 0, port_key=KEY)
+    said = []
+    for _ in range(failing + 1):
+        reader, writer = await asyncio.open_connection(listener.host, listener.port)
+        try:
+            said.append(await reader.read())
+        except ConnectionResetError:
+            said.append(b"")
+        writer.close()
+    listener.close()
+    return said
+
+
+@LOOPS
+def test_a_connection_that_cannot_be_made_ends_no_listener(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], caplog: pytest.LogCaptureFixture
+) -> None:
+    # When: uvloop ends one of them at each error, and asks none of its clients to leave
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        said = runner.run(said_to_clients(ACCEPTED_A_TURN))
+    # Then
+    assert said == [b""] * ACCEPTED_A_TURN + [b"hello"]
+    assert len(caplog.records) == ACCEPTED_A_TURN
 
 
 async def accepted_send_buffer_bytes(asked_bytes: int) -> int:

@@ -523,6 +523,23 @@ async def test_a_request_is_refused_while_the_server_drains(kind: int) -> None:
     assert served.cnx.commands == []
 
 
+async def test_a_request_that_turns_out_to_be_none_is_dropped_while_the_server_drains(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given: of a type that is said twice the last one counts
+    served = Served()
+    served.cnx.begin_drain()
+    two = complete_command(pb.BaseCommand.LOOKUP).SerializeToString()
+    two += complete_command(pb.BaseCommand.PING).SerializeToString()
+    body = len(two).to_bytes(4, "big") + two
+    # When
+    served.peer.peer_sends(len(body).to_bytes(4, "big") + body)
+    # Then
+    assert not served.takes()
+    assert not served.cnx.closed
+    assert caplog.records == []
+
+
 async def test_who_is_paused_is_refused_nothing_while_the_server_drains() -> None:
     # Given: it would hold more and more refusals
     served = Served()

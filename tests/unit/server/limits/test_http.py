@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +12,8 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from server.http import HttpPort, Readiness, application, serve_http
-from server.limits.http import HttpBounds, HttpLimits
+from server.http_connection import HttpConnection
+from server.limits.http import UNREAD_SECONDS, HttpBounds, HttpLimits
 from server.limits.refusals import Limit
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -32,6 +33,9 @@ class Port:
     async def size(self, request: web.Request) -> web.Response:
         self.waits.set()
         return web.json_response(len(await request.read()))
+
+    async def large(self, _: web.Request) -> web.Response:
+        return web.Response(body=bytes(32 << 20))
 
     async def wait(self, _: web.Request) -> web.Response:
         self.waits.set()
@@ -64,7 +68,11 @@ async def read(reader: asyncio.StreamReader) -> tuple[int, str]:
 @asynccontextmanager
 async def served(bounds: HttpBounds) -> AsyncIterator[Port]:
     found = Port(bounds)
-    routes = [web.put("/size", found.size), web.get("/wait", found.wait)]
+    routes = [
+        web.put("/size", found.size),
+        web.get("/wait", found.wait),
+        web.get("/large", found.large),
+    ]
     app = application(CollectorRegistry(), Readiness(), routes, [found.limits.middleware()])
     server = await serve_http(app, "127.0.0.1", [HttpPort(0)], limits=found.limits)
     found.port = server.listeners[0].port
@@ -96,6 +104,33 @@ async def test_a_connection_that_asks_nothing_is_closed() -> None:
         assert await silent.read() == b""
         assert (await asked.read()).startswith(b"HTTP/1.1 200")
         silent_writer.close()
+        writer.close()
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_who_does_not_read_its_answer_is_cut_off(
+    reads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given: what it asked for is held until it has read it
+    is_full, pause = asyncio.Event(), HttpConnection.pause_writing
+
+    def paused(cnx: HttpConnection) -> None:
+        pause(cnx)
+        is_full.set()
+
+    monkeypatch.setattr(HttpConnection, "pause_writing", paused)
+    async with served(HttpBounds()) as port:
+        reader, writer = await port.opened()
+        writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        await is_full.wait()
+        # When
+        whole = await reader.read() if reads else b""
+        port.clock.advance(UNREAD_SECONDS)
+        # Then
+        with suppress(ConnectionResetError):
+            whole += await reader.read()
+        assert (len(whole) > 32 << 20) is reads
+        assert port.limits.refusals.counts[Limit.HTTP_TIME] == (not reads)
         writer.close()
 
 

@@ -307,3 +307,25 @@ def test_a_listeners_context_hands_over_the_newest(tmp_path: Path, host: str) ->
     port.replace()
     # Then: with the trust of the new files; a client that asks for an address names nobody
     assert port.takes(TlsLayer(context, server_side=True), host)
+
+
+def test_a_file_that_is_gone_between_two_looks_at_it_changes_nothing(
+    pem: PemFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    clock = ManualClock()
+    certificate = tmp_path / "server.pem"
+    certificate.write_bytes(Path(pem.server[0]).read_bytes())
+    tls = ServerTls(port((str(certificate), pem.server[1]), refresh_seconds=0), clock)
+    before = tls.contexts.current()
+    certificate.write_bytes(Path(pem.server[0]).read_bytes() + b"\n")
+
+    def gone(*_: object, **__: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", gone)
+    # When: what is raised while a connection is accepted ends the listener
+    after = tls.contexts.current()
+    # Then
+    assert after is before
+    assert tls.contexts.failed_total == 1

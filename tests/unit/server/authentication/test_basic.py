@@ -1,0 +1,36 @@
+"""Names and passwords: whoever guesses learns nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from server.authentication.basic import BasicProvider
+from server.authentication.errors import AuthenticationError
+from server.authentication.passwords import apr1, is_password
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_it_takes_as_long_to_refuse_an_unknown_name_as_a_wrong_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    (tmp_path / "users").write_text(f"ann:{apr1(b'right', 'salt')}\n")
+    provider = BasicProvider(f"file://{tmp_path / 'users'}")
+    hashed: list[bytes] = []
+
+    def counted(password: bytes, kept: str) -> bool:
+        hashed.append(password)
+        return is_password(password, kept)
+
+    monkeypatch.setattr("server.authentication.basic.is_password", counted)
+    # When
+    for shown in (b"ann:wrong", b"bob:wrong", b"bob:right"):
+        with pytest.raises(AuthenticationError):
+            provider.authenticate(shown, None)
+    # Then: a password is hashed each time
+    assert hashed == [b"wrong", b"wrong", b"right"]
+    assert provider.authenticate(b"ann:right", None).role == "ann"
