@@ -66,6 +66,16 @@ class Where(_Part):
                 )
         return topic
 
+    @model_validator(mode="after")
+    def _may_fit(self) -> Self:
+        for noun, text, mark, example in (
+            ("namespace", self.namespace, "/", "public/default"),
+            ("address", self.connection, ":", "127.0.0.1:*"),
+        ):
+            if text is not None and not {mark, "*"}.intersection(text):
+                raise ValueError(f"no {noun} fits {text[:50]!r}: write it as {example}")
+        return self
+
 
 class When(_Part):
     """Which of the commands that fit: all without any of it.
