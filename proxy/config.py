@@ -175,7 +175,7 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "broker_proxy_allowed_host_names": checked.names("brokerProxyAllowedHostNames"),
         "broker_proxy_allowed_ip_addresses": checked.names("brokerProxyAllowedIPAddresses"),
         "broker_proxy_allowed_target_ports": _target_ports(checked),
-        "broker_proxy_connect_timeout_seconds": checked.seconds("brokerProxyConnectTimeoutMs"),
+        "broker_proxy_connect_timeout_seconds": checked.seconds("brokerProxyConnectTimeoutMs", 0),
         "drain_seconds": checked.seconds("floodgateProxyShutdownTimeoutMs"),
         "pipe_drain_seconds": checked.seconds("floodgatePipeDrainMs"),
         "broker_web_service_url": _broker_web_service_url(checked, tls=tls is not None),

@@ -28,6 +28,8 @@ from proxy.config import ProxyConfig  # noqa: E402
 from proxy.service import ProxyService  # noqa: E402
 from server.authentication.counters import AuthenticationCounters  # noqa: E402
 from server.authentication.metrics import AuthenticationMetrics  # noqa: E402
+from server.faults.metrics import FaultMetrics  # noqa: E402
+from server.faults.registry import FaultRegistry  # noqa: E402
 from tests.support.certificates import PemFiles  # noqa: E402
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from broker.ownership.shared import SharedOwnership
 
 PAGE = ROOT / "docs" / "metrics.md"
-_PORTS = {"webServicePort": "0", "bindAddress": "127.0.0.1"}
+_PORTS = {"webServicePort": "0", "bindAddress": "127.0.0.1", "floodgateFaultsEnabled": "true"}
 _BROKER = {
     **_PORTS,
     "brokerServicePort": "0",
@@ -70,11 +72,12 @@ class Row(NamedTuple):
 async def made() -> str:
     """Return the page as it should be."""
     with TemporaryDirectory() as folder:
-        return await _made_with(PemFiles(Path(folder)).keys(webServicePortTls="0"))
+        tls = PemFiles(Path(folder)).keys(webServicePortTls="0")
+        return await _made_with(tls, {**_BROKER, "floodgateMessageStore": f"log://{folder}/log"})
 
 
-async def _made_with(tls: dict[str, str]) -> str:
-    broker = BrokerService(BrokerConfig.from_properties({**_BROKER, **tls}))
+async def _made_with(tls: dict[str, str], keys_of_broker: dict[str, str]) -> str:
+    broker = BrokerService(BrokerConfig.from_properties({**keys_of_broker, **tls}))
     async with broker:
         keys = {**_PORTS, **tls, "servicePort": "0", "brokerServiceURL": broker.service_url}
         async with ProxyService(ProxyConfig.from_properties(keys)) as proxy:
@@ -82,6 +85,10 @@ async def _made_with(tls: dict[str, str]) -> str:
                 "broker": await _of_broker(broker),
                 "proxy": _rows(await _scrape(proxy.web_service_url)),
             }
+    # No fault has acted here.
+    acted = _of_families(FaultMetrics("standalone", _some_fault()).collect())
+    shown["broker"] |= acted
+    shown["proxy"] |= acted
     no_ownership = cast(
         "SharedOwnership", SimpleNamespace(owned=0, moved_total=0, sessions_ended=0)
     )
@@ -92,6 +99,12 @@ async def _made_with(tls: dict[str, str]) -> str:
     shown["broker"] |= families
     shown["proxy"] |= families
     return _HEAD + "".join(_lines(shown))
+
+
+def _some_fault() -> FaultRegistry:
+    registry = FaultRegistry()
+    registry.count("drop")
+    return registry
 
 
 def _some_outcomes() -> AuthenticationCounters:

@@ -275,9 +275,9 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "authorization": authorization_settings(checked, proxy=False),
         "broker_service_port": checked.value(_PORT_KEY),
         "metadata_store_url": metadata_store_url(checked),
-        "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs"),
+        "broker_shutdown_timeout_seconds": checked.seconds("brokerShutdownTimeoutMs", 0),
         "metadata_store_session_timeout_seconds": checked.seconds(
-            "metadataStoreSessionTimeoutMillis"
+            "metadataStoreSessionTimeoutMillis", 100
         ),
         "snapshot_cache_max_bytes": checked.integer("floodgateSnapshotCacheMB") * MEGABYTE_BYTES,
         "listing_cache_max_bytes": checked.integer("floodgateListingCacheMB") * MEGABYTE_BYTES,

@@ -138,6 +138,17 @@ class DynamicConfiguration:
             await self._store.set_configuration(key, None)
             self._put_in_force(config, rest)
 
+    async def clear(self) -> None:
+        """Bring all values of the file back, together: one may not fit without another.
+
+        Raises:
+            StoreError: The store failed, and nothing was applied.
+        """
+        async with self._changing:
+            for key in dict(await self._store.configuration()):
+                await self._store.set_configuration(key, None)
+            self._put_in_force(self._with({}), {})
+
     # -- what is kept -------------------------------------------------------------------------
 
     async def _follow(self) -> None:

@@ -198,9 +198,13 @@ class CheckedKeys:
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value if isinstance(value, tuple) else ()
 
-    def seconds(self, key: str) -> float:
-        """Return a key that counts milliseconds as seconds."""
-        return self.integer(key) / 1000
+    def seconds(self, key: str, least_ms: int | None = None) -> float:
+        """Return a key that counts milliseconds as seconds; less than it may be is a problem."""
+        milliseconds = self.integer(key)
+        if least_ms is not None and milliseconds < least_ms:
+            self.refuse(f"{key}={milliseconds}: expected {least_ms} or more")
+            return least_ms / 1000
+        return milliseconds / 1000
 
     def ports(self, key: str, tls_key: str) -> tuple[int | None, int | None]:
         """Return the ports to listen on, plain and TLS; one of them may be switched off."""

@@ -19,6 +19,7 @@ import proto.PulsarApi_pb2 as pb
 MAX_COMMANDS = 100
 MAX_TEXT = 1_000
 MAX_DELAY_MS = 3_600_000
+_DOMAINS = ("persistent://", "non-persistent://")
 WITH_CHECKSUM = frozenset({"SEND", "MESSAGE"})
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
@@ -52,6 +53,28 @@ class Where(_Part):
     namespace: Text | None = None
     client_version: Text | None = None
     connection: Text | None = None
+
+    @field_validator("topic")
+    @classmethod
+    def _in_full(cls, topic: str | None) -> str | None:
+        if topic is not None:
+            first, star, _ = topic.partition("*")
+            if not any(first.startswith(d) or (star and d.startswith(first)) for d in _DOMAINS):
+                raise ValueError(
+                    f"no full name of a topic fits {topic[:50]!r}: write it as "
+                    "persistent://public/default/orders or */orders"
+                )
+        return topic
+
+    @model_validator(mode="after")
+    def _may_fit(self) -> Self:
+        for noun, text, mark, example in (
+            ("namespace", self.namespace, "/", "public/default"),
+            ("address", self.connection, ":", "127.0.0.1:*"),
+        ):
+            if text is not None and not {mark, "*"}.intersection(text):
+                raise ValueError(f"no {noun} fits {text[:50]!r}: write it as {example}")
+        return self
 
 
 class When(_Part):

@@ -54,7 +54,8 @@ class OutgoingFaults:
         """Do nothing: nothing was stopped."""
 
     def again(self, frame: Frame) -> None:
-        """Send a frame that was kept."""
+        """Send a frame that was kept; no fault is asked about it any more."""
+        self._faults.holds.was_delayed(frame)
         buffers = _buffers(frame)
         self._past = True
         try:

@@ -195,4 +195,5 @@ def _identifier(one: Operation) -> str:
     """Return a name that no other operation has: paths that differ only here get other names."""
     words = re.findall(r"\{?\w+", one.path.removeprefix("/admin/v2"))
     named = ("by_" + word[1:] if word.startswith("{") else word for word in words)
-    return "_".join([one.method.lower(), *named])
+    last = ["slash"] if one.path.endswith("/") else []
+    return "_".join([one.method.lower(), *named, *last])

@@ -64,8 +64,7 @@ class _Reset:
     async def run(self) -> None:
         """Delete everything, then make what is there from the start."""
         context = self._context
-        for key in await context.dynamic.values():
-            await context.dynamic.delete(key)
+        await context.dynamic.clear()
         for namespace in await context.store.namespaces():
             await self._delete(namespace)
         for tenant in await context.store.tenants():

@@ -75,3 +75,23 @@ async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None
             consumer = await client.subscribe(topic, "s", initial_position=InitialPosition.Earliest)
             await (await client.create_producer(topic)).send(b"after")
             assert (await consumer.receive(5_000)).data() == b"after"
+
+
+async def test_what_was_configured_goes_at_once_also_what_needs_each_other() -> None:
+    # Given: of the file's high mark this low one would be too much; and a key of another version
+    values = {
+        "pulsarChannelWriteBufferHighWaterMark": "1048576",
+        "pulsarChannelWriteBufferLowWaterMark": "524288",
+    }
+    async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
+        begun = parts.broker.dynamic.config
+        for key, value in values.items():
+            path = f"/admin/v2/brokers/configuration/{key}/{value}"
+            assert (await rest.ask("POST", path)).status == 200
+        await parts.broker.store.set_configuration("keyOfAnotherVersion", "1")
+        # When
+        answer = await rest.ask("POST", RESET)
+        # Then
+        assert answer.status == 204
+        assert await parts.broker.store.configuration() == {}
+        assert parts.broker.dynamic.config == begun

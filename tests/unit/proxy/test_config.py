@@ -214,3 +214,10 @@ def test_other_servers_behind_the_proxy_are_pairs_of_keys() -> None:
 )
 def test_half_a_pair_is_a_problem(keys: dict[str, str]) -> None:
     assert problems(**keys)[0].startswith("httpReverseProxy.x: expected")
+
+
+def test_a_negative_time_is_named_as_it_was_given() -> None:
+    keys = {"brokerServiceURL": "pulsar://b:1", "brokerProxyConnectTimeoutMs": "-1"}
+    with pytest.raises(ConfigError) as caught:
+        ProxyConfig.from_properties(keys)
+    assert caught.value.problems == ("brokerProxyConnectTimeoutMs=-1: expected 0 or more",)

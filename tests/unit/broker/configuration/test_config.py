@@ -391,3 +391,18 @@ def test_a_configuration_is_frozen_and_takes_its_own_field_names() -> None:
         made.max_message_size = 8  # type: ignore[misc]
     with pytest.raises(ValidationError):
         BrokerConfig(no_such_field=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "least"),
+    [
+        ("brokerShutdownTimeoutMs", "-1", 0),
+        ("metadataStoreSessionTimeoutMillis", "0", 100),
+    ],
+)
+def test_a_time_that_is_too_short_is_named_as_it_was_given(
+    key: str, value: str, least: int
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        BrokerConfig.from_properties({key: value})
+    assert caught.value.problems == (f"{key}={value}: expected {least} or more",)

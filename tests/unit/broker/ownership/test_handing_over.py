@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.ownership.handing_over import tell_new_owner
+from broker.bundles import BundleRange
+from broker.ownership import tables
+from broker.ownership.handing_over import WAIT_SECONDS, hand_over, tell_new_owner
+from broker.ownership.ownership import Bundle
+from proto.names import NamespaceName
 from server.configuration.addresses import ServerUrls
+from tests.support.clocks.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 PLAIN, TLS = "pulsar://b:1", "pulsar+ssl://b:2"
 
@@ -28,3 +39,36 @@ def test_each_address_is_told_in_its_own_field(
     assert closed.HasField("assignedBrokerServiceUrlTls") is bool(urls.service_tls)
     assert closed.assignedBrokerServiceUrl == urls.service
     assert closed.assignedBrokerServiceUrlTls == urls.service_tls
+
+
+async def test_others_have_two_seconds_however_long_the_database_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given: a broker that takes nothing over, and a database that answers after a while
+    clock, bundles = ManualClock(), [_bundle(low) for low in range(20)]
+    begun, asked = clock.now(), 0
+
+    async def offer(*_: object) -> None:
+        pass
+
+    async def owner_of(*_: object) -> None:
+        nonlocal asked
+        asked += 1
+        assert clock.now() < begun + WAIT_SECONDS
+        clock.advance(0.3)
+
+    monkeypatch.setattr(tables, "offer", offer)
+    monkeypatch.setattr(tables, "owner_of", owner_of)
+    # When
+    owners = await hand_over(_no_database, bundles, clock, ["heir"])
+    # Then
+    assert (owners, asked) == ({}, 7)
+
+
+def _bundle(low: int) -> Bundle:
+    return Bundle(NamespaceName("public", "default"), BundleRange(low, low + 1))
+
+
+@asynccontextmanager
+async def _no_database() -> AsyncIterator[None]:
+    yield

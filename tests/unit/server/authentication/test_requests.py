@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from aiohttp import ClientSession, web
 from prometheus_client import CollectorRegistry
 
 from server.authentication.requests import (
+    OPEN_PATHS,
     authentication_middleware,
     open_paths,
     session_of_request,
@@ -81,3 +83,12 @@ async def test_a_proxy_names_its_client(asked: Asked) -> None:
     headers = bearing("proxy", **{"X-Original-Principal": "ann"})
     # Then
     assert await asked.get("/admin/v2/tenants", headers) == (200, "proxy for ann")
+
+
+def test_the_promise_on_the_security_page_names_every_open_path() -> None:
+    # Given
+    page = Path(__file__).parents[4] / "docs" / "security.md"
+    _, _, behind = page.read_text(encoding="utf-8").partition("Who shows no valid credentials")
+    promise, _, _ = behind.partition("\n- ")
+    # When, Then: the path without a slash leads to the one with it
+    assert [one for one in OPEN_PATHS if f"`{one}" not in promise] == []

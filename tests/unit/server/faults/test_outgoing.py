@@ -114,3 +114,16 @@ async def test_at_the_bound_nothing_more_is_held_back() -> None:
     assert sent.faults._faults.holds.frames == 0
     sent.clock.advance(1)
     assert sent.arrived() == b""
+
+
+async def test_of_what_left_late_nothing_is_kept() -> None:
+    # Given
+    sent = Sent()
+    sent.set({"action": "delay", "delayMs": 500}, when={})
+    sent.sends(PING)
+    # When
+    sent.clock.advance(0.5)
+    # Then
+    assert sent.arrived() == PING
+    assert not sent.faults._faults.holds
+    sent.wire.transport.breaks()

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 import proto.PulsarApi_pb2 as pb
 from server.faults.fault import Where
@@ -93,3 +94,28 @@ def test_a_star_stands_for_anything(pattern: str, text: str) -> None:
 )
 def test_no_character_is_taken_twice(pattern: str, text: str) -> None:
     assert not Pattern(pattern).fits(text)
+
+
+@pytest.mark.parametrize(
+    "topic", ["orders", "public/default/orders", "ord*", "persistent:/", "x://*"]
+)
+def test_a_topic_that_no_full_name_fits_is_refused_with_one_that_some_do(topic: str) -> None:
+    with pytest.raises(ValidationError, match="persistent://public/default/orders or \\*/orders"):
+        Where(topic=topic)
+
+
+@pytest.mark.parametrize("topic", [TOPIC, "non-persistent://a/*", "*", "*orders", "p*", "non-*s"])
+def test_a_topic_that_a_full_name_may_fit_is_taken(topic: str) -> None:
+    assert Where(topic=topic).topic == topic
+
+
+@pytest.mark.parametrize(
+    ("where", "remedy"),
+    [
+        ({"namespace": "default"}, "no namespace fits 'default': write it as public/default"),
+        ({"connection": "127.0.0.1"}, "no address fits '127.0.0.1': write it as 127.0.0.1:\\*"),
+    ],
+)
+def test_what_can_fit_nothing_is_refused(where: dict[str, str], remedy: str) -> None:
+    with pytest.raises(ValidationError, match=remedy):
+        Where.model_validate(where)
