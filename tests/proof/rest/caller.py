@@ -95,6 +95,8 @@ class Caller:
             one.close()
 
     def _anew(self) -> None:
+        for one in self._connections:
+            one.close()  # It may have been idle for longer than a server keeps it.
         for url in self._urls:
             self._session.delete(f"{url}/admin/v2/floodgate/faults")
         self.seen.refused.update(make_examples(self._session, self._urls[0], anew=True))
