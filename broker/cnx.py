@@ -240,8 +240,8 @@ class ServerCnx(ServedConnection):
             producer.connection_lost()
 
     async def drain(self) -> None:
-        """Let requests under way answer, and refuse what comes meanwhile; then close."""
-        self.begin_drain()
+        """Take no more requests, let those under way answer, then close."""
+        self.take_no_more()
         await self.requests.tasks.finished()
         self.turn_writer.flush()
         self.close()

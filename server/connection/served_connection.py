@@ -23,7 +23,6 @@ from proto.transport.connection import Connection
 from proto.transport.weak_calls import weakly
 from server.connection.keep_alive_timer import KeepAliveTimer
 from server.connection.limited_connection import LimitedConnection
-from server.limits.clients import REQUESTS, refused
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NUMBERS = count(1)
-_DRAINING = "this server is being shut down: ask again, another one"
 SHOWN_VERSION = 100
 """Characters of a client's version that are shown."""
 _PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
@@ -66,10 +64,8 @@ class ServedConnection(Connection):
         responses: Bytes of answers that are being made for it.
         client_version: As the client calls itself; empty before CONNECT.
         faults: Those that may be set on command; None without floodgateFaultsEnabled.
-        draining: Its server ends: what it asks now is refused.
     """
 
-    draining = False
     faults: FrameFaults | None = None
 
     def __init__(
@@ -175,22 +171,8 @@ class ServedConnection(Connection):
         self.sender.reset()
 
     def begin_drain(self) -> None:
-        """Refuse requests from now on, and drop all else: the server drains.
-
-        Of a connection that is paused everything is dropped: it must be read to its end.
-        """
-        self.draining = True
-        if not self.gate.open:
-            self.take_no_more()
-
-    def _refuse(self, frame: Frame) -> None:
-        kind = frame.command_type()
-        if kind in REQUESTS and kind in self._handlers:
-            command = self._rules.parse(frame.command_bytes())
-            if command.type in REQUESTS:  # Of a type that is said twice the last one counts.
-                self.send(refused(command, pb.ServiceNotReady, _DRAINING))
-        if not self.gate.open:
-            self.take_no_more()
+        """Take no more requests: the server drains."""
+        self.take_no_more()
 
     async def drain(self) -> None:
         """Take no more requests, then close; subclasses first let those under way answer."""
@@ -237,10 +219,7 @@ class ServedConnection(Connection):
         return True
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame, unless the server drains or a fault that is set keeps it from that."""
-        if self.draining:
-            self._refuse(frame)
-            return
+        """Handle a frame, unless a fault that is set keeps it from that."""
         if self.faults is not None:
             left = self.faults.frame(frame)
             if left is None:

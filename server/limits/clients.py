@@ -51,19 +51,10 @@ class ClientLimits:
 
     def refusal(self, command: pb.BaseCommand) -> pb.BaseCommand:
         """Return the answer to a request that came too soon."""
+        field_name, form = _FORMS[command.type]
+        request_id = getattr(with_body(command, field_name), field_name).request_id
         text = (
             f"more than {self.requests_a_second} requests a second of one connection: ask again "
             "later (floodgateMaxRequestsPerSecondPerConnection)"
         )
-        return refused(command, pb.TooManyRequests, text)
-
-
-def refused(command: pb.BaseCommand, error: pb.ServerError.ValueType, text: str) -> pb.BaseCommand:
-    """Return the answer by which one of REQUESTS is refused.
-
-    Raises:
-        RemoteProtocolError: It lacks its body.
-    """
-    field_name, form = _FORMS[command.type]
-    request_id = getattr(with_body(command, field_name), field_name).request_id
-    return form(request_id, error, text)
+        return form(request_id, pb.TooManyRequests, text)

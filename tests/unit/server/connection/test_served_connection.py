@@ -21,11 +21,11 @@ from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
-from server.limits.clients import REQUESTS, ClientLimits
+from server.limits.clients import ClientLimits
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport
-from tests.support.processes.commands import TYPES, complete_command, split_commands
+from tests.support.processes.commands import TYPES, complete_command
 
 Kind = pb.BaseCommand
 PING, PONG = (encode_command(complete_command(kind)) for kind in (Kind.PING, Kind.PONG))
@@ -507,58 +507,3 @@ async def test_a_log_line_about_a_connection_names_it(caplog: pytest.LogCaptureF
     assert line.__dict__["client_version"].startswith("a client\\nof two lines")
     assert len(line.__dict__["client_version"]) < 120
     assert "principal" not in line.__dict__
-
-
-@pytest.mark.parametrize("kind", sorted(REQUESTS))
-async def test_a_request_is_refused_while_the_server_drains(kind: int) -> None:
-    # Given
-    served = Served()
-    served.cnx.begin_drain()
-    # When
-    served.peer.peer_sends(encode_command(complete_command(kind)) + SEND)
-    # Then: the client may ask elsewhere; what is no request is dropped
-    (answer,) = split_commands(served.takes())
-    assert "ServiceNotReady" in str(answer)
-    assert "request_id: 1\n" in str(answer)
-    assert served.cnx.commands == []
-
-
-async def test_a_request_that_turns_out_to_be_none_is_dropped_while_the_server_drains(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    # Given: of a type that is said twice the last one counts
-    served = Served()
-    served.cnx.begin_drain()
-    two = complete_command(pb.BaseCommand.LOOKUP).SerializeToString()
-    two += complete_command(pb.BaseCommand.PING).SerializeToString()
-    body = len(two).to_bytes(4, "big") + two
-    # When
-    served.peer.peer_sends(len(body).to_bytes(4, "big") + body)
-    # Then
-    assert not served.takes()
-    assert not served.cnx.closed
-    assert caplog.records == []
-
-
-async def test_who_is_paused_is_refused_nothing_while_the_server_drains() -> None:
-    # Given: it would hold more and more refusals
-    served = Served()
-    served.cnx.gate.close_for(PauseCause.FAULT)
-    # When
-    served.cnx.begin_drain()
-    served.peer.peer_sends(LOOKUP)
-    # Then: what it says is read, and dropped
-    assert not served.takes()
-    assert not served.cnx.taking_frames
-
-
-async def test_who_reads_no_refusal_gets_no_more_of_them() -> None:
-    # Given
-    served = Served()
-    served.cnx.begin_drain()
-    # When
-    for _ in range(1_000):
-        served.peer.peer_sends(LOOKUP)
-    # Then
-    assert len(split_commands(served.takes())) < 100
-    assert not served.cnx.taking_frames
