@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Protocol
-from weakref import proxy
 
 from server.limits.clients import REQUESTS
 from server.limits.rate import Rate
@@ -51,7 +50,7 @@ class LimitedConnection:
     """The limits as one connection meets them."""
 
     def __init__(self, cnx: LimitedPeer, limits: ClientLimits, clock: Clock) -> None:
-        self._cnx = proxy(cnx)
+        self._cnx = cnx
         self._limits = limits
         self._clock = clock
         self._counted_as = ""
