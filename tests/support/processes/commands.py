@@ -58,6 +58,16 @@ def _value(field: FieldDescriptor) -> object:
     return b"" if field.type == field.TYPE_BYTES else 1
 
 
+def split_commands(data: bytes) -> list[pb.BaseCommand]:
+    """Return the commands of whole frames."""
+    found = []
+    while data:
+        total, size = struct.unpack_from(">II", data)
+        found.append(pb.BaseCommand.FromString(data[8 : 8 + size]))
+        data = data[4 + total :]
+    return found
+
+
 class Wire:
     """A peer of one connection, without a socket: it reads everything at once."""
 
@@ -76,13 +86,9 @@ class Wire:
 
     def answers(self) -> list[pb.BaseCommand]:
         """Return the commands that came since the last call."""
-        data, found = bytes(self.transport.received), []
+        data = bytes(self.transport.received)
         self.transport.received.clear()
-        while data:
-            total, size = struct.unpack_from(">II", data)
-            found.append(pb.BaseCommand.FromString(data[8 : 8 + size]))
-            data = data[4 + total :]
-        return found
+        return split_commands(data)
 
 
 async def outcome(cnx: Connection, state: object, command: pb.BaseCommand) -> str:
