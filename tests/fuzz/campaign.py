@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tests.fuzz.judge import ROOT
@@ -15,9 +18,9 @@ from tests.fuzz.rules import BOUND_MILLIS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 NICENESS = 15
+_SHARED_MEMORY = "/dev/shm"
 MOST_ENDS = 10
 """A target whose process ends so often by itself is given up: each end is a find."""
 PATIENCE_SECONDS = 600.0
@@ -89,9 +92,16 @@ def _run(outcome: Outcome, inputs: int, corpus: Path, out: Path, seed: int) -> N
     command = ["nice", "-n", str(NICENESS), sys.executable, "-m", "tests.fuzz.child", outcome.name]
     command += ["--inputs", str(inputs), "--corpus", str(corpus), "--out", str(out)]
     begun = time.perf_counter()
-    with (out / "log").open("w", encoding="utf-8") as log:
+    command += ["--seed", str(seed)]
+    # Its end is none that would clear its files away; in memory they are quick.
+    base = _SHARED_MEMORY if Path(_SHARED_MEMORY).is_dir() else None
+    with (
+        TemporaryDirectory(prefix="floodgate-fuzz-", dir=base) as scratch,
+        (out / "log").open("w", encoding="utf-8") as log,
+    ):
+        environment = {**os.environ, "TMPDIR": scratch}
         ended = subprocess.run(
-            [*command, "--seed", str(seed)], cwd=ROOT, stdout=log, stderr=log, check=False
+            command, cwd=ROOT, stdout=log, stderr=log, check=False, env=environment
         )
     outcome.seconds += time.perf_counter() - begun
     log_text = (out / "log").read_text(encoding="utf-8", errors="replace")

@@ -6,8 +6,6 @@ import sqlite3
 import struct
 from contextlib import AsyncExitStack
 from functools import cache
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from broker.configuration.config import BrokerConfig
@@ -18,9 +16,11 @@ from broker.stores.sqlite.store import SqliteStore
 from broker.stores.store import TenantInfo
 from loadgen.virtual.loop import VirtualClock
 from proto.names import NamespaceName
+from tests.fuzz.driving.scratch import scratch
 from tests.fuzz.driving.stepped_loop import SteppedLoop
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from random import Random
 
 BYTES, CELL = 0, 1
@@ -36,15 +36,12 @@ VALUES: tuple[Any, ...] = (
     b"persistent://public/default/t", "public/default", b"t-partition-1", '{"a": 1}', "true", b"5",
 )  # fmt: skip
 _CACHE_BYTES = 1 << 20
-_SHARED_MEMORY = Path("/dev/shm")
-_folder: list[Path] = []
 
 
-def _place() -> Path:
-    if not _folder:
-        base = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None
-        _folder.append(Path(mkdtemp(prefix="floodgate-fuzz-", dir=base)))
-    return _folder[0]
+def _folder() -> Path:
+    folder = scratch() / "sqlite"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 async def opened(data: bytes) -> None:
@@ -53,7 +50,7 @@ async def opened(data: bytes) -> None:
     Raises:
         StoreError: It cannot be opened or read.
     """
-    path = _place() / "found.db"
+    path = _folder() / "found.db"
     for old in path.parent.iterdir():
         old.unlink()
     path.write_bytes(written())
@@ -116,7 +113,7 @@ def _change(path: Path, data: bytes) -> None:
 @cache
 def written() -> bytes:
     """Return the file of a broker with a little of everything."""
-    path = _place() / "written.db"
+    path = _folder() / "written.db"
     SteppedLoop().run(_write(path))
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA journal_mode=DELETE")

@@ -8,8 +8,6 @@ from __future__ import annotations
 import io
 import random
 import struct
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +17,7 @@ from broker.imports.files import ImportFailedError
 from broker.imports.importer import import_topics
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
+from tests.fuzz.driving.scratch import scratch
 from tests.fuzz.driving.stepped_loop import SteppedLoop
 
 ALLOWED = (ImportFailedError, StoreError)
@@ -39,16 +38,10 @@ NAMES = (
     b"persistent://a/b/c-partition-99999999999", b"a/b", b"", b"\xff", b"persistent://a/b/\xc3\xa4",
     b"persistent://a/b/__change_events", b"persistent://a/c/b/d", b"persistent://a/b/x/y",
 )  # fmt: skip
-_SHARED_MEMORY = Path("/dev/shm")
 _loop = SteppedLoop()
 
 
-def _file() -> Path:
-    base = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None
-    return Path(mkdtemp(prefix="floodgate-fuzz-", dir=base)) / "topics.parquet"
-
-
-_path = _file()
+_path = scratch() / "topics.parquet"
 
 
 def one_input(data: bytes) -> None:

@@ -1,0 +1,15 @@
+"""A folder for the files of inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+_FOLDERS: list[TemporaryDirectory[str]] = []
+
+
+def scratch() -> Path:
+    """Return the folder of this process; it goes with the process."""
+    if not _FOLDERS:
+        _FOLDERS.append(TemporaryDirectory(prefix="floodgate-fuzz-"))
+    return Path(_FOLDERS[0].name)
