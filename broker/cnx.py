@@ -21,6 +21,7 @@ from proto.excerpts import one_line
 from proto.frames import encode_command
 from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
+from proto.transport.weak_calls import weakly
 from server.connection.liveness_check import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.request_errors import RequestError
@@ -136,7 +137,9 @@ class ServerCnx(ServedConnection):
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, Consumer] = {}
         self.subscribing: dict[int, bool] = {}
-        self._liveness = LivenessCheck(self.ask_whether_it_reads, self.abort, parts.flow.clock)
+        self._liveness = LivenessCheck(
+            weakly(self.ask_whether_it_reads), self.abort, parts.flow.clock
+        )
         self.when_lost(_consumers_leave)
         self.turn_writer = TurnWriter(self.enqueue)
         self.closed_by_broker = ClosedProducers(
@@ -185,6 +188,7 @@ class ServerCnx(ServedConnection):
         self._liveness.lost()
         if self.refresh is not None:
             self.refresh.stop()
+            self.refresh = None
         if self.served:
             self.parts.connections.discard(self)
             self.parts.counters.closed()

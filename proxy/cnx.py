@@ -126,7 +126,10 @@ class ProxyConnection(ServedConnection, PipeLeg):
         self.refresh: CredentialRefresh | None = None
         self.when_lost(parts.flights.cancel_owner)
         self.requests = PermittedRequests(self, parts.permits)
-        self.when_lost(lambda _: self.brokers.release(), PipeLeg.end_other)
+        self.when_lost(ProxyConnection._release_brokers, PipeLeg.end_other)
+
+    def _release_brokers(self) -> None:
+        self.brokers.release()
 
     def connected(self) -> None:
         """Count the connection."""
@@ -152,6 +155,7 @@ class ProxyConnection(ServedConnection, PipeLeg):
         self.state = ProxyConnectionState.CLOSED
         if self.refresh is not None:
             self.refresh.stop()
+            self.refresh = None
         if self.served:
             self.parts.connections.discard(self)
             self.parts.connection_counters.closed()

@@ -24,6 +24,7 @@ from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, Frame, FrameDecoder, encode_
 from proto.transport.frame_intake import FrameIntake
 from proto.transport.process_flow import ProcessFlow
 from proto.transport.sender import Sender
+from proto.transport.weak_calls import weakly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,10 +65,8 @@ class Connection(asyncio.Protocol):
     ) -> None:
         process = process or ProcessFlow()
         totals = process.totals
-        self.gate = ReadGate(self._read_or_pause, self._gate_opened, totals)
-        self.sender = Sender(
-            self.gate, marks, process, tls, lambda one: self.writability_changed(writable=one)
-        )
+        self.gate = ReadGate(weakly(self._read_or_pause), weakly(self._gate_opened), totals)
+        self.sender = Sender(self.gate, marks, process, tls, weakly(self.writability_changed))
         self.outbound = self.sender.outbound
         self.enqueue, self.write_through = self.sender.enqueue, self.sender.write_through
         self.close, self.abort = self.sender.close, self.sender.abort
@@ -75,8 +74,8 @@ class Connection(asyncio.Protocol):
         self._hangups = process.hangups
         self._logs_commands = self._tells_commands = command_log.is_read()
         if self._logs_commands:
-            self.sender.log_fields = lambda: self.log_fields
-        self.decoder = FrameDecoder(max_message_bytes, self.large_frame_announced)
+            self.sender.log_fields = weakly(self._fields_of_log)
+        self.decoder = FrameDecoder(max_message_bytes, weakly(self.large_frame_announced))
         self.intake = FrameIntake(self.decoder, parks=process.parks_frames, totals=totals)
         self.peer = "unconnected"
         self.local = "unconnected"
@@ -102,6 +101,9 @@ class Connection(asyncio.Protocol):
     def log_fields(self) -> dict[str, object]:
         """What a structured log line about the connection has beside its sentence."""
         return {"address": self.peer}
+
+    def _fields_of_log(self) -> dict[str, object]:
+        return self.log_fields
 
     @property
     def handshake_finished(self) -> bool:
@@ -366,8 +368,8 @@ class Connection(asyncio.Protocol):
         self._watch_for_hangup(on=False)
         self.sender.lost()
         self.intake.discard()
-        # A connection is a cycle, and what it had of a frame may be 5 MB.
         self.decoder.discard()
+        self._raw = None
         self._wants_turn(False)
         self.gate.end()
         self._tell(exc)

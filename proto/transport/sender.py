@@ -16,6 +16,7 @@ from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.transport.outbound_queue import OutboundEntry, OutboundQueue
 from proto.transport.send_queue import forget_unsent, unacknowledged_bytes
+from proto.transport.weak_calls import weakly
 from proto.transport.writers import PLAIN_STEP_BYTES, PlainWriter, TlsWriter, Writer, write_all
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Sender:
         marks: WriteBufferMarks | None,
         process: ProcessFlow,
         tls: TlsLayer | None,
-        on_mark: Callable[[bool], object],
+        on_mark: Callable[..., object],
     ) -> None:
         self._gate = gate
         self._process = process
@@ -86,7 +87,7 @@ class Sender:
         self.on_sent: Callable[[], object] | None = None
         self.screen: Callable[[OutboundEntry], bool] | None = None
         writer: Writer = PlainWriter() if tls is None else TlsWriter(tls)
-        self._queue = OutboundQueue(self.outbound, writer, self._crossed_a_mark)
+        self._queue = OutboundQueue(self.outbound, writer, weakly(self._crossed_a_mark))
 
     def attach(self, transport: asyncio.Transport, peer: str) -> None:
         """Send by a transport from now on."""
@@ -98,7 +99,7 @@ class Sender:
         self._unacknowledged = transport.get_extra_info("unacknowledged_bytes")
 
     def _crossed_a_mark(self, writable: bool) -> None:
-        self._on_mark(writable)
+        self._on_mark(writable=writable)
         if writable:
             self.outbound.tell_listeners()
 

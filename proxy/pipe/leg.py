@@ -34,9 +34,10 @@ class PipeLeg(Connection):
         The other side is read for that, although nobody takes it: it may write only, and read
         nothing, until it is.
         """
-        if self.other is not None:
-            self.other.take_no_more()
-            self.other.close()
+        other, self.other = self.other, None
+        if other is not None:
+            other.take_no_more()
+            other.close()
 
     def pipe_to(self, other: Connection) -> None:
         """Pass every byte on to ``other`` from now on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import CloseReason
@@ -24,7 +25,7 @@ class KeepAliveTimer:
     """Ticks every keepAliveIntervalSeconds of one connection; 0 or less: never."""
 
     def __init__(self, cnx: Connection, flow: FlowParts) -> None:
-        self._cnx = cnx
+        self._cnx = proxy(cnx)
         self._flow = flow
         self._judge = KeepAlive(by_progress=flow.connection_rules.keeps_alive_by_progress)
         self._timer: TimerHandle | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Protocol
+from weakref import proxy
 
 from server.limits.clients import REQUESTS
 from server.limits.rate import Rate
@@ -50,7 +51,7 @@ class LimitedConnection:
     """The limits as one connection meets them."""
 
     def __init__(self, cnx: LimitedPeer, limits: ClientLimits, clock: Clock) -> None:
-        self._cnx = cnx
+        self._cnx = proxy(cnx)
         self._limits = limits
         self._clock = clock
         self._counted_as = ""

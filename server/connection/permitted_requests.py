@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 import proto.PulsarApi_pb2 as pb
 from proto.commands import error_command
+from proto.transport.weak_calls import weakly
 from server.connection.request_errors import RequestError, UnansweredRequestError
 from server.tasks.request_tasks import RequestTasks
 
@@ -54,10 +56,17 @@ class PermittedRequests:
     """The requests of one connection that are under way; they end with it."""
 
     def __init__(self, cnx: ServedConnection, rules: PermitRules) -> None:
-        self._cnx = cnx
+        self._owner = ref(cnx)
         self._rules = rules
-        self.tasks = RequestTasks(self._answer_unexpected)
+        self.tasks = RequestTasks(weakly(self._answer_unexpected))
         cnx.when_lost(self._lost)
+
+    @property
+    def _cnx(self) -> ServedConnection:
+        cnx = self._owner()
+        if cnx is None:
+            raise ReferenceError("a request has outlived its connection")
+        return cnx
 
     @property
     def idle(self) -> bool:

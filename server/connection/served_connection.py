@@ -7,7 +7,6 @@ is paused, it reads nothing and is closed, it vanishes and is noticed.
 from __future__ import annotations
 
 import logging
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,6 +20,7 @@ from proto.excerpts import one_line
 from proto.frames import command_size_in, command_type_in, encode_command
 from proto.parsing.command_bounds import check_command_size, check_first_frame
 from proto.transport.connection import Connection
+from proto.transport.weak_calls import weakly
 from server.connection.keep_alive_timer import KeepAliveTimer
 from server.connection.limited_connection import LimitedConnection
 
@@ -87,7 +87,7 @@ class ServedConnection(Connection):
         self._rules = flow.connection_rules
         self._not_counted = _NOT_COUNTED if self._rules.spares_messages else (_PING_TYPE,)
         self.sender.passes_queue = self._rules.passes_queue
-        self.sender.on_sent = partial(flow.slow_peers.sent, self)
+        self.sender.on_sent = weakly(self._sent)
         self._flow: FlowControl | None = FlowControl(flow.rules, self.gate, flow.clock)
         self.responses = ResponseBudget(flow.rules.max_response_bytes, self.gate, flow.totals)
         self.progress = WriteProgress()
@@ -272,6 +272,9 @@ class ServedConnection(Connection):
             self._flow.writability_changed(writable=writable)
 
     # -- sending ------------------------------------------------------------------------------
+
+    def _sent(self) -> None:
+        self._flow_parts.slow_peers.sent(self)
 
     def answer_ping(self) -> None:
         """Send a PONG."""
