@@ -1,4 +1,4 @@
-"""What a server process is made of, before it serves: limits, ledgers, connections, TLS."""
+"""The parts of a server process, before it serves: limits, ledgers, connections, TLS."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ class ServerParts(Generic[CnxT]):
 
     @property
     def service_url(self) -> str:
-        """Where clients connect; empty before they are taken."""
+        """The address for clients; empty before they are taken."""
         return self.urls.any_service
 
     @property
     def web_service_url(self) -> str:
-        """Where the web port is; empty before it is open."""
+        """The address of the web port; empty before it is open."""
         return self.urls.any_web
 
     def _url(self, scheme: str, port: int) -> str:

@@ -28,7 +28,7 @@ MADE = (
     ("PUT", "persistent/public/default/invoices/partitions", "3"),
     ("PUT", f"{_P}/subscription/billing", '"earliest"'),
 )
-"""What the requests are about."""
+"""The subjects of the requests."""
 REQUESTS = (
     ("GET", f"{_N}/compaction", ""),
     ("GET", f"{_N}/examinemessage", ""),

@@ -53,7 +53,7 @@ class Ports(NamedTuple):
 
 
 class Certificates(NamedTuple):
-    """What a client may have."""
+    """The files that a client may have."""
 
     trust: str
     known: tuple[str, str]

@@ -1,1 +1,1 @@
-"""What a role may do: superusers, admins of tenants, grants, and proxies that speak for others."""
+"""Decides what a role may do: superusers, tenants' admins, grants, proxies that speak for some."""

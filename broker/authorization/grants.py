@@ -29,7 +29,7 @@ _ACTIONS = {action.value: action for action in Action}
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What roles are granted in one namespace.
+    """The grants of one namespace, by role.
 
     Attributes:
         of_namespace: Actions on all its topics, by role.

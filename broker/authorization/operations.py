@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 
 class Action(Enum):
-    """What can be granted (upstream: AuthAction)."""
+    """The actions that can be granted (upstream: AuthAction)."""
 
     PRODUCE = "produce"
     CONSUME = "consume"
@@ -24,7 +24,7 @@ class Action(Enum):
 
 
 class Level(Enum):
-    """What is not about a namespace or topic, and cannot be granted."""
+    """The levels of requests that are not about a namespace or topic, and cannot be granted."""
 
     AUTHENTICATED = auto()
     """Everybody who is known may."""
@@ -170,7 +170,7 @@ Needs: TypeAlias = (
     | TopicOperation
     | PolicyName
 )
-"""What somebody must be allowed who makes a request."""
+"""All that a request may need its sender to be allowed."""
 
 GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
     **dict.fromkeys((*NamespaceOperation, *TopicOperation), _NOTHING),

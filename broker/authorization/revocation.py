@@ -49,7 +49,7 @@ class User(Protocol):
 
     @property
     def session(self) -> Session | None:
-        """Who its peer is."""
+        """The session of its peer."""
 
     def uses(self) -> Iterator[Use]:
         """Yield its producers and consumers."""

@@ -1,4 +1,4 @@
-"""Whether grants allow a role an operation: yes or no, from nothing but what is given.
+"""Says if grants allow a role an operation: yes or no, from nothing but what is given.
 
 Source: upstream PulsarAuthorizationProvider.
 """

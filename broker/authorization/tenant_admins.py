@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 TRUSTED_SECONDS = 1.0
-"""What was read may allow something for so long: a role that was taken away acts no longer."""
+"""So long may what was read allow something: a role that was taken away acts no longer."""
 
 
 class TenantMissingError(Exception):

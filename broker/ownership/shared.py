@@ -47,7 +47,7 @@ RELEASE_SECONDS = 10.0
 LOOK_SECONDS = 0.1
 """Interval at which it is asked whether it has, and told again."""
 AWAY_SECONDS = 10.0
-"""How long a lookup waits for a broker that is away and has the messages: one that is restarted
+"""So long a lookup waits for a broker that is away and has the messages: one that is restarted
 comes back. A client's lookup has 30 s."""
 _LEAVING = "this broker is being shut down: ask another one"
 

@@ -1,4 +1,4 @@
-"""What tools show a server, and whom they trust: named by files and variables, never held.
+"""Credentials of tools, and authorities that they trust: named by files and variables.
 
 A secret on a command line can be read by everybody on the machine, so that options and variables
 of the environment say where it is.

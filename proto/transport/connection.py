@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """What a structured log line about the connection has beside its sentence."""
+        """The fields of a structured log line about the connection, beside its sentence."""
         return {"address": self.peer}
 
     def _fields_of_log(self) -> dict[str, object]:

@@ -31,7 +31,7 @@ class Turns:
 
     @property
     def seconds(self) -> float:
-        """How long one may take now."""
+        """The time that one may take now."""
         return max(SHORTEST_TURN_SECONDS, TURN_SECONDS / max(1, self.wanted))
 
 

@@ -94,7 +94,7 @@ class BrokerLeg(PipeLeg):
 
 
 class BrokerAccess(NamedTuple):
-    """How the proxy connects to brokers.
+    """The proxy's way to brokers.
 
     Attributes:
         timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshakes together.

@@ -1,4 +1,4 @@
-"""Where frames begin in a stream that nobody decodes: their lengths alone are read."""
+"""Finds where frames begin in a stream that nobody decodes: their lengths alone are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asked about: the part of a session that rules look at, and the rules about roles alone."""
+"""Peers as rules see them: that part of a session, and the rules about roles alone."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 REQUIRED = "Authentication required"
 ORIGINAL_HEADER = "X-Original-Principal"
 SESSION = web.RequestKey("session", ClientSession)
-"""Where a request has its session; missing without authentication, and on an open path."""
+"""A request's key of its session; missing without authentication, and on an open path."""
 METRICS_PATHS = ("/metrics", "/metrics/")
 OPEN_PATHS = ("/", "/status.html", "/floodgate", "/floodgate/")
 """Paths that everybody may ask for: they tell who this server is, and that it lives; the page has

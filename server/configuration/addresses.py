@@ -30,12 +30,12 @@ class ServerUrls(NamedTuple):
 
     @property
     def any_service(self) -> str:
-        """Where clients connect; by TLS only where there is no other port."""
+        """The address for clients; by TLS only where there is no other port."""
         return self.service or self.service_tls
 
     @property
     def any_web(self) -> str:
-        """Where the web port is; by TLS only where there is no other."""
+        """The address of the web port; by TLS only where there is no other."""
         return self.web or self.web_tls
 
     @property

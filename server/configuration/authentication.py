@@ -36,7 +36,7 @@ STORE_KEYS = ("metadataStoreUrl", "floodgateMetadataStoreUrl", "zookeeperServers
 SECRET_KEY = re.compile(
     r"password|secret|credential|authenticationparam|sensitive|basicauthconf", re.IGNORECASE
 )
-"""What the keys of secrets are called, also of those without effect here."""
+"""The names of keys whose values are secret, also of those without effect here."""
 DEFAULT_CLAIM, DEFAULT_ALGORITHM = "sub", "RS256"
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 

@@ -15,7 +15,7 @@ PROVIDERS = (DEFAULT_PROVIDER, MULTI_ROLES_PROVIDER)
 
 
 class AuthorizationSettings(NamedTuple):
-    """Who may do everything, and who may speak for others.
+    """The roles that may do everything, and those that may speak for others.
 
     Attributes:
         superusers: ``superUserRoles``.

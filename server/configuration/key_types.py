@@ -17,7 +17,7 @@ from typing import TypeAlias
 Value: TypeAlias = "int | float | bool | str | tuple[str, ...] | None"
 
 NO_PORT = "Optional.empty"
-"""How Java prints a port that is switched off."""
+"""A port that is switched off, as Java prints it."""
 _INT_RANGE = (-(2**31), 2**31 - 1)
 _LONG_RANGE = (-(2**63), 2**63 - 1)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)

@@ -40,7 +40,7 @@ class LimitedPeer(Protocol):
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """What a log line about it has beside its sentence."""
+        """The fields of a log line about it, beside its sentence."""
 
     @property
     def sender(self) -> Sender:

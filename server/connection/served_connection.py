@@ -114,12 +114,12 @@ class ServedConnection(Connection):
 
     @property
     def shown_version(self) -> str:
-        """What the client calls itself, cut and in one line."""
+        """The client's name for itself, cut and in one line."""
         return one_line(self.client_version[:SHOWN_VERSION])
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """What a structured log line about the connection has beside its sentence."""
+        """The fields of a structured log line about the connection, beside its sentence."""
         principal = getattr(getattr(self, "session", None), "principal", None)
         return {
             **super().log_fields,

@@ -1,4 +1,4 @@
-"""What a fault does to a connection: a row an action.
+"""Acts on a connection as a fault says: a row an action.
 
 Each returns the frame that is handled now, which may be another one, or None.
 """

@@ -25,7 +25,7 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
 
 class Direction(Enum):
-    """Who says the commands that a fault is about."""
+    """The side that says the commands a fault is about."""
 
     RECEIVED = "received"
     """Clients."""

@@ -1,4 +1,4 @@
-"""What faults hold up of one connection: frames that wait, and reading that is stopped.
+"""Holds up one connection for faults: frames that wait, and reading that is stopped.
 
 All of it goes on when its time has come or its fault is cleared, whichever is first, and is
 dropped when the connection is lost.
@@ -96,7 +96,7 @@ class _Hold:
 
 
 class Holds:
-    """What is held up of one way.
+    """All that is held up of one way.
 
     Attributes:
         frames: Frames that wait.

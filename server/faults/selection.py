@@ -1,4 +1,4 @@
-"""Whether a fault is about a command: its type, its topic, and the client that says it."""
+"""Says if a fault is about a command: by its type, its topic, and the client that says it."""
 
 from __future__ import annotations
 

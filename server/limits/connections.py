@@ -1,4 +1,4 @@
-"""How many connections there may be: in all, and of one address.
+"""Bounds the number of connections: in all, and of one address.
 
 Source: upstream ConnectionController; words and codes are as recorded of a real broker.
 """

@@ -1,4 +1,4 @@
-"""What was refused for a limit of connections and requests, counted by limit."""
+"""Counts what was refused for limits of connections and requests, by limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Limit(StrEnum):
 
 
 class Refusals:
-    """How often somebody was refused at each limit."""
+    """The number of refusals at each limit."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(Limit, 0)

@@ -1,1 +1,1 @@
-"""What an operator sees: the description of REST, logs, commands of a connection, a page."""
+"""Shows an operator the server: the description of REST, logs, commands of a connection, a page."""

@@ -28,7 +28,7 @@ _DIGITS = 15
 
 
 class ConnectionReports:
-    """What is told of connections.
+    """Tells of connections.
 
     Args:
         connections: Returns those that are open.

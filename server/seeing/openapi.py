@@ -101,7 +101,7 @@ class Operation:
 
 
 SCHEMA_REFERENCES = "#/components/schemas/{model}"
-"""How schemas refer to the parts that they define under ``$defs``, which the document shares."""
+"""A reference of a schema to a part under its ``$defs``, which the whole document shares."""
 
 
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:

@@ -118,7 +118,7 @@ OWN_OPERATIONS = (
         refused=(404,),
     ),
 )
-"""What is known of routes; a test holds that nothing is missing, and nothing is left over."""
+"""All that is known of routes; a test holds that nothing is missing, and nothing is left over."""
 
 _KNOWN = {(one.method, one.path): one for one in OWN_OPERATIONS}
 

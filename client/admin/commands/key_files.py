@@ -22,7 +22,7 @@ _FILE = re.compile(r"file:(//)?")
 
 
 class KeyFileError(Exception):
-    """What was named cannot be used; ``str()`` says why, and shows no secret."""
+    """A file or variable that was named cannot be used; ``str()`` says why, and shows no secret."""
 
     def __init__(self, text: str, status: int = EXIT_FAILED) -> None:
         super().__init__(text)

@@ -1,1 +1,1 @@
-"""What the targets drive: servers without sockets, peers, and time that passes when it is told."""
+"""The worlds that targets drive: servers without sockets, peers, and time that passes when told."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROUNDS = 3
 ALONE_SECONDS = 4.0
 AFTER_SECONDS = 0.5
-"""What follows from an attack (thousands of connections that end) counts as part of it."""
+"""So long what follows (thousands of connections that end) counts as part of an attack."""
 QUICK_SECONDS, QUICK_SCALE = 1.0, 0.1
 GOAL_MS = 50.0
 QUEUED, VANISHED = "vanish_while_queued", 10_000

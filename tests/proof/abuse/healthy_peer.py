@@ -99,7 +99,7 @@ async def on_schedule(
 
 
 class UnservedError(Exception):
-    """What came is not what was asked for."""
+    """Something else came than was asked for."""
 
 
 class Lister:

@@ -1,4 +1,4 @@
-"""What an operator protects servers with: certificates, tokens, limits; and tokens of others."""
+"""Protects servers as an operator does: certificates, tokens, limits; and tokens of others."""
 
 from __future__ import annotations
 

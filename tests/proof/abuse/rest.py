@@ -1,4 +1,4 @@
-"""What servers hold between rounds: memory, descriptors, the limiter's books."""
+"""Measures what servers hold between rounds: memory, descriptors, the limiter's books."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ _MEMORY = {
 _POOLED = "socket, to broker, HTTP"
 """While requests are forwarded these take turns, so that none is idle for long enough to end."""
 _GARBAGE = {"heap_bytes": 5_000_000}
-"""What some thousand connections that have ended may leave until the next full collection."""
+"""So much may some thousand connections that have ended leave until the next full collection."""
 
 
 def judge_rest(rests: Sequence[Rest], result: ProofResult, *, quick: bool) -> None:

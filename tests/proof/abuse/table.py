@@ -24,7 +24,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Beside:
-    """What the healthy met beside one attack, all rounds together.
+    """All that the healthy met beside one attack, in all rounds.
 
     Attributes:
         served: How many operations.

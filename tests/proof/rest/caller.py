@@ -27,7 +27,7 @@ _TURNS_KEPT = 20
 
 @dataclass
 class Seen:
-    """What was seen in one profile.
+    """All that was seen in one profile.
 
     Attributes:
         kinds: Calls by their kind.

@@ -27,7 +27,7 @@ _SENT = ("method", "url", "headers", "params", "data", "json", "files", "cookies
 
 
 class Kind(Enum):
-    """How a call relates to the description."""
+    """The relation of a call to the description."""
 
     KNOWN = "allowed, about what exists"
     OPEN = "allowed, about anything"

@@ -1,4 +1,4 @@
-"""What the description's examples name, made and made again: a tenant, topics, subscriptions."""
+"""Makes what the description's examples name, again and again: a tenant, topics, subscriptions."""
 
 from __future__ import annotations
 

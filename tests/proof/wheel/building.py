@@ -1,4 +1,4 @@
-"""How the wheel is made and installed, by the ordinary tools."""
+"""Makes and installs the wheel by the ordinary tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks: tokens of each role, wrong ones, and those of proxies with an original principal.
+"""Credentials: tokens of each role, wrong ones, and those of proxies with an original principal.
 
 Tokens are made here with the standard library alone, so that a fault in Floodgate's own tokens
 cannot hide one in its servers.
@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 
 KEY = b"a secret of thirty-two bytes....of recordings only, known to all"
-"""What the servers are given as their secret key (see ``key_url``)."""
+"""The servers' secret key (see ``key_url``)."""
 _OTHER_KEY = b"another secret of thirty-two bytes that the servers do not know."
 SUPERUSERS = ("super", "gate", "broker")
 PROXY_ROLES = ("proxy", "gate")
@@ -23,7 +23,7 @@ PROXY_ROLES = ("proxy", "gate")
 
 @dataclass(frozen=True)
 class Credential:
-    """What somebody shows.
+    """The credentials that somebody shows.
 
     Attributes:
         name: In recordings.

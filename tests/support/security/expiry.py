@@ -1,4 +1,4 @@
-"""What becomes of a connection whose token expires while it is open."""
+"""Follows a connection whose token expires while it is open."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def _expected(row: dict[str, Any], outcome: dict[str, Any], who: str) -> str:
 
 
 def judged_first(row: dict[str, Any]) -> bool:
-    """Whether there it was something else that was judged: a body, or a setting of the broker."""
+    """Return true if there something else was judged: a body, or a setting of the broker."""
     nobody = next(one for one in row["outcomes"] if "nobody" in one["who"])
     return nobody["status"] in (400, 405, 412, 415, 500, 0)
 

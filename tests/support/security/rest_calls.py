@@ -39,7 +39,7 @@ _VALUES = {
     "rest": "x",
     "cluster": "elsewhere",
 }
-"""What stands for a variable of a path; others stand for themselves."""
+"""Values for the variables of a path; others stand for themselves."""
 _SECONDS = 1.0
 """An answer that takes longer is recorded as status 0: who gets so far was not refused."""
 _SECONDS_MORE = 0.1

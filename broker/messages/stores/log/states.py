@@ -26,7 +26,7 @@ class UnreadableStateError(Exception):
 
 
 State = Union["TopicState", CursorState, str, int]
-"""What an item may be, in the order of TOPIC, CURSOR, PROPERTY and IDS."""
+"""The states an item may have, in the order of TOPIC, CURSOR, PROPERTY and IDS."""
 
 
 class TopicState(NamedTuple):
