@@ -40,6 +40,8 @@ FRAMES_A_TURN = 256
 which are a million of the smallest."""
 BYTES_A_TURN = 65_536
 """Bytes after which a turn ends as well: parsing takes most of the time."""
+_connected: set[Connection] = set()
+"""All whose sockets are open: the event loop keeps none that it does not read at the moment."""
 
 
 class Connection(asyncio.Protocol):
@@ -156,6 +158,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin: asyncio calls this when the socket is connected."""
+        _connected.add(self)
         self.peer = _address(transport.get_extra_info("peername"))
         self.sender.attach(cast("asyncio.Transport", transport), self.peer)
         self.local = _address(transport.get_extra_info("sockname"))
@@ -363,6 +366,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End: asyncio calls this when the socket is gone."""
         self.closed = True
+        _connected.discard(self)
         if self._logs_commands:
             command_log.connection_lost(self.peer, self.log_fields)
         self._watch_for_hangup(on=False)

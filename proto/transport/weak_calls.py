@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def weakly(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls a bound method as long as its object is there, else nothing."""
-    owner, function = ref(method.__self__), method.__func__  # type: ignore[attr-defined]
+    owner, name = ref(method.__self__), method.__name__  # type: ignore[attr-defined]
 
     def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as the method takes and returns
         there = owner()
-        return None if there is None else function(there, *arguments, **named)
+        return None if there is None else getattr(there, name)(*arguments, **named)
 
     return call
