@@ -8,11 +8,12 @@ from __future__ import annotations
 import zlib
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import numpy as np
 
 import broker.service
-import server.service
+import server.web_port
 from broker.schemas.avro.jobs import Answer, Job
 from broker.schemas.avro.judge import judgement
 from broker.schemas.errors import SchemaRefusal, SchemaRefusedError
@@ -80,13 +81,14 @@ class NoLag(EventLoopLag):
 
 @contextmanager
 def stand_ins() -> Iterator[None]:
-    """Let a broker that is made in this block ask stand-ins."""
-    before = broker.service.PatternWorkers, broker.service.ProcessJudge
-    server.service.EventLoopLag = NoLag  # type: ignore[misc]
-    broker.service.PatternWorkers = StandInWorkers  # type: ignore[misc, assignment]
-    broker.service.ProcessJudge = StandInJudge  # type: ignore[misc, assignment]
-    try:
+    """Let servers that are made in this block ask stand-ins.
+
+    Nobody looks at the C library's heap either, which takes longer than an input as well.
+    """
+    with (
+        patch.object(broker.service, "PatternWorkers", StandInWorkers),
+        patch.object(broker.service, "ProcessJudge", StandInJudge),
+        patch.object(server.web_port, "EventLoopLag", NoLag),
+        patch.object(server.web_port, "c_heap", lambda: None),
+    ):
         yield
-    finally:
-        broker.service.PatternWorkers, broker.service.ProcessJudge = before  # type: ignore[misc]
-        server.service.EventLoopLag = EventLoopLag  # type: ignore[misc]
