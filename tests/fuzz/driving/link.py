@@ -72,9 +72,12 @@ class LinkEnd(asyncio.Transport):
             self.close()
 
     def ended(self) -> None:
-        """Learn that the other end has closed."""
+        """Learn that the other end has closed: a server hears of it also while it does not read."""
         self._ended = True
-        self._read_soon()
+        if self._paused:
+            self._end()
+        else:
+            self._read_soon()
 
     # -- asyncio's transport --------------------------------------------------------------------
 
