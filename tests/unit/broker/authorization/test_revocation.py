@@ -43,12 +43,13 @@ class User:
 
 
 class FailingStore(MemoryStore):
-    failures = 0
+    failures: tuple[Exception, ...] = ()
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         if self.failures:
-            self.failures -= 1
-            raise StoreError("away")
+            failure, *rest = self.failures
+            self.failures = tuple(rest)
+            raise failure
         return await super().tenants()
 
 
@@ -137,9 +138,10 @@ async def test_one_that_cannot_be_closed_holds_up_no_other(
     assert not user.open
 
 
-async def test_a_store_that_fails_is_asked_again(world: World) -> None:
+@pytest.mark.parametrize("failure", [StoreError("away"), KeyError("what nobody expects")])
+async def test_a_store_that_fails_is_asked_again(world: World, failure: Exception) -> None:
     user = world.user("one", PRODUCER)
-    world.store.failures = 1
+    world.store.failures = (failure,)
     await world.grant()
     assert user.open
     world.clock.advance(TRIED_AGAIN_SECONDS)
