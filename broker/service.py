@@ -332,10 +332,9 @@ class BrokerService(ServerService["ServerCnx"]):
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None
-        authorization = self.config.authorization
         proxies = ProxyRules(
-            authorization.proxy_roles if authorization is not None else frozenset(),
-            enforced=authorization is not None,
+            settings.proxy_roles,
+            enforced=self.config.authorization is not None,
             checks_original=settings.checks_original,
         )
         return ConnectRules(self.authentication, proxies, settings.refresh_seconds)

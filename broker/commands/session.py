@@ -31,7 +31,7 @@ def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         cnx.parts.counters.create_fail += 1
         return
     cnx.client_version = request.client_version
-    if request.HasField("proxy_version"):
+    if request.HasField("proxy_version") and _is_believed(cnx):
         # Many clients are behind it, and it is the proxy that is fair between them.
         cnx.stands_for_many()
         cnx.parts.memory.exempt_from_quota(cnx)
@@ -50,6 +50,11 @@ def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     flags.supports_repl_dedup_by_lid_and_eid = True
     flags.supports_topic_watcher_reconcile = watchers
     cnx.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
+
+
+def _is_believed(cnx: ServerCnx) -> bool:
+    rules = cnx.parts.authentication
+    return rules is None or cnx.session is None or rules.proxies.believes(cnx.session)
 
 
 def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRules) -> bool:
