@@ -1,4 +1,4 @@
-"""CONNECT and AUTH_RESPONSE: the handshake of a client, and its fresh credentials."""
+"""CONNECT: the handshake of a client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from proto.commands import with_body
-from proto.errors import RemoteProtocolError
 from proto.version import SERVER_VERSION
 from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import session_of
@@ -79,15 +78,3 @@ def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRule
         protocol_version=spoken if refreshes else None,
     )
     return True
-
-
-def auth_response(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Take fresh credentials; without authentication nobody has any, as recorded."""
-    response = with_body(command, "authResponse").authResponse
-    given = response.response
-    if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
-        raise RemoteProtocolError("AUTH_RESPONSE without credentials")
-    if cnx.refresh is None:
-        fail_authentication(cnx, "AUTH_RESPONSE without authentication")
-    else:
-        cnx.refresh.answered(response, cnx.peer_certificate())
