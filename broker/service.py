@@ -159,6 +159,12 @@ class BrokerService(ServerService["ServerCnx"]):
             except StoreError as error:
                 raise StartError(str(error)) from None
 
+    def _served(self) -> str:
+        """Return how much is served now, in words."""
+        producers = sum(len(cnx.producers) for cnx in self.connections)
+        consumers = sum(len(cnx.consumers) for cnx in self.connections)
+        return f"{super()._served()}, producers: {producers}, consumers: {consumers}"
+
     async def _send_clients_away(self) -> None:
         """Let receipts leave, let other brokers have the bundles, and close all topics."""
         topics = self.messaging.loaded_topics
