@@ -222,7 +222,12 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _choose_authorization(self) -> None:
         self.authorization = authorization_parts(
-            lambda: self.dynamic.config, self.store, self.policies, self.connections, self._clock
+            lambda: self.dynamic.config,
+            self.store,
+            self.policies,
+            self.connections,
+            self._clock,
+            self.refused,
         )
         if self.authorization is not None:
             self._exits.push_async_callback(self.authorization.revocation.close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -16,6 +17,8 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
     from server.authentication.handshake import ConnectRules
+
+logger = logging.getLogger(__name__)
 
 PROTOCOL_VERSION = 21
 """Newest protocol version this broker speaks."""
@@ -64,6 +67,7 @@ def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRule
         fail_authentication(cnx, error.reason)
         return False
     except RequestError as error:
+        logger.warning("closing %s: %s", cnx.peer, error.message)
         refuse_connection(cnx, error.server_error, error.message)
         return False
     spoken = min(request.protocol_version, PROTOCOL_VERSION)

@@ -19,6 +19,7 @@ from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TenantInfo
 from proto.names import NamespaceName, TopicName
+from server.authentication.refused import RefusedOperations
 from server.configuration.authorization import AuthorizationSettings
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
@@ -60,7 +61,9 @@ class World:
         settings = AuthorizationSettings(frozenset({"super"}), frozenset({"gate"}))
         admins = TenantAdmins(self.store, self.clock)
         self.users: list[User] = []
-        self.service = AuthorizationService(lambda: settings, admins, self.policies)
+        self.service = AuthorizationService(
+            lambda: settings, admins, self.policies, RefusedOperations(self.clock)
+        )
         self.revocation = Revocation(self.service, self.users, self.clock)
         self.policies.on_change(self.revocation.policies_changed)
 
