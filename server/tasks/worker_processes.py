@@ -24,8 +24,10 @@ LENGTH = struct.Struct(">I")
 MAX_WORKERS = 2
 """Pieces of work at a time; others wait for their turn."""
 NICENESS, MOST_NICENESS = 10, 19
-"""Workers get what processor time the server leaves, which may be nice itself: peers choose how much
-work there is."""
+"""Workers get what processor time the server leaves, which may be nice itself.
+
+Peers choose how much work there is.
+"""
 
 
 class WorkerFailedError(Exception):
