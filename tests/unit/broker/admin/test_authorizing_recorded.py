@@ -68,7 +68,7 @@ async def outcome(gate: RequestAuthorization, endpoint: Endpoint, request: web.R
 
 
 def recorded_of(row: dict[str, Any], who: str) -> str:
-    """What one credential was answered: allowed, or the code and sentence of its refusal."""
+    """Return the answer to one credential: allowed, or the code and sentence of its refusal."""
     found = next(one for one in row["outcomes"] if who in one["who"])
     refused = found["status"] in REFUSED or found["reason"] == NO_TENANT
     if not refused or who in ("super", "gate for super"):
@@ -80,7 +80,7 @@ def recorded_of(row: dict[str, Any], who: str) -> str:
 
 
 def says_something(row: dict[str, Any]) -> bool:
-    """Whether it was authorization that answered: a body or a setting may have come before."""
+    """Tell whether it was authorization that answered: a body or a setting may have come before."""
     nobody = next(one for one in row["outcomes"] if "nobody" in one["who"])
     return nobody["status"] not in (400, 405, 412, 415, 500, 0)
 
