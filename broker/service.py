@@ -159,6 +159,12 @@ class BrokerService(ServerService["ServerCnx"]):
             except StoreError as error:
                 raise StartError(str(error)) from None
 
+    def _served(self) -> str:
+        """Return how much is served now, in words."""
+        producers = sum(len(cnx.producers) for cnx in self.connections)
+        consumers = sum(len(cnx.consumers) for cnx in self.connections)
+        return f"{super()._served()}, producers: {producers}, consumers: {consumers}"
+
     async def _send_clients_away(self) -> None:
         """Let receipts leave, let other brokers have the bundles, and close all topics."""
         topics = self.messaging.loaded_topics
@@ -216,7 +222,12 @@ class BrokerService(ServerService["ServerCnx"]):
 
     def _choose_authorization(self) -> None:
         self.authorization = authorization_parts(
-            lambda: self.dynamic.config, self.store, self.policies, self.connections, self._clock
+            lambda: self.dynamic.config,
+            self.store,
+            self.policies,
+            self.connections,
+            self._clock,
+            self.refused,
         )
         if self.authorization is not None:
             self._exits.push_async_callback(self.authorization.revocation.close)
@@ -332,10 +343,9 @@ class BrokerService(ServerService["ServerCnx"]):
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None
-        authorization = self.config.authorization
         proxies = ProxyRules(
-            authorization.proxy_roles if authorization is not None else frozenset(),
-            enforced=authorization is not None,
+            settings.proxy_roles,
+            enforced=self.config.authorization is not None,
             checks_original=settings.checks_original,
         )
         return ConnectRules(self.authentication, proxies, settings.refresh_seconds)

@@ -53,12 +53,14 @@ class ProxyRules:
         announced_message_bytes: The largest message as CONNECTED announces it; None: not at all.
         tells_unavailable_targets: A client whose broker cannot be reached is told so.
         checks_namespaces: A malformed namespace is refused before the broker is asked.
+        ends_expired_pipes: A pipe ends with its client's credentials, unless brokers see them.
     """
 
     refuses_proxies: bool
     announced_message_bytes: int | None
     tells_unavailable_targets: bool
     checks_namespaces: bool
+    ends_expired_pipes: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ class ProxyService(ServerService["ProxyConnection"]):
             announced_message_bytes=None if unannounced else max_message_bytes,
             tells_unavailable_targets=not pulsar_compatible,
             checks_namespaces=not pulsar_compatible,
+            ends_expired_pipes=not pulsar_compatible,
         )
 
     def _lookup_handler(self, address: Address) -> LookupProxyHandler:

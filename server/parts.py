@@ -17,6 +17,7 @@ from limiter.permits.ledger import Ledger
 from limiter.slow_peers.eviction import SlowPeers
 from proto.transport.hangup_watch import HangupWatch
 from proto.transport.process_flow import ProcessFlow
+from server.authentication.refused import RefusedOperations
 from server.authentication.service import open_service
 from server.configuration.addresses import ServerUrls, host_port
 from server.configuration.common import Profile
@@ -50,6 +51,7 @@ class ServerParts(Generic[CnxT]):
 
     Attributes:
         authentication: Tells who a peer is; None: whoever connects is served.
+        refused: Who may not do what was asked for, with authorization.
         registry: The metrics of a scrape that answer at once.
     """
 
@@ -77,6 +79,7 @@ class ServerParts(Generic[CnxT]):
         self._clock: Clock = clock or LoopClock()
         self._listen = listen
         self.authentication = open_service(config.authentication, self._clock)
+        self.refused = RefusedOperations(self._clock)
         self.registry = CollectorRegistry()
         self.flow = self._flow_parts()
         self.ledgers = self._keep_ledgers() if config.limiter_ledger else {}

@@ -113,6 +113,10 @@ class ServerService(WebPort[CnxT], ABC):
     async def _send_clients_away(self) -> None:
         """Let go of what this server serves, and tell its clients; it waits for no peer."""
 
+    def _served(self) -> str:
+        """Return how much is served now, in words."""
+        return f"connections: {len(self.connections)}"
+
     async def _drain(self) -> None:
         """Stop in this order; what takes longer than the drain may is cut off.
 
@@ -121,6 +125,8 @@ class ServerService(WebPort[CnxT], ABC):
         3. Take no more requests, let those under way answer and queued answers leave.
         4. Close what is left, then what the start opened, the newest first.
         """
+        began, grace = self._clock.now(), self._drain_seconds
+        logger.info("the drain begins (%s); it may take %g s", self._served(), grace)
         self._readiness.state = ProcessState.DRAINING
         for listener in self._listeners:
             listener.close()
@@ -136,8 +142,11 @@ class ServerService(WebPort[CnxT], ABC):
                     await cnx.wait_closed()
         except TimeoutError:
             logger.warning("%d connections did not end in time", len(self.connections))
+        left = self._served()
         for cnx in list(self.connections):
             cnx.abort()
             await cnx.wait_closed()
         self.limiter.close()
         await self._exits.aclose()
+        took = self._clock.now() - began
+        logger.info("the drain ended after %.1f s; left were (%s)", took, left)

@@ -9,6 +9,7 @@ from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import TopicListMetrics
 from server.authentication.metrics import AuthenticationMetrics
 from server.authentication.own_routes import superusers_only
+from server.authentication.refused import RefusedMetrics
 from server.authentication.requests import authentication_middleware, open_paths
 from server.connection.web_handshake import ListenerTls
 from server.cross_site import CrossSiteRule
@@ -97,6 +98,8 @@ class WebPort(ServerParts[CnxT]):
         if self.authentication is not None:
             counted = self.authentication.counters
             registry.register(AuthenticationMetrics(config.cluster_name, counted))
+        if config.authorization is not None:
+            registry.register(RefusedMetrics(config.cluster_name, self.refused))
         if self.faults is not None:
             registry.register(FaultMetrics(config.cluster_name, self.faults))
         reporter = LimiterReporter(self.limiter, self.ledgers, self._clock, messages)
@@ -163,6 +166,7 @@ class WebPort(ServerParts[CnxT]):
             yield superusers_only(
                 lambda: self._server_config.authorization or first,
                 frozenset(route.handler for route in dispatches),
+                self.refused,
             )
 
     def _front_page(self, prefix: MetricPrefix, places: Iterable[Place]) -> web.RouteDef:

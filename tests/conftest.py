@@ -1,4 +1,4 @@
-"""What tests of every kind may ask for."""
+"""Fixtures that tests of every kind may ask for."""
 
 from __future__ import annotations
 

@@ -24,10 +24,12 @@ from broker.configuration.config import BrokerConfig  # noqa: E402 - the path co
 from broker.metrics import ownership_metrics  # noqa: E402
 from broker.service import BrokerService  # noqa: E402
 from client.client import Client  # noqa: E402
+from limiter.clock import LoopClock  # noqa: E402
 from proxy.config import ProxyConfig  # noqa: E402
 from proxy.service import ProxyService  # noqa: E402
 from server.authentication.counters import AuthenticationCounters  # noqa: E402
 from server.authentication.metrics import AuthenticationMetrics  # noqa: E402
+from server.authentication.refused import RefusedMetrics, RefusedOperations  # noqa: E402
 from server.faults.metrics import FaultMetrics  # noqa: E402
 from server.faults.registry import FaultRegistry  # noqa: E402
 from tests.support.certificates import PemFiles  # noqa: E402
@@ -96,6 +98,11 @@ async def _made_with(tls: dict[str, str], keys_of_broker: dict[str, str]) -> str
     shown["broker"] |= _of_families(ownership_metrics("standalone", no_ownership).collect())
     # Without authentication there are none of these.
     families = _of_families(AuthenticationMetrics("standalone", _some_outcomes()).collect())
+    shown["broker"] |= families
+    shown["proxy"] |= families
+    # Nor without authorization.
+    refused = RefusedMetrics("standalone", RefusedOperations(LoopClock()))
+    families = _of_families(refused.collect())
     shown["broker"] |= families
     shown["proxy"] |= families
     return _HEAD + "".join(_lines(shown))

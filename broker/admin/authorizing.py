@@ -42,6 +42,7 @@ NO_TENANT = "Tenant does not exist"
 INVALID_PAIR = (
     "Invalid combination of Original principal cannot be empty if the request is via proxy."
 )
+_REFUSED = (401, 403)
 _IN_TENANT = (
     TenantOperation.LIST_NAMESPACES,
     TenantOperation.CREATE_NAMESPACE,
@@ -80,6 +81,10 @@ class RequestAuthorization:
             raise RestError(404, NO_TENANT) from None
         except StoreError as error:
             raise RestError(500, str(error)) from None
+        except RestError as error:
+            if error.status in _REFUSED:
+                self._service.refuses(session, needs, request.path)
+            raise
 
     async def _check(self, needs: Needs, session: Session, request: web.Request) -> None:
         if isinstance(needs, Level):

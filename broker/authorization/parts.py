@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
+    from server.authentication.refused import RefusedOperations
     from server.configuration.authorization import AuthorizationSettings
 
 
@@ -43,6 +44,7 @@ def authorization_parts(
     policies: PolicyService,
     connections: Collection[User],
     clock: Clock,
+    refused: RefusedOperations,
 ) -> AuthorizationParts | None:
     """Return the parts; None if authorization is off.
 
@@ -52,6 +54,7 @@ def authorization_parts(
         policies: Have the grants.
         connections: Those that are open.
         clock: The time.
+        refused: Counts who is refused.
     """
     if (first := config().authorization) is None:
         return None
@@ -60,7 +63,7 @@ def authorization_parts(
         return config().authorization or first
 
     tenants = TenantAdmins(store, clock)
-    service = AuthorizationService(settings, tenants, policies)
+    service = AuthorizationService(settings, tenants, policies, refused)
     pulsar_compatible = config().profile is Profile.PULSAR
     revocation = Revocation(service, connections, clock)
     policies.on_change(revocation.policies_changed)

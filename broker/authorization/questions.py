@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from broker.stores.changes import StoreError
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from broker.authorization.revocation import Revocation
     from broker.authorization.service import AuthorizationService
@@ -113,6 +113,23 @@ class CommandAuthorization:
         Raises:
             RequestError: It may not, or the store failed.
         """
+        with self._counting(session, asked, namespace):
+            await self._check_namespace(session, namespace, asked)
+
+    @contextmanager
+    def _counting(
+        self, session: Session | None, asked: Asked, name: NamespaceName | TopicName
+    ) -> Iterator[None]:
+        try:
+            yield
+        except RequestError as error:
+            if error.server_error != pb.MetadataError:
+                self.service.refuses(session, asked.value[0], str(name))
+            raise
+
+    async def _check_namespace(
+        self, session: Session | None, namespace: NamespaceName, asked: Asked
+    ) -> None:
         operation, _ = asked.value
         assert isinstance(operation, NamespaceOperation)
         try:
@@ -138,6 +155,12 @@ class CommandAuthorization:
         """
         if self._pulsar_compatible and asked in _OF_SCHEMAS:
             return
+        with self._counting(session, asked, topic):
+            await self._check_topic(session, topic, asked, subscription)
+
+    async def _check_topic(
+        self, session: Session | None, topic: TopicName, asked: Asked, subscription: str
+    ) -> None:
         operation, _ = asked.value
         assert isinstance(operation, TopicOperation)
         try:

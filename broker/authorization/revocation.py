@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 200
 """Producers and consumers that are looked at in one turn."""
 TRIED_AGAIN_SECONDS = 1.0
-"""The time until tenants are read again that could not be."""
+"""The time until a namespace is looked at again that could not be."""
 
 
 class Use(NamedTuple):
@@ -102,13 +102,15 @@ class Revocation:
             namespace = next(iter(self._waiting))
             del self._waiting[namespace]
             try:
-                admins = await self._service.admins(namespace.tenant)
+                await self._close_in(namespace, await self._service.admins(namespace.tenant))
             except StoreError as error:
                 logger.warning("who lost a grant in %s is not known yet: %s", namespace, error)
-                self._waiting[namespace] = None
-                await clock_sleep(self._clock, TRIED_AGAIN_SECONDS)
+            except Exception:  # Whatever it is: who lost a grant must not keep what it allowed.
+                logger.exception("who lost a grant in %s is not known yet", namespace)
+            else:
                 continue
-            await self._close_in(namespace, admins)
+            self._waiting[namespace] = None
+            await clock_sleep(self._clock, TRIED_AGAIN_SECONDS)
         self._looking = None
 
     async def _close_in(self, namespace: NamespaceName, admins: frozenset[str]) -> None:

@@ -12,6 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.authorization.grants import NO_GRANTS, Grants, read_grants
+from broker.authorization.operations import (
+    BrokerOperation,
+    ClusterOperation,
+    Level,
+    NamespaceOperation,
+    PolicyName,
+    TenantOperation,
+    TopicOperation,
+)
 from broker.authorization.rules import namespace_allows, topic_allows
 from broker.authorization.tenant_admins import TenantMissingError
 from server.authentication.peers import (
@@ -21,19 +30,31 @@ from server.authentication.peers import (
     is_superuser_alone,
     roles_of,
 )
+from server.authentication.refused import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeAlias
 
-    from broker.authorization.operations import NamespaceOperation, TopicOperation
+    from broker.authorization.operations import Needs
     from broker.authorization.tenant_admins import TenantAdmins
     from broker.policies.service import PolicyService
     from proto.names import NamespaceName, TopicName
     from server.authentication.peers import Peer, Session
+    from server.authentication.refused import RefusedOperations
     from server.configuration.authorization import AuthorizationSettings
 
     Granted: TypeAlias = Callable[[str], bool]
+
+_SUBJECTS = {
+    Level: Subject.ROUTE,
+    BrokerOperation: Subject.BROKER,
+    ClusterOperation: Subject.CLUSTER,
+    TenantOperation: Subject.TENANT,
+    NamespaceOperation: Subject.NAMESPACE,
+    TopicOperation: Subject.TOPIC,
+    PolicyName: Subject.POLICY,
+}
 
 
 class AuthorizationService:
@@ -45,6 +66,7 @@ class AuthorizationService:
         settings: Returns those in force: superusers change at run time.
         tenants: The admins of tenants.
         policies: Keep what was granted.
+        refused: Counts who is refused.
     """
 
     def __init__(
@@ -52,7 +74,9 @@ class AuthorizationService:
         settings: Callable[[], AuthorizationSettings],
         tenants: TenantAdmins,
         policies: PolicyService,
+        refused: RefusedOperations,
     ) -> None:
+        self._refused = refused
         self._settings = settings
         self._tenants = tenants
         self._policies = policies
@@ -75,6 +99,10 @@ class AuthorizationService:
     def is_believed(self, session: Session) -> bool:
         """Tell whether a session may be of both a proxy and the client that it names."""
         return is_believed(session, self._settings())
+
+    def refuses(self, session: Session | None, needs: Needs, name: str) -> None:
+        """Count that a session was refused an operation on something of a name."""
+        self._refused.add(session, _SUBJECTS[type(needs)], needs.name, name)
 
     # -- at once ------------------------------------------------------------------------------
 

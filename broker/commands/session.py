@@ -1,13 +1,13 @@
-"""CONNECT and AUTH_RESPONSE: the handshake of a client, and its fresh credentials."""
+"""CONNECT: the handshake of a client."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from proto.commands import with_body
-from proto.errors import RemoteProtocolError
 from proto.version import SERVER_VERSION
 from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import session_of
@@ -17,6 +17,8 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from broker.cnx import ServerCnx
     from server.authentication.handshake import ConnectRules
+
+logger = logging.getLogger(__name__)
 
 PROTOCOL_VERSION = 21
 """Newest protocol version this broker speaks."""
@@ -31,7 +33,7 @@ def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         cnx.parts.counters.create_fail += 1
         return
     cnx.client_version = request.client_version
-    if request.HasField("proxy_version"):
+    if request.HasField("proxy_version") and _is_believed(cnx):
         # Many clients are behind it, and it is the proxy that is fair between them.
         cnx.stands_for_many()
         cnx.parts.memory.exempt_from_quota(cnx)
@@ -52,6 +54,11 @@ def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     cnx.send(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=connected))
 
 
+def _is_believed(cnx: ServerCnx) -> bool:
+    rules = cnx.parts.authentication
+    return rules is None or cnx.session is None or rules.proxies.believes(cnx.session)
+
+
 def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRules) -> bool:
     """Learn who the client is; refuse it, and return False, if that cannot be."""
     try:
@@ -60,6 +67,7 @@ def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRule
         fail_authentication(cnx, error.reason)
         return False
     except RequestError as error:
+        logger.warning("closing %s: %s", cnx.peer, error.message)
         refuse_connection(cnx, error.server_error, error.message)
         return False
     spoken = min(request.protocol_version, PROTOCOL_VERSION)
@@ -74,15 +82,3 @@ def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRule
         protocol_version=spoken if refreshes else None,
     )
     return True
-
-
-def auth_response(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Take fresh credentials; without authentication nobody has any, as recorded."""
-    response = with_body(command, "authResponse").authResponse
-    given = response.response
-    if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
-        raise RemoteProtocolError("AUTH_RESPONSE without credentials")
-    if cnx.refresh is None:
-        fail_authentication(cnx, "AUTH_RESPONSE without authentication")
-    else:
-        cnx.refresh.answered(response, cnx.peer_certificate())

@@ -14,6 +14,7 @@ from broker.commands import (
     transactions,
     watching,
 )
+from server.authentication.session import auth_response
 from server.connection.command_table import CommandTable, FrameRow, Row
 from server.connection.served_connection import ping, pong
 
@@ -25,7 +26,7 @@ COMMANDS = CommandTable(
     (
         # A second CONNECT closes, as recorded.
         Row(Type.CONNECT, session.connect, START),
-        Row(Type.AUTH_RESPONSE, session.auth_response, CONNECTED),
+        Row(Type.AUTH_RESPONSE, auth_response, CONNECTED),
         Row(Type.PING, ping, BOTH),
         Row(Type.PONG, pong, BOTH),
         Row(Type.LOOKUP, metadata.lookup, CONNECTED),

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 ATTEMPTS = 3
 """Attempts to find or make an owner while others do the same."""
 RELEASE_SECONDS = 10.0
-"""How long another broker may take to let a bundle go."""
+"""The time that another broker may take to let a bundle go."""
 LOOK_SECONDS = 0.1
 """Interval at which it is asked whether it has, and told again."""
 AWAY_SECONDS = 10.0

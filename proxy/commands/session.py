@@ -82,30 +82,21 @@ def _for_the_client(
     cnx.brokers = by.connections_for(cnx.original)
     spoken = min(request.protocol_version, PROTOCOL_VERSION)
     refreshes = request.feature_flags.supports_auth_refresh
-    cnx.refresh = CredentialRefresh(
-        cnx,
-        cnx.session,
-        by.service,
-        by.refresh_seconds,
-        cnx.parts.flow.clock,
-        protocol_version=spoken if refreshes else None,
-    )
+    refresh = _watch_credentials(cnx, cnx.session, by, spoken if refreshes else None)
     forwarded = cnx.original.credentials
     if forwarded is not None:
-        forwarded.asks_client = cnx.refresh.ask_if_expired
-        cnx.refresh.renewed = forwarded.renewed
+        forwarded.asks_client = refresh.ask_if_expired
+        refresh.renewed = forwarded.renewed
 
 
-def auth_response(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Take a client's fresh credentials."""
-    response = with_body(command, "authResponse").authResponse
-    given = response.response
-    if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
-        raise RemoteProtocolError("AUTH_RESPONSE without credentials")
-    if cnx.refresh is None:
-        fail_authentication(cnx, "AUTH_RESPONSE without authentication")
-    else:
-        cnx.refresh.answered(response, cnx.peer_certificate())
+def _watch_credentials(
+    cnx: ProxyConnection, session: ClientSession, by: ClientAuthentication, spoken: int | None
+) -> CredentialRefresh:
+    clock = cnx.parts.flow.clock
+    cnx.refresh = CredentialRefresh(
+        cnx, session, by.service, by.refresh_seconds, clock, protocol_version=spoken
+    )
+    return cnx.refresh
 
 
 def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
@@ -143,4 +134,16 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     else:
         counters.create_success += 1
         cnx.state = ProxyConnectionState.PROXY_CONNECTION_TO_BROKER
+        if rules.ends_expired_pipes:
+            _end_with_credentials(cnx)
         cnx.gate.open_for(PauseCause.CONNECTING_TO_BROKER)
+
+
+def _end_with_credentials(cnx: ProxyConnection) -> None:
+    """Close a pipe when its client's credentials expire: the client comes back with fresh ones.
+
+    A broker that is shown them asks for fresh ones itself, through the pipe.
+    """
+    by = cnx.parts.authentication
+    if by is not None and cnx.session is not None and not by.forwards_credentials:
+        _watch_credentials(cnx, cnx.session, by, spoken=None)

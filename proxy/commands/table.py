@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from proxy.cnx import ProxyConnectionState
 from proxy.commands import listing, metadata, session
+from server.authentication.session import auth_response
 from server.connection.command_table import CommandTable, Handler, Row
 from server.connection.served_connection import ping, pong
 
@@ -20,7 +21,7 @@ BOTH = INIT + LOOKUPS
 
 ROWS = (
     Row(Type.CONNECT, session.connect, INIT),
-    Row(Type.AUTH_RESPONSE, session.auth_response, LOOKUPS),
+    Row(Type.AUTH_RESPONSE, auth_response, LOOKUPS),
     Row(Type.PING, ping, BOTH),
     Row(Type.PONG, pong, BOTH),
     Row(Type.LOOKUP, metadata.lookup, LOOKUPS),

@@ -35,6 +35,10 @@ class ProxyRules:
     enforced: bool = False
     checks_original: bool = False
 
+    def believes(self, session: ClientSession) -> bool:
+        """Tell whether a peer that calls itself a proxy is one; without roles each may be."""
+        return not self.roles or session.principal.role in self.roles
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectRules:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from server.authentication.peers import is_superuser
+from server.authentication.refused import Subject
 from server.authentication.requests import METRICS_PATHS, OPEN_PATHS, REQUIRED, session_of_request
 from server.http import READY_PATH, RestError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from aiohttp.typedefs import Handler, Middleware
 
+    from server.authentication.refused import RefusedOperations
     from server.configuration.authorization import AuthorizationSettings
 
 SUPERUSER_NEEDED = "This operation requires super-user access"
@@ -32,13 +34,16 @@ page is empty without what it asks for. Whether credentials are needed is authen
 
 
 def superusers_only(
-    settings: Callable[[], AuthorizationSettings], dispatches: Collection[Handler]
+    settings: Callable[[], AuthorizationSettings],
+    dispatches: Collection[Handler],
+    refused: RefusedOperations,
 ) -> Middleware:
     """Return the step that lets only superusers use a server's own routes.
 
     Args:
         settings: Returns those in force.
         dispatches: Handlers that see to authorization themselves.
+        refused: Counts who is refused.
     """
 
     @web.middleware
@@ -57,6 +62,7 @@ def superusers_only(
             if session is None:
                 raise RestError(401, REQUIRED)
             if not is_superuser(session, settings()):
+                refused.add(session, Subject.ROUTE, request.method, request.path)
                 raise RestError(401, SUPERUSER_NEEDED)
         return await handler(request)
 

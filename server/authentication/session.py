@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
-from proto.commands import NO_REQUEST, error_command
+from proto.commands import NO_REQUEST, error_command, with_body
+from proto.errors import RemoteProtocolError
 from server.authentication.errors import AuthenticationError
 
 if TYPE_CHECKING:
@@ -83,6 +84,31 @@ class Challenged(Protocol):
 
     def close(self) -> None:
         """Close once everything queued has left."""
+
+
+class Refreshed(Challenged, Protocol):
+    """A connection whose peer may send fresh credentials.
+
+    Attributes:
+        refresh: Takes them; None without authentication.
+    """
+
+    refresh: CredentialRefresh | None
+
+    def peer_certificate(self) -> Certificate | None:
+        """Return the certificate that the peer has shown."""
+
+
+def auth_response(cnx: Refreshed, command: pb.BaseCommand) -> None:
+    """Take fresh credentials; without authentication nobody has any, as recorded."""
+    response = with_body(command, "authResponse").authResponse
+    given = response.response
+    if not (given.HasField("auth_data") and given.HasField("auth_method_name")):
+        raise RemoteProtocolError("AUTH_RESPONSE without credentials")
+    if cnx.refresh is None:
+        fail_authentication(cnx, "AUTH_RESPONSE without authentication")
+    else:
+        cnx.refresh.answered(response, cnx.peer_certificate())
 
 
 def fail_authentication(cnx: Challenged, reason: str) -> None:

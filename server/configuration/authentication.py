@@ -83,6 +83,7 @@ class AuthenticationSettings(NamedTuple):
         strict: strictAuthMethod: an HTTP request names its method.
         refresh_seconds: authenticationRefreshCheckSeconds.
         checks_original: authenticateOriginalAuthData (broker).
+        proxy_roles: proxyRoles (broker).
         forwards_credentials: forwardAuthorizationCredentials (proxy).
         covers_metrics: authenticateMetricsEndpoint.
     """
@@ -94,6 +95,7 @@ class AuthenticationSettings(NamedTuple):
     strict: bool = False
     refresh_seconds: int = 60
     checks_original: bool = False
+    proxy_roles: frozenset[str] = frozenset()
     forwards_credentials: bool = False
     covers_metrics: bool = False
 
@@ -131,6 +133,7 @@ def authentication_settings(checked: CheckedKeys, *, proxy: bool) -> Authenticat
         strict=not proxy and checked.flag("strictAuthMethod"),
         refresh_seconds=checked.positive("authenticationRefreshCheckSeconds"),
         checks_original=not proxy and checked.flag("authenticateOriginalAuthData"),
+        proxy_roles=frozenset() if proxy else frozenset(checked.names("proxyRoles")),
         forwards_credentials=proxy and checked.flag("forwardAuthorizationCredentials"),
         covers_metrics=checked.flag("authenticateMetricsEndpoint"),
     )

@@ -23,8 +23,11 @@ LENGTH = struct.Struct(">I")
 """Stands in front of every job and answer."""
 MAX_WORKERS = 2
 """Pieces of work at a time; others wait for their turn."""
-NICENESS = 10
-"""Workers get what processor time the server leaves: peers choose how much work there is."""
+NICENESS, MOST_NICENESS = 10, 19
+"""Workers get what processor time the server leaves, which may be nice itself.
+
+Peers choose how much work there is.
+"""
 
 
 class WorkerFailedError(Exception):
@@ -165,6 +168,7 @@ class WorkerProcesses(Generic[Worker]):
 
 
 def _give_way(pid: int) -> None:
-    """Let a process run behind the others of this session."""
+    """Let a process run behind this one, and behind those of no niceness."""
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+        own = max(os.getpriority(os.PRIO_PROCESS, 0), 0)
+        os.setpriority(os.PRIO_PROCESS, pid, min(own + NICENESS, MOST_NICENESS))

@@ -1,8 +1,9 @@
 """Contexts that are made again when their files change: a new certificate needs no restart.
 
-A file that cannot be used changes nothing: the certificates in force stay, one line of the log says
+Files that cannot be used change nothing: the certificates in force stay, one line of the log says
 so, and a counter. The files are looked at when a connection comes, at most once in
-tlsCertRefreshCheckDurationSec.
+tlsCertRefreshCheckDurationSec; those that could not be used are tried again each time, as it may
+have been for want of descriptors.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class RefreshedContext:
         self._files = files
         self._refresh_seconds = refresh_seconds
         self._clock = clock
-        self._seen = self._marks()
+        self._used = self._marks()
+        self._told = self._used
         self._context = make()
         self.expires_at = first_expiry(files.certificate)
         self._looked_at = clock.now()
@@ -74,16 +76,18 @@ class RefreshedContext:
 
     def _look(self) -> None:
         marks = self._marks()
-        if marks == self._seen:
+        if marks == self._used:
             return
-        self._seen = marks
         try:
             self._context = self._make()
         # A file may go while it is read, and what is raised here would end the listener.
         except (TlsFilesError, OSError, ValueError) as error:
-            self.failed_total += 1
-            logger.error("changed certificates are not used, the old ones stay: %s", error)
+            if marks != self._told:
+                self._told = marks
+                self.failed_total += 1
+                logger.error("changed certificates are not used, the old ones stay: %s", error)
         else:
+            self._used = self._told = marks
             self.expires_at = first_expiry(self._files.certificate)
             self.refreshed_total += 1
             paths = ", ".join(self._files.named().values())

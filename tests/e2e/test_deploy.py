@@ -52,7 +52,7 @@ METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process)_[a-z_]+\b")
 TOPIC_LIST_SAMPLES = 26
 LOADGEN_SECONDS = 90.0
 PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-"""Where the commands of the images are found: this environment has them, too."""
+"""The folder of the commands that the images have: this environment has them, too."""
 RECEIVE_MS = 30_000
 """Given to the official client's receive, which else waits for the next message, and for ever, when
 one comes in the same moment as the call (seen: all acknowledged but the one it had been sent)."""

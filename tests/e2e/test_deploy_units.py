@@ -55,7 +55,7 @@ def pod(role: str) -> dict[str, Any]:
 
 
 def drain_seconds(role: str, text: str, folder: Path) -> float:
-    """How long a drain may take by a configuration, of which no key may be without effect."""
+    """The time that a configuration gives a drain, of which no key may be without effect."""
     file = folder / f"{role}.conf"
     file.write_text(with_store(text, folder), encoding="utf-8")
     config: BrokerConfig | ProxyConfig

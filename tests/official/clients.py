@@ -26,7 +26,7 @@ CURRENT_PYTHON_CLIENT = "3.13.0"
 NODE_CLIENT = "1.18.0"
 _NOT_IN_PYTHON = frozenset({"transactions"})
 _IN_PYTHON_ONLY = frozenset({"seek_behind", "skipped", "stats", "terminated", "unloaded"})
-"""What the broker alone decides, asked of one client."""
+"""Scenarios that the broker alone decides, asked of one client."""
 
 
 class ClientMissingError(Exception):

@@ -1,4 +1,4 @@
-"""What the documentation offers for the tests of programs that use Pulsar, run with pytest."""
+"""Runs with pytest all that the documentation offers for tests of programs that use Pulsar."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 UPDATE = b"K\n"
-"""What its command line takes for: change our keys, and ask the other side to change its own."""
+"""Its command line takes that for: change our keys, and ask the other side to change its own."""
 
 
 async def until_said(reader: asyncio.StreamReader, words: bytes) -> None:

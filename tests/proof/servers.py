@@ -26,7 +26,7 @@ POLL_SECONDS = 0.1
 SOCKET_BUFFER_BYTES = 65_536
 LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
 OWN_ERROR = b"error of ours"
-"""What both servers log when something broke that nobody foresaw."""
+"""Words that both servers log if something broke that nobody foresaw."""
 
 
 @dataclass(frozen=True)

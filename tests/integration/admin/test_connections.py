@@ -1,4 +1,4 @@
-"""Who is connected, and what one connection says, for who asks for it."""
+"""REST tells who is connected, and what one connection says."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ADDRESS = re.compile(r"127\.0\.0\.1:\d+")
 
 
 def words(messages: list[str]) -> list[str]:
-    """What each line begins with: direction and command."""
+    """Return the start of each line: direction and command."""
     return [re.sub(r" \(\d+ bytes\).*", "", ADDRESS.sub("A", message)) for message in messages]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.message_peer import MessagePeer
 from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import cluster, until
@@ -59,6 +61,25 @@ async def test_consumers_are_told_that_their_broker_goes() -> None:
         await parts.broker.__aexit__(None, None, None)
         # Then
         assert await kinds_until_the_end(peer) == [Type.CLOSE_CONSUMER]
+
+
+async def test_a_drain_tells_what_it_ends_and_what_was_left(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    clock = ManualClock()
+    async with cluster(clock=clock) as parts:
+        peer = await MessagePeer.connect(parts.broker.service_url)
+        await peer.subscribe(TOPIC)
+        with caplog.at_level(logging.INFO, "server.service"):
+            # When
+            await parts.broker.__aexit__(None, None, None)
+        peer.close()
+    # Then
+    assert [record.getMessage() for record in caplog.records] == [
+        "the drain begins (connections: 1, producers: 0, consumers: 1); it may take 5 s",
+        "the drain ended after 0.0 s; left were (connections: 0, producers: 0, consumers: 0)",
+    ]
 
 
 async def test_while_topics_are_closed_listings_are_answered_and_nothing_is_published(

@@ -136,7 +136,7 @@ async def test_a_process_that_died_is_replaced(setup: Setup) -> None:
     await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
     (worker,) = setup.workers._all
     os.kill(worker._process.pid, 9)
-    await until(lambda: worker.is_gone)
+    await worker.gone()
     # When, Then
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*-2[0-9]")) == 10
 
@@ -174,7 +174,8 @@ async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
     await settle()
     setup.clock.advance(0.5)
     await asyncio.gather(first, second, return_exceptions=True)
-    await until(lambda: len(setup.processes) == 1)
+    await settle()
+    assert len(setup.processes) == 1
     # When
     setup.clock.advance(0.6)
     await settle()

@@ -1,4 +1,4 @@
-"""Who a broker takes clients of a proxy for: both are known by their certificates."""
+"""A broker knows a proxy and its clients apart: both by their certificates."""
 
 from __future__ import annotations
 

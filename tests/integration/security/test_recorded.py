@@ -1,4 +1,4 @@
-"""What a real broker answered each role is answered here: some of every question, over sockets.
+"""Each role is answered here as by a real broker: some of every question, over sockets.
 
 All of them: ``make proof`` (``security_replay``).
 """

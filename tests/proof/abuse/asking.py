@@ -20,7 +20,7 @@ VANISHING, VANISHING_A_SECOND, HOLDERS = 2_000, 350, 80
 HELD = 60
 """Namespaces whose lists are more than a tenant may hold; the others are asked for in vain."""
 LONGEST_VANISHING_SECONDS = 12.0
-"""Where attackers get too little of a core, fewer of them come."""
+"""Fewer attackers come if they get too little of a core."""
 WATCHERS, WATCHES_A_SECOND = 20, 250
 PATTERNS_A_SECOND = 100
 BOMBS_A_SECOND = 100

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 SOURCES = tuple(f"127.0.1.{number}" for number in range(1, 11))
-"""Where attackers come from, in turns: as many addresses as a small botnet would have."""
+"""Addresses that attackers come from, in turns: as many as a small botnet would have."""
 CONNECT_SECONDS = 3.0
 _RESET = struct.pack("ii", 1, 0)
 Address = tuple[str, int]

@@ -27,7 +27,7 @@ SAYS_SECONDS = 120.0
 WORKER_SOON_SECONDS = 15.0
 """A load whose worker was killed has ended by then. Spark needs some of it to stop."""
 ASKING_SECONDS = 3.0
-"""From the last connection until all clients ask."""
+"""The time between the last connection and the moment at which all clients ask."""
 LOOKUP_SECONDS = 40.0
 """A load that notices nothing goes on for longer than any of these times."""
 

@@ -167,7 +167,7 @@ def received(frame: bytes) -> TopicsAnswer:
 
 
 class FlightsHistory:
-    """What happens, one step at a time, and what must hold after each.
+    """A history, one step at a time, and what must hold after each.
 
     Args:
         random: Decides what happens.
@@ -224,7 +224,7 @@ class FlightsHistory:
         client.asked[self._next_id] = (self._newest_at_start(request), own)
 
     def _newest_at_start(self, request: pb.CommandGetTopicsOfNamespace) -> int:
-        """Who joins a flight gets a list that was right at some moment since it started."""
+        """Joiners get a list that was right at some moment since the flight started."""
         flight = self.flights._under_way[flight_key(request, ADDRESS)]
         return self._started.setdefault(flight, len(self.broker.versions) - 1)
 
@@ -316,7 +316,7 @@ class FlightsHistory:
             assert len({one.topics_hash for one in large}) == len(large)
 
     def _accounts(self, limit_type: LimitType) -> set[object]:
-        """Who holds a part of something, or waits for it."""
+        """Return all that hold a part of something, or wait for it."""
         return {account.owner for account in self.limiter.semaphore(limit_type).accounts()}
 
     async def end(self) -> None:

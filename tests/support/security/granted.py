@@ -10,6 +10,7 @@ from broker.policies.service import PolicyService
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TenantInfo
 from proto.names import NamespaceName
+from server.authentication.refused import RefusedOperations
 from server.configuration.authorization import AuthorizationSettings
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.credentials import PROXY_ROLES, SUPERUSERS
@@ -29,7 +30,9 @@ async def granted_world() -> AuthorizationService:
     grants = {OF_NAMESPACE: GRANTS, OF_TOPICS: topics, OF_SUBSCRIPTIONS: {"owned": ["subscriber"]}}
     await policies.set(namespace, KEY, grants)
     settings = AuthorizationSettings(frozenset(SUPERUSERS), frozenset(PROXY_ROLES), wildcards=True)
-    return AuthorizationService(lambda: settings, TenantAdmins(store, clock), policies)
+    return AuthorizationService(
+        lambda: settings, TenantAdmins(store, clock), policies, RefusedOperations(clock)
+    )
 
 
 def session_named(who: str) -> StandInSession:

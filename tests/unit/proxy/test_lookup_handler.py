@@ -1,4 +1,4 @@
-"""What the proxy makes of a broker's answers to lookups, partition queries, schema questions."""
+"""The proxy's answers to lookups, partition queries and schema questions, made of a broker's."""
 
 from __future__ import annotations
 

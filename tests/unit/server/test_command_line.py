@@ -1,4 +1,4 @@
-"""What a user can get wrong on the command line ends in a sentence and a status."""
+"""A user's mistakes on the command line end in a sentence and a status."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ OFFSET_MASK = (1 << OFFSET_BITS) - 1
 
 HEADER_BYTES = _HEADER.size
 ENTRY_DATA_OFFSET = _HEADER.size + _ENTRY.size
-"""Where an entry's own bytes begin in its record."""
+"""The place in a record at which the entry's own bytes begin."""
 
 
 class ItemKey(NamedTuple):

@@ -29,6 +29,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 PATHS = PathTable(endpoints(cast("AdminContext", Mock())))
 REFUSED = (401, 403)
+REFUSED_CODES = tuple(map(str, REFUSED))
 RECORDED_ID = "127.0.0.1:23011"
 """The recorded broker's."""
 _USED = "/admin/v2/persistent/acme/shop/used"
@@ -67,7 +68,7 @@ async def outcome(gate: RequestAuthorization, endpoint: Endpoint, request: web.R
 
 
 def recorded_of(row: dict[str, Any], who: str) -> str:
-    """What one credential was answered: allowed, or the code and sentence of its refusal."""
+    """Return the answer to one credential: allowed, or the code and sentence of its refusal."""
     found = next(one for one in row["outcomes"] if who in one["who"])
     refused = found["status"] in REFUSED or found["reason"] == NO_TENANT
     if not refused or who in ("super", "gate for super"):
@@ -79,14 +80,15 @@ def recorded_of(row: dict[str, Any], who: str) -> str:
 
 
 def says_something(row: dict[str, Any]) -> bool:
-    """Whether it was authorization that answered: a body or a setting may have come before."""
+    """Tell whether it was authorization that answered: a body or a setting may have come before."""
     nobody = next(one for one in row["outcomes"] if "nobody" in one["who"])
     return nobody["status"] not in (400, 405, 412, 415, 500, 0)
 
 
 async def test_each_role_is_let_through_or_refused_as_recorded() -> None:
     # Given
-    gate = RequestAuthorization(await granted_world(), lambda: RECORDED_ID)
+    service = await granted_world()
+    gate, refusals = RequestAuthorization(service, lambda: RECORDED_ID), 0
     different: dict[tuple[str, str], tuple[str, str, str]] = {}
     compared = 0
     # When
@@ -101,8 +103,10 @@ async def test_each_role_is_let_through_or_refused_as_recorded() -> None:
             found[1][SESSION] = session  # type: ignore[misc]
             expected, came = recorded_of(row, who), await outcome(gate, *found)
             compared += 1
+            refusals += came.startswith(REFUSED_CODES)
             if comparable(came, found[0]) != comparable(expected, found[0]):
                 different[row["method"], row["path"]] = who, expected, came
     # Then
     assert compared > 4000
+    assert sum(service._refused.counts.values()) == refusals
     assert set(different) == set(DEVIATIONS), different

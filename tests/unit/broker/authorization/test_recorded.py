@@ -1,4 +1,4 @@
-"""What a real broker allowed each role over its binary port is allowed, and nothing else."""
+"""Each role may do over the binary port as a real broker let it, and nothing else."""
 
 from __future__ import annotations
 

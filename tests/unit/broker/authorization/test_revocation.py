@@ -19,6 +19,7 @@ from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TenantInfo
 from proto.names import NamespaceName, TopicName
+from server.authentication.refused import RefusedOperations
 from server.configuration.authorization import AuthorizationSettings
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
@@ -43,12 +44,13 @@ class User:
 
 
 class FailingStore(MemoryStore):
-    failures = 0
+    failures: tuple[Exception, ...] = ()
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         if self.failures:
-            self.failures -= 1
-            raise StoreError("away")
+            failure, *rest = self.failures
+            self.failures = tuple(rest)
+            raise failure
         return await super().tenants()
 
 
@@ -59,7 +61,9 @@ class World:
         settings = AuthorizationSettings(frozenset({"super"}), frozenset({"gate"}))
         admins = TenantAdmins(self.store, self.clock)
         self.users: list[User] = []
-        self.service = AuthorizationService(lambda: settings, admins, self.policies)
+        self.service = AuthorizationService(
+            lambda: settings, admins, self.policies, RefusedOperations(self.clock)
+        )
         self.revocation = Revocation(self.service, self.users, self.clock)
         self.policies.on_change(self.revocation.policies_changed)
 
@@ -137,9 +141,10 @@ async def test_one_that_cannot_be_closed_holds_up_no_other(
     assert not user.open
 
 
-async def test_a_store_that_fails_is_asked_again(world: World) -> None:
+@pytest.mark.parametrize("failure", [StoreError("away"), KeyError("what nobody expects")])
+async def test_a_store_that_fails_is_asked_again(world: World, failure: Exception) -> None:
     user = world.user("one", PRODUCER)
-    world.store.failures = 1
+    world.store.failures = (failure,)
     await world.grant()
     assert user.open
     world.clock.advance(TRIED_AGAIN_SECONDS)

@@ -1,4 +1,4 @@
-"""What single grants allow, as recorded of a real broker."""
+"""Single grants allow as much as a real broker was recorded to allow."""
 
 from __future__ import annotations
 

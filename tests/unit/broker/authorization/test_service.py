@@ -19,6 +19,7 @@ from broker.policies.service import PolicyService
 from broker.stores.memory import MemoryStore
 from broker.stores.store import TenantInfo
 from proto.names import NamespaceName, TopicName
+from server.authentication.refused import RefusedOperations
 from server.configuration.authorization import AuthorizationSettings
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import session
@@ -56,7 +57,9 @@ class World:
         self.settings = AuthorizationSettings(
             superusers=frozenset({"super", "gate"}), proxy_roles=frozenset({"gate", "relay"})
         )
-        self.service = AuthorizationService(lambda: self.settings, self.tenants, self.policies)
+        self.service = AuthorizationService(
+            lambda: self.settings, self.tenants, self.policies, RefusedOperations(self.clock)
+        )
 
     async def grant(self, role: str, *actions: str) -> None:
         kept = {"namespace_auth": {role: list(actions)}}

@@ -14,6 +14,7 @@ from broker.cnx import ServerCnxState
 from broker.commands.table import COMMANDS
 from broker.stores.changes import StoreError
 from proto.names import NamespaceName, TopicName
+from server.authentication.refused import Subject
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.granted import granted_world, session_named
@@ -108,6 +109,24 @@ async def test_a_connection_without_a_session_may_nothing(
     assert refused.server_error == pb.AuthorizationError
 
 
+async def test_refusals_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    authorization, told = await commands(pulsar_compatible=False), []
+    monkeypatch.setattr(authorization.service._refused, "add", lambda *what: told.append(what[1:]))
+    nobody = session_named("nobody")
+    # When
+    await refusal(authorization.check_topic(nobody, ORDERS, Asked.PRODUCE))
+    await refusal(authorization.check_namespace(None, ORDERS.namespace, Asked.LIST))
+    await authorization.check_topic(session_named("super"), ORDERS, Asked.PRODUCE)
+    # Then
+    assert told == [
+        (Subject.TOPIC, "PRODUCE", str(ORDERS)),
+        (Subject.NAMESPACE, "GET_TOPICS", "acme/shop"),
+    ]
+
+
 async def test_a_store_that_fails_is_no_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     authorization = await commands(pulsar_compatible=True)
 
@@ -123,6 +142,7 @@ async def test_a_store_that_fails_is_no_yes(monkeypatch: pytest.MonkeyPatch) -> 
         authorization.check_namespace(nobody, shop, Asked.LIST),
     ):
         assert (await refusal(work)).server_error == pb.MetadataError
+    assert not any(authorization.service._refused.counts.values())
 
 
 @pytest.mark.parametrize("asked", [Asked.GET_SCHEMA, Asked.MAKE_SCHEMA])

@@ -96,6 +96,25 @@ async def test_a_client_without_is_told_and_closed(tmp_path: Path) -> None:
     assert (client.cnx.session, client.cnx.parts.counters.create_fail) == (None, 1)
 
 
+@pytest.mark.parametrize(
+    ("role", "roles", "believed"),
+    [("ann", "", True), ("ann", "gate", False), ("gate", "gate", True)],
+)
+async def test_only_a_named_proxy_stands_for_many(
+    tmp_path: Path, role: str, roles: str, believed: bool
+) -> None:
+    # Given: no authorization, so that the others are served too, as recorded
+    client = authenticating(tmp_path, proxyRoles=roles)
+    command = showing(token(sub=role))
+    command.connect.proxy_version = "4.2.4"
+    # When
+    client.say(command)
+    # Then
+    (answer,) = client.answers()
+    assert answer.type == pb.BaseCommand.CONNECTED
+    assert client.cnx.many_clients is believed
+
+
 async def test_what_follows_a_refused_connect_is_not_heard(tmp_path: Path) -> None:
     # Given
     client = authenticating(tmp_path)

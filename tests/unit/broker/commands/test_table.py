@@ -54,7 +54,7 @@ LEGAL = {
     },
     FAILED: {},
 }
-"""What is legal, and what comes of it (``x`` is no namespace: hence the ERROR)."""
+"""Legal commands, and what comes of them (``x`` is no namespace: hence the ERROR)."""
 
 
 def parts(**keys: str) -> BrokerParts:

@@ -1,4 +1,4 @@
-"""Who does not read is closed when others wait for what it holds, and nobody else is."""
+"""A peer that does not read is closed if others wait for its memory, and nobody else is."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from proxy.service import ProxyService
 from tests.support.authentication.credentials import properties, token
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.byte_broker import ByteBroker, connected_command
 from tests.support.peers.raw_peer import connect_command
@@ -128,6 +129,34 @@ async def test_brokers_are_asked_in_the_clients_name(
     assert said.original_principal == "ann"
     assert said.original_auth_data == (shown.decode() if forwards else "")
     assert said.original_auth_method == ("token" if forwards else "")
+
+
+@pytest.mark.parametrize(
+    ("forwards", "profile", "ends"),
+    [(False, "floodgate", True), (True, "floodgate", False), (False, "pulsar", False)],
+)
+async def test_a_pipe_ends_with_its_clients_credentials_unless_brokers_see_them(
+    forwards: bool, profile: str, ends: bool, tmp_path: Path
+) -> None:
+    # Given
+    clock = ManualClock()
+    keys = own_credentials(tmp_path) | {
+        "forwardAuthorizationCredentials": str(forwards).lower(), "floodgateProfile": profile,
+    }  # fmt: skip
+    client = wire(State.INIT, ProxyService(proxy_config(keys), clock)._parts())
+
+    async def opened(*_: object) -> None:
+        """Find the broker there."""
+
+    client.cnx.parts.direct_handler.open = opened
+    client.say(showing(token(sub="ann", exp=int(clock.now()) + 90), "127.0.0.1:6650"))
+    await settle()
+    # When
+    clock.advance(60)
+    before = client.closed
+    clock.advance(60)
+    # Then
+    assert (before, client.closed) == (False, ends)
 
 
 async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_word(

@@ -30,7 +30,7 @@ LEGAL = {
     State.PROXY_CONNECTION_TO_BROKER: {},
     State.CLOSED: {},
 }
-"""What is legal, and what comes of it: lookups wait for the broker, ``x`` is no namespace."""
+"""Legal commands, and what comes of them: lookups wait for the broker, ``x`` is no namespace."""
 SERVING = [State.INIT, State.PROXY_LOOKUP_REQUESTS]
 
 

@@ -1,4 +1,4 @@
-"""Where a broker's redirect leads, and by which method it is asked there."""
+"""A broker's redirect is followed to its place, by the right method."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ COMMAND_BYTES = pb.BaseCommand(
 
 @dataclass
 class Setup:
-    """What a test works with.
+    """Everything that a test works with.
 
     Attributes:
         charging: What is tested.

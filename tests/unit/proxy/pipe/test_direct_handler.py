@@ -1,4 +1,4 @@
-"""How long a client waits for its pipe."""
+"""A client waits for its pipe, but not for ever."""
 
 from __future__ import annotations
 

@@ -10,10 +10,12 @@ from prometheus_client import CollectorRegistry
 
 from server.authentication.own_routes import SUPERUSER_NEEDED, superusers_only
 from server.authentication.principal import Principal
+from server.authentication.refused import RefusedOperations, Subject
 from server.authentication.requests import SESSION
 from server.authentication.session import ClientSession as Known
 from server.configuration.authorization import AuthorizationSettings
 from server.http import HttpPort, Readiness, application, serve_http
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,14 +42,19 @@ async def _as_said(request: web.Request, handler) -> web.StreamResponse:
 
 
 @pytest.fixture
-async def base() -> AsyncIterator[str]:
+def refused() -> RefusedOperations:
+    return RefusedOperations(ManualClock())
+
+
+@pytest.fixture
+async def base(refused: RefusedOperations) -> AsyncIterator[str]:
     routes = [
         web.get("/admin/v2/floodgate/secret/{id}", _served),
         web.get("/added/later", _served),
         web.get("/openapi.json", _served),
         web.route("*", "/admin/v2/{rest:.*}", _dispatched),
     ]
-    steps = [_as_said, superusers_only(lambda: SETTINGS, {_dispatched})]
+    steps = [_as_said, superusers_only(lambda: SETTINGS, {_dispatched}, refused)]
     app = application(CollectorRegistry(), Readiness(), routes, steps)
     server = await serve_http(app, "127.0.0.1", [HttpPort(0)])
     yield f"http://127.0.0.1:{server.listeners[0].port}"
@@ -60,13 +67,16 @@ async def asked(base: str, path: str, who: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("path", ["/admin/v2/floodgate/secret/1", "/added/later"])
-async def test_own_routes_are_for_superusers(base: str, path: str) -> None:
+async def test_own_routes_are_for_superusers(
+    base: str, path: str, refused: RefusedOperations
+) -> None:
     assert await asked(base, path, "super") == (200, "served")
     assert await asked(base, path, "gate for super") == (200, "served")
     for who in ("nobody", "gate", "gate for nobody", "super for nobody", "nobody for super"):
         status, text = await asked(base, path, who)
         assert (status, SUPERUSER_NEEDED in text) == (401, True), who
     assert (await asked(base, path, ""))[0] == 401
+    assert refused.counts[Subject.ROUTE] == 5
 
 
 async def test_few_are_for_all_and_what_is_dispatched_is_judged_there(base: str) -> None:

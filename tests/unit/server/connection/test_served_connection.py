@@ -1,4 +1,4 @@
-"""What every client's connection has: it is asked whether it lives, paused, and closed in time."""
+"""Every client's connection is asked whether it lives, is paused, and is closed in time."""
 
 from __future__ import annotations
 

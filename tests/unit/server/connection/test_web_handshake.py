@@ -1,4 +1,4 @@
-"""What a connection of a web port does before its TLS handshake has begun."""
+"""A web port's connection, before its TLS handshake has begun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What faults hold up of a connection that is read."""
+"""Faults hold up frames of a connection that is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured of the process and of its event loop."""
+"""Metrics of the process and of its event loop."""
 
 from __future__ import annotations
 

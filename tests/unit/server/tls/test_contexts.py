@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import ssl
 from datetime import UTC, datetime
@@ -273,6 +274,28 @@ def test_a_broken_file_changes_nothing_and_is_told_once(
     assert port.tls.contexts.failed_total == 1
     (record,) = caplog.records
     assert "the old ones stay: tlsCertificateFilePath=" in record.getMessage()
+
+
+def test_good_files_that_could_not_be_read_once_are_used_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    port = Replaced(tmp_path, 0)
+
+    def no_descriptors(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched, caplog.at_level(logging.ERROR):
+        patched.setattr(ssl.SSLContext, "load_cert_chain", no_descriptors)
+        port.replace()
+        for _ in range(3):
+            port.tls.layer()
+    # When
+    taken = port.takes()
+    # Then
+    assert taken
+    assert (port.tls.contexts.refreshed_total, port.tls.contexts.failed_total) == (1, 1)
+    assert len(caplog.records) == 1
 
 
 def test_a_host_that_can_have_no_certificate_is_a_connection_that_fails(pem: PemFiles) -> None:
