@@ -58,7 +58,7 @@ def proof(
         for name in wanted:
             with steps.step(PROOFS[name].title) as note:
                 seconds = soak_seconds or usual or PROOFS[name].soak_seconds
-                options = ProofOptions(out / name, quick, seconds, note)
+                options = ProofOptions(out.absolute() / name, quick, seconds, note)
                 documents[name] = _carry_out(name, options)
     if as_json:
         sys.stdout.write(f"{json.dumps(documents)}\n")
