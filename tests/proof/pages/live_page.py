@@ -122,7 +122,11 @@ async def _change(
         said = await _offline(page)
         await page.until(f'{_STATE}.textContent.startsWith("as of")')
         rows = await page.value(_HOLDERS)
-    result.check(f"{role}, live", not before, f"{role}: a client that left is gone: {before}")
+    result.check(
+        f"{role}, live",
+        not before,
+        f"{role}: of clients that left there are still {before or 'none'}",
+    )
     offline = said.startswith("no answer; what is shown is of") and rows == 2
     result.check(f"{role}, offline", offline, f"{role}: without the server it says {said!r}")
 

@@ -102,4 +102,4 @@ def _play(stage: Stage, result: ProofResult, options: ProofOptions) -> None:
     for log, words in _OF_A_WHOLE_RUN.items():
         text = (stage.out / log).read_text(encoding="utf-8")
         missing = [word for word in words if word not in text]
-        result.check(f"{log} is of a whole run", not missing, f"without {missing}")
+        result.check(f"{log} is of a whole run", not missing, f"{log} lacks {missing or 'nothing'}")
