@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,8 +25,27 @@ settings.register_profile("searching", print_blob=True, database=None, **_PATIEN
 settings.load_profile("repeatable")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Keep the collector off imports; let each worker of a whole run begin with others of them.
+
+    So a new checkout is compiled once, and not by every worker.
+    """
+    gc.disable()
+    config = session.config
+    worker = getattr(config, "workerinput", None)
+    if worker is not None and config.args == config.getini("testpaths"):
+        number = int(worker["workerid"].removeprefix("gw"))
+        paths = sorted((config.rootpath / "tests").rglob("test_*.py"))
+        for path in paths[number :: worker["workercount"]]:
+            name = ".".join(path.relative_to(config.rootpath).with_suffix("").parts)
+            with suppress(Exception):  # the collection meets it, too
+                import_module(name)
+
+
 def pytest_collection_finish() -> None:
-    """Keep the collector off the tests themselves, of which a session has fourteen thousand."""
+    """Keep the collector off the tests themselves, of which a session has fifteen thousand."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -195,10 +195,10 @@ class SlowReader:
         request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         self.socket.sendall(request.encode())
 
-    async def read_all(self) -> bytes:
+    async def read_all(self) -> bytearray:
         """Read until the broker closes or resets."""
         self.socket.setblocking(False)
-        loop, received = asyncio.get_running_loop(), b""
+        loop, received = asyncio.get_running_loop(), bytearray()
         with suppress(ConnectionResetError):
             while data := await loop.sock_recv(self.socket, 65_536):
                 received += data

@@ -44,6 +44,9 @@ pytestmark = pytest.mark.spark
 PLAN = TopicPlan(400, 9, seed=7)
 SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 100, 100) for index in range(3)}
+# A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
+# that works beside it: both took half of its time.
+SHORT_LIVED = (("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),)
 
 
 def environment() -> dict[str, str]:
@@ -62,7 +65,8 @@ class SharedSpark:
 
     def session(self) -> Any:
         if self._session is None:
-            self._session = self._block.enter_context(spark_session(SparkSettings("test", cores=2)))
+            settings = SparkSettings("test", cores=2, conf=SHORT_LIVED)
+            self._session = self._block.enter_context(spark_session(settings))
         return self._session
 
     def end(self, error: BaseException | None = None) -> None:
