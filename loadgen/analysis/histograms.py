@@ -6,12 +6,10 @@ answered requests of an operation, without a tag, and a tagged one for each of i
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
-from hdrh.iterators import PercentileIterator, RecordedIterator
 
 from loadgen.analysis.splits import wholes_of
 
@@ -33,45 +31,9 @@ _HEADING = (
 )
 
 
-class _SkipsEmptyPlaces:
-    """An iterator that goes from one counted value to the next.
-
-    The library's own passes all places between them, which takes it half a second a run.
-    """
-
-    def increment_sub_bucket(self: Any) -> None:
-        """Go to the next place."""
-        counted = self.histogram.counted
-        ahead = bisect_right(counted, self.current_index)
-        place = counted[ahead] if ahead < len(counted) else self.histogram.counts_len
-        self.fresh_sub_bucket, self.current_index = True, place
-        self.value_at_index = self.histogram.get_value_from_index(place)
-        self.value_at_next_index = self.histogram.get_value_from_index(place + 1)
-
-
-class _Percentiles(_SkipsEmptyPlaces, PercentileIterator):  # type: ignore[misc]
-    pass
-
-
-class _Counted(_SkipsEmptyPlaces, RecordedIterator):  # type: ignore[misc]
-    pass
-
-
-class _Histogram(HdrHistogram):  # type: ignore[misc]
-    """A histogram that knows which of its places count something, in their order."""
-
-    counted: Sequence[int] = ()
-
-    def get_percentile_iterator(self, ticks_per_half_distance: int) -> _Percentiles:
-        return _Percentiles(self, ticks_per_half_distance)
-
-    def get_recorded_iterator(self) -> _Counted:
-        return _Counted(self)
-
-
 def histogram_of(seconds: np.ndarray) -> Any:  # noqa: ANN401 - the library has no types
     """Return the histogram of durations; counted here, as one call for each is ten times slower."""
-    histogram = _Histogram(1, _LONGEST_MICROSECONDS, _SIGNIFICANT_DIGITS)
+    histogram = HdrHistogram(1, _LONGEST_MICROSECONDS, _SIGNIFICANT_DIGITS)
     micros = np.clip(np.rint(seconds * 1e6), 0, _LONGEST_MICROSECONDS).astype(np.int64)
     if not len(micros):
         return histogram
@@ -81,8 +43,7 @@ def histogram_of(seconds: np.ndarray) -> Any:  # noqa: ANN401 - the library has 
     buckets = bits.astype(np.int64) - (magnitude + 1)
     places = np.right_shift(micros, buckets) - histogram.sub_bucket_half_count
     indices, counts = np.unique(((buckets + 1) << magnitude) + places, return_counts=True)
-    histogram.counted = indices.tolist()
-    for index, count in zip(histogram.counted, counts.tolist(), strict=True):
+    for index, count in zip(indices.tolist(), counts.tolist(), strict=True):
         histogram.counts[index] = count
     histogram.total_count = len(micros)
     histogram.min_value, histogram.max_value = int(micros.min()), int(micros.max())

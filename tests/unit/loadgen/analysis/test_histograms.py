@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from hypothesis import given, settings
@@ -74,25 +72,6 @@ def test_counting_all_at_once_is_counting_one_by_one(micros: list[int]) -> None:
         expected.get_max_value(),
         expected.get_min_value(),
     )
-
-
-@pytest.mark.parametrize(
-    "micros",
-    [[], [0], [DAY], [1, 1, 2_047, 2_048, 70_000_000], list(range(0, 4_000_000, 7_001))],
-    ids=["none", "zero", "a day", "few", "many"],
-)
-def test_the_table_is_the_librarys(micros: list[int]) -> None:
-    # Given
-    expected = HdrHistogram(1, DAY, 3)
-    for value in micros:
-        expected.record_value(value)
-    # When
-    found = histogram_of(np.array(micros) / 1e6)
-    # Then
-    tables = io.BytesIO(), io.BytesIO()
-    for histogram, table in zip((expected, found), tables, strict=True):
-        histogram.output_percentile_distribution(table, 1000.0)
-    assert tables[1].getvalue() == tables[0].getvalue()
 
 
 def test_other_programs_read_the_log_to_the_last_percentile(tmp_path) -> None:
