@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,21 +24,9 @@ settings.load_profile("repeatable")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """Keep the collector off imports; let each worker of a whole run begin with others of them.
-
-    So a new checkout is compiled once, and not by every worker.
-    """
+def pytest_collection() -> None:
+    """Keep the collector off imports."""
     gc.disable()
-    config = session.config
-    worker = getattr(config, "workerinput", None)
-    if worker is not None and config.args == config.getini("testpaths"):
-        number = int(worker["workerid"].removeprefix("gw"))
-        paths = sorted((config.rootpath / "tests").rglob("test_*.py"))
-        for path in paths[number :: worker["workercount"]]:
-            name = ".".join(path.relative_to(config.rootpath).with_suffix("").parts)
-            with suppress(Exception):  # the collection meets it, too
-                import_module(name)
 
 
 def pytest_collection_finish() -> None:
