@@ -29,6 +29,7 @@ from broker.topics.rules import no_namespace, no_partition, not_found
 from proto.names import PERSISTENT, TopicName
 from server.cross_site import check_change
 from server.http import RestError, json_response
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -197,7 +198,7 @@ class TopicAdmin:
         if self._context.rules.creates_used_partitions and topic.partition_index >= 0:
             await self._use_partition(request, topic)
         names: dict[str, None] = {}
-        for one in await self._messages.all(request):
+        async for one in in_turns(await self._messages.all(request)):
             names |= dict.fromkeys(subscription.name for subscription in one.subscriptions)
         return json_response(list(names))
 

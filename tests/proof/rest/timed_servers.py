@@ -17,11 +17,11 @@ from limiter.clock import LoopClock, deadline
 from proxy.service import ProxyService
 from server.logs import LogFormat, LogLevel, configure_logs
 from tests.proof.process_memory import resident_bytes
-from tests.proof.sizes.worst_commands import timed_callbacks
+from tests.proof.rest.explained_turns import timed_turns
 from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config
 
 if TYPE_CHECKING:
-    from tests.proof.sizes.worst_commands import Longest
+    from tests.proof.rest.explained_turns import TimedTurns
 
 _KEYS = {"floodgateFaultsEnabled": "true"}
 _DELETES = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
@@ -31,14 +31,15 @@ _PATIENCE_SECONDS = 10.0
 class TimedServers:
     """The commands."""
 
-    def __init__(self, broker: BrokerService, proxy: ProxyService, longest: Longest) -> None:
+    def __init__(self, broker: BrokerService, proxy: ProxyService, turns: TimedTurns) -> None:
         self.broker = broker
         self.proxy = proxy
-        self._longest = longest
+        self._turns = turns
 
     async def turn(self) -> dict[str, Any]:
         """Return the longest turn since this was last asked."""
-        return {"millis": self._longest.take()}
+        turn = self._turns.take()
+        return {"millis": turn.millis, "explained": str(turn)}
 
     async def memory(self) -> dict[str, Any]:
         """Return what is resident."""
@@ -77,12 +78,12 @@ class TimedServers:
 async def serve(profile: str) -> None:
     """Answer commands until there are no more."""
     keys = {**_KEYS, "floodgateProfile": profile}
-    with timed_callbacks() as longest, no_errors_logged():
+    with timed_turns() as turns, no_errors_logged():
         async with BrokerService(broker_config({**keys, **_DELETES})) as broker:
             keys["brokerServiceURL"] = broker.service_url
             keys["brokerWebServiceURL"] = broker.web_service_url
             async with ProxyService(proxy_config(keys)) as proxy:
-                await _answer(TimedServers(broker, proxy, longest))
+                await _answer(TimedServers(broker, proxy, turns))
 
 
 async def _answer(servers: TimedServers) -> None:

@@ -108,8 +108,15 @@ class StatsAdmin:
         if await self._topics.partitions(topic) is None:
             return json_response(internal_info(persistent(await self._topics.load(topic))))
         topics = await self._topics.all_stored(request)
-        shown = {str(one.name): internal_info(one) for one in topics}
-        return json_response({"version": 0, "partitions": shown})
+
+        def work() -> Generator[None, None, dict[str, Any]]:
+            shown = {}
+            for one in topics:
+                shown[str(one.name)] = internal_info(one)
+                yield
+            return {"version": 0, "partitions": shown}
+
+        return await self._answered(work(), 2)
 
     async def backlog(self, request: web.Request) -> web.Response:
         """Return what a topic's ledgers hold, and what is left of it to each subscription.
