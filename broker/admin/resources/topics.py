@@ -187,7 +187,9 @@ class TopicAdmin:
 
     async def create(self, request: web.Request) -> web.Response:
         """Create a topic; the body may hold its properties."""
-        properties, topic = await string_map(request), topic_name(request, NAMESPACE_REASON)
+        drops_null = segment(request, "domain") != PERSISTENT  # as recorded
+        properties = await string_map(request, drops_null=drops_null)
+        topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
         await self._context.topics.create(topic, properties)
         return done()
