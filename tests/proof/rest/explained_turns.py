@@ -28,27 +28,33 @@ class Turn(NamedTuple):
     collector_millis: float = 0.0
     places: str = ""
 
+    @property
+    def own_millis(self) -> float:
+        """The time without the collector's."""
+        return self.millis - self.collector_millis
+
     def __str__(self) -> str:
         collector = f"{self.collector_millis:.1f} ms of it collecting garbage"
         return f"{self.millis:.1f} ms, {collector}; seen at: {self.places or 'nothing'}"
 
 
 class TimedTurns:
-    """The longest turn since it was last asked for; a thread looks at what the loop runs.
+    """The longest turns since they were last asked for; a thread looks at what the loop runs.
 
     Mutable: the longest, and what is known of the one under way.
     """
 
     def __init__(self) -> None:
-        self._longest = Turn()
+        self._longest = self._longest_own = Turn()
         self._collecting = self._collected = 0.0
         self._seen: Counter[str] = Counter()
         self._running = False
         self._thread = threading.get_ident()
 
-    def take(self) -> Turn:
-        """Return the longest, and begin anew."""
-        found, self._longest = self._longest, Turn()
+    def take(self) -> tuple[Turn, Turn]:
+        """Return the longest, and the longest without the collector's time; begin anew."""
+        found = self._longest, self._longest_own
+        self._longest = self._longest_own = Turn()
         return found
 
     def time(self, handle: asyncio.Handle) -> None:
@@ -58,9 +64,12 @@ class TimedTurns:
         _run(handle)
         millis = 1_000 * (time.thread_time() - began)
         self._running = False
-        if millis > self._longest.millis:
+        collected = 1_000 * self._collected
+        if millis > self._longest.millis or millis - collected > self._longest_own.own_millis:
             places = ", ".join(f"{n} x {at}" for at, n in self._seen.most_common(_PLACES_SHOWN))
-            self._longest = Turn(millis, 1_000 * self._collected, places)
+            turn = Turn(millis, collected, places)
+            self._longest = max(self._longest, turn)
+            self._longest_own = max(self._longest_own, turn, key=lambda one: one.own_millis)
         self._seen.clear()
 
     def collect(self, phase: str, _: dict[str, Any]) -> None:

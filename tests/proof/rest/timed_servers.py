@@ -1,6 +1,7 @@
 """A broker and the proxy before it in one loop whose turns are timed by processor time.
 
-``python -m tests.proof.rest.timed_servers PROFILE``; see ``benchmarks.controlled_process``.
+``python -m tests.proof.rest.timed_servers PROFILE few|many`` (partitions that a topic may have);
+see ``benchmarks.controlled_process``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tests.proof.rest.explained_turns import TimedTurns
 
 _KEYS = {"floodgateFaultsEnabled": "true"}
+FEW_PARTITIONS = {"maxNumPartitionsPerPartitionedTopic": "500"}
+"""What all loaded topics hold together the collector looks at in one turn."""
 _DELETES = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
 _PATIENCE_SECONDS = 10.0
 
@@ -37,9 +40,15 @@ class TimedServers:
         self._turns = turns
 
     async def turn(self) -> dict[str, Any]:
-        """Return the longest turn since this was last asked."""
-        turn = self._turns.take()
-        return {"millis": turn.millis, "explained": str(turn)}
+        """Return the longest turns since this was last asked, with and without the collector."""
+        turn, own = self._turns.take()
+        return {
+            "millis": turn.millis,
+            "explained": str(turn),
+            "collector_millis": turn.collector_millis,
+            "own_millis": own.own_millis,
+            "own_explained": str(own),
+        }
 
     async def memory(self) -> dict[str, Any]:
         """Return what is resident."""
@@ -75,11 +84,12 @@ class TimedServers:
         return {"received": received}
 
 
-async def serve(profile: str) -> None:
+async def serve(profile: str, few: str) -> None:
     """Answer commands until there are no more."""
+    most = FEW_PARTITIONS if few == "few" else {}
     keys = {**_KEYS, "floodgateProfile": profile}
     with timed_turns() as turns, no_errors_logged():
-        async with BrokerService(broker_config({**keys, **_DELETES})) as broker:
+        async with BrokerService(broker_config({**keys, **_DELETES, **most})) as broker:
             keys["brokerServiceURL"] = broker.service_url
             keys["brokerWebServiceURL"] = broker.web_service_url
             async with ProxyService(proxy_config(keys)) as proxy:
@@ -100,4 +110,4 @@ async def _answer(servers: TimedServers) -> None:
 
 if __name__ == "__main__":
     configure_logs(LogLevel.INFO, LogFormat.CONSOLE)
-    asyncio.run(serve(sys.argv[1]))
+    asyncio.run(serve(*sys.argv[1:]))
