@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MESSAGES = 20
 _PATIENCE_SECONDS = 60.0
 _TURNS_KEPT = 20
+_IDLE_SECONDS = 20.0
+"""Servers close what is idle for 30 s, and calls of the other server may take as long."""
 
 
 @dataclass
@@ -70,6 +73,7 @@ class Caller:
         self._urls = (servers.ready["broker"], servers.ready["proxy"])
         self._connections = [_connection(url) for url in self._urls]
         self._before: dict[int, str] = {}
+        self._used = [0.0, 0.0]
         self.seen = Seen()
 
     def described(self, role: int) -> dict[str, Any]:
@@ -131,6 +135,10 @@ class Caller:
 
     def _answer(self, role: int, call: Call) -> tuple[int, str]:
         connection = self._connections[role]
+        now = time.monotonic()
+        if now - self._used[role] > _IDLE_SECONDS:
+            connection.close()
+        self._used[role] = now
         try:
             connection.request(call.method, call.path, call.body, dict(call.headers))
             answer = connection.getresponse()

@@ -111,9 +111,10 @@ def _place(frame: FrameType | None) -> str:
     """Return the innermost lines of this repository, the caller first."""
     found: list[str] = []
     while frame is not None and len(found) < _FRAMES_SHOWN:
-        code = frame.f_code
-        if code.co_filename.startswith(_ROOT) and ".venv" not in code.co_filename:
-            name = f"{code.co_filename.removeprefix(_ROOT)}:{frame.f_lineno} {code.co_name}"
-            found.insert(0, name)
+        file = frame.f_code.co_filename
+        if file == __file__:
+            break
+        if file.startswith(_ROOT) and ".venv" not in file:
+            found.insert(0, f"{file.removeprefix(_ROOT)}:{frame.f_lineno} {frame.f_code.co_name}")
         frame = frame.f_back
-    return " > ".join(found[:-1] if found and found[-1].endswith(" time") else found)
+    return " > ".join(found) or "no line of ours"
