@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from broker.admin.json_steps import json_in_steps
+from broker.admin.json_steps import json_answer, json_in_steps
 from broker.admin.owners import check_owner_of_all
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, topic_name
@@ -25,10 +23,12 @@ from broker.admin.resources.messages.subjects import (
 from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
 from broker.messages.position import EARLIEST
 from broker.topics.rules import not_found, partition_name
-from server.http import JSON_TYPE, RestError, json_response
+from server.http import RestError, json_response
 from server.tasks.cooperative import Steps, in_turns
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from broker.admin.context import AdminContext
 
 
@@ -74,7 +74,7 @@ class LifecycleAdmin:
         await self._topics.loaded.terminate(topic.name)
         return json_response(message_id(last_id(topic)))
 
-    async def terminate_partitions(self, request: web.Request) -> web.Response:
+    async def terminate_partitions(self, request: web.Request) -> web.StreamResponse:
         """Have all partitions of a topic take no more messages; return the ids of the last."""
         if await self._topics.partitions(topic_name(request)) is None:
             raise RestError(
@@ -86,8 +86,7 @@ class LifecycleAdmin:
         async for topic in in_turns(await self._topics.all_stored(request)):
             await self._topics.loaded.terminate(topic.name)
             last[str(topic.name.partition_index)] = message_id(last_id(topic))
-        body = await self._steps.take(json_in_steps(last, 1))
-        return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
+        return await json_answer(request, await self._steps.take(json_in_steps(last, 1)))
 
     async def truncate(self, request: web.Request) -> web.Response:
         """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""
