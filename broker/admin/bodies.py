@@ -101,13 +101,23 @@ async def json_object(request: web.Request) -> dict[str, object] | None:
     return value
 
 
-async def string_map(request: web.Request) -> dict[str, str]:
+async def string_map(request: web.Request, *, drops_null: bool = False) -> dict[str, str]:
     """Return the body's object of strings, as properties are; empty for none.
+
+    Args:
+        request: A request.
+        drops_null: What is null is left out, not refused.
 
     Raises:
         BadBodyError: It is something else.
     """
-    return string_map_of(await json_object(request) or {}, "the body")
+    values = await json_object(request) or {}
+    return string_map_of(without_null(values) if drops_null else values, "the body")
+
+
+def without_null(values: dict[str, object]) -> dict[str, object]:
+    """Return the members of an object that are not null."""
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
@@ -241,7 +251,7 @@ async def partitions_and_properties(request: web.Request) -> tuple[int, dict[str
     if not isinstance(properties, dict | None):
         raise BadBodyError("properties should be an object of strings")
     return whole_number(value.get("partitions"), _PARTITIONS), string_map_of(
-        properties or {}, "properties"
+        without_null(properties or {}), "properties"
     )
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.http import json_bytes
+from aiohttp import hdrs, web
+
+from server.http import JSON_TYPE, json_bytes
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+
+
+PIECE_BYTES = 256 * 1024
 
 
 def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
@@ -21,6 +27,19 @@ def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
     written: list[bytes] = []
     yield from _write(value, levels, written.append)
     return b"".join(written)
+
+
+async def json_answer(request: web.Request, body: bytes) -> web.StreamResponse:
+    """Answer with JSON that was written; a large one goes out piece by piece."""
+    if len(body) <= PIECE_BYTES:
+        return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
+    response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
+    response.content_length = len(body)
+    await response.prepare(request)
+    if request.method != hdrs.METH_HEAD:
+        async for start in in_turns(range(0, len(body), PIECE_BYTES)):
+            await response.write(body[start : start + PIECE_BYTES])
+    return response
 
 
 def _write(value: object, levels: int, put: Callable[[bytes], None]) -> Generator[None, None, None]:

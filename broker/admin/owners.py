@@ -15,6 +15,7 @@ from broker.admin.requests import flag
 from broker.ownership.ownership import NotServedError
 from server.connection.request_errors import RequestError
 from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,7 @@ async def check_owner_of_all(context: AdminContext, topics: Sequence[TopicName])
         RestError: 503, several brokers do. Upstream asks each of them.
     """
     elsewhere = []
-    for topic in topics:
+    async for topic in in_turns(topics):
         try:
             await check_owner(context, topic)
         except ServedElsewhereError as error:

@@ -18,8 +18,9 @@ from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, To
 from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
-from proto.names import TopicName
+from proto.names import TopicName, without_partition
 from server.configuration.addresses import NO_URLS, ServerUrls
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -219,12 +220,11 @@ class LoadedTopics:
             return list(self)
         if isinstance(scope, TopicName):
             own, partitions = str(scope), f"{scope}-partition-"
-            found = (
+            return [
                 topic
                 for name, topic in self._topics.items()
-                if name == own or name.startswith(partitions)
-            )
-            return [topic for topic in found if scope in (topic.name, topic.name.partitioned_name)]
+                if name == own or (name.startswith(partitions) and without_partition(name) == own)
+            ]
         inside = tuple(f"{domain}://{scope}/" for domain in ("persistent", "non-persistent"))
         return [topic for name, topic in self._topics.items() if name.startswith(inside)]
 
@@ -251,17 +251,22 @@ class LoadedTopics:
         Returns:
             What ends when all of them are closed.
         """
-        if not self._parts.alone:
-            self.made.clear()  # Others may use them from now on.
+        loop = asyncio.get_running_loop()
+        if self._parts.alone:
+            return loop.create_task(self._unload_all(self, belongs))
+        self.made.clear()  # Others may use them from now on.
         gone = [topic for topic in self if belongs(topic.name)]
         for topic in gone:
             topic.closing = True
             topic.producers.disconnect(fenced())
-        return asyncio.get_running_loop().create_task(self._unload_all(gone))
+        return loop.create_task(self._unload_all(gone, belongs))
 
-    async def _unload_all(self, topics: list[Topic]) -> None:
-        for topic in topics:
-            await self.unload(topic.name)
+    async def _unload_all(
+        self, topics: Iterable[Topic], belongs: Callable[[TopicName], bool]
+    ) -> None:
+        async for topic in in_turns(topics):
+            if belongs(topic.name):
+                await self.unload(topic.name)
 
     async def forget(self, belongs: Callable[[TopicName], bool]) -> None:
         """Delete what is stored of topics that others served meanwhile; none of them is loaded."""

@@ -44,6 +44,7 @@ from broker.topics.rules import (
     partition_names,
     partitioned_of,
 )
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -251,9 +252,12 @@ class TopicService:
         """
         snapshot = await self._store.snapshot(topic.namespace)
         count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
-        names = (partition_name(topic, index).encode() for index in range(count))
-        if snapshot is not None and count and not any(map(snapshot.holds, names)):
-            await self.delete_partitioned(topic)
+        if snapshot is None or not count:
+            return
+        async for index in in_turns(range(count)):
+            if snapshot.holds(partition_name(topic, index).encode()):
+                return
+        await self.delete_partitioned(topic)
 
     async def _forget(self, topic: TopicName) -> None:
         for callback in self._deleted:

@@ -9,12 +9,22 @@ Example::
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 import proto.PulsarApi_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_COMMANDS = 100
 MAX_TEXT = 1_000
@@ -22,6 +32,17 @@ MAX_DELAY_MS = 3_600_000
 _DOMAINS = ("persistent://", "non-persistent://")
 WITH_CHECKSUM = frozenset({"SEND", "MESSAGE"})
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+
+
+def _fits(pattern: str) -> WithJsonSchema:
+    """Describe a text that the validators below let through."""
+    return WithJsonSchema(
+        {"type": "string", "minLength": 1, "maxLength": MAX_TEXT, "pattern": pattern}
+    )
+
+
+def _one_of(names: Iterable[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": sorted(names)})
 
 
 class Direction(Enum):
@@ -49,10 +70,10 @@ class Where(_Part):
         connection: The client's address, ``host:port``.
     """
 
-    topic: Text | None = None
-    namespace: Text | None = None
+    topic: Annotated[Text, _fits(r"^(non-)?persistent://|^[^*]*\*")] | None = None
+    namespace: Annotated[Text, _fits("[/*]")] | None = None
     client_version: Text | None = None
-    connection: Text | None = None
+    connection: Annotated[Text, _fits("[:*]")] | None = None
 
     @field_validator("topic")
     @classmethod
@@ -99,7 +120,7 @@ class AnswerError(_Part):
     """Answer with an error, and do nothing."""
 
     action: Literal["error"]
-    error: str = "UnknownError"
+    error: Annotated[str, _one_of(pb.ServerError.keys())] = "UnknownError"
     message: str = Field(default="a fault that was set on command", max_length=MAX_TEXT)
 
     @field_validator("error")
@@ -200,7 +221,9 @@ class Fault(_Part):
         do: What is done.
     """
 
-    on: tuple[str, ...] = Field(default=(), max_length=MAX_COMMANDS)
+    on: tuple[Annotated[str, _one_of(pb.BaseCommand.Type.keys())], ...] = Field(
+        default=(), max_length=MAX_COMMANDS
+    )
     direction: Direction = Direction.RECEIVED
     where: Where = Where()
     when: When = When()

@@ -95,7 +95,11 @@ def _asked(body: bytes) -> Fault:
 def _sentences(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_context=False, include_input=False)
     said = [
-        ": ".join(part for part in (".".join(map(str, one["loc"])), one["msg"]) if part)
+        ": ".join(part for part in (".".join(map(str, one["loc"])), _said(one["msg"])) if part)
         for one in found[:MAX_SENTENCES]
     ]
     return "; ".join(said)
+
+
+def _said(message: str) -> str:
+    return message.removeprefix("Value error, ")

@@ -8,12 +8,22 @@ from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import AsyncIterator, Callable, Generator, Iterable
 
 T = TypeVar("T")
 
 TURN_SECONDS = 0.002
 """Seconds for which work goes on before other connections have their turn."""
+
+
+async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> AsyncIterator[T]:
+    """Yield items, with a turn for others whenever the work on some has taken 2 ms."""
+    end = perf_counter() + turn_seconds
+    for item in items:
+        yield item
+        if perf_counter() >= end:
+            await asyncio.sleep(0)
+            end = perf_counter() + turn_seconds
 
 
 class Steps:

@@ -128,6 +128,9 @@ PROOFS = {
         "50,000 calls of the described REST, in each profile, fail nowhere",
         "tests.proof.rest.rest_calls",
     ),
+    "rest_partitions": Proof(
+        "Requests about 10,000 partitions hold up nobody", "tests.proof.rest.many_partitions"
+    ),
     "turns_of_messages": Proof(
         "Large subscriptions and topics hold up nobody", "tests.proof.sizes.turns_of_messages"
     ),

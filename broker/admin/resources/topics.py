@@ -29,6 +29,7 @@ from broker.topics.rules import no_namespace, no_partition, not_found
 from proto.names import PERSISTENT, TopicName
 from server.cross_site import check_change
 from server.http import RestError, json_response
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -186,7 +187,9 @@ class TopicAdmin:
 
     async def create(self, request: web.Request) -> web.Response:
         """Create a topic; the body may hold its properties."""
-        properties, topic = await string_map(request), topic_name(request, NAMESPACE_REASON)
+        drops_null = segment(request, "domain") != PERSISTENT  # as recorded
+        properties = await string_map(request, drops_null=drops_null)
+        topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
         await self._context.topics.create(topic, properties)
         return done()
@@ -197,7 +200,7 @@ class TopicAdmin:
         if self._context.rules.creates_used_partitions and topic.partition_index >= 0:
             await self._use_partition(request, topic)
         names: dict[str, None] = {}
-        for one in await self._messages.all(request):
+        async for one in in_turns(await self._messages.all(request)):
             names |= dict.fromkeys(subscription.name for subscription in one.subscriptions)
         return json_response(list(names))
 

@@ -81,6 +81,8 @@ def clear_faults(
     Examples:
     floodgate-admin faults clear fault-1
     """
+    if fault_id == "":
+        raise typer.BadParameter("'' names no fault: give its ID, or leave it out to clear all")
     call.change(
         "clear the faults",
         Changed("cleared", fault_id or "all faults"),

@@ -53,6 +53,18 @@ async def test_a_body_of_very_many_values_is_not_parsed(body: str, encoding: str
         assert (answer.status, answer.text) == (400, "the body has more than 10000 values")
 
 
+@pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
+async def test_null_properties_of_a_partitioned_topic_are_left_out(profile: str) -> None:
+    async with broker(profile) as rest:
+        # When
+        body = '{"partitions": 3, "properties": {"a": null, "b": "c"}}'
+        answer = await rest.ask("PUT", f"{TOPICS}/parts/partitions", body, METADATA_TYPE)
+        # Then
+        assert answer.status == 204
+        found = (await rest.ask("GET", f"{TOPICS}/parts/partitions")).value
+        assert found == {"partitions": 3, "deleted": False, "properties": {"b": "c"}}
+
+
 async def test_a_body_of_many_values_is_taken() -> None:
     async with broker() as rest:
         roles = [f'{number},"\\' for number in range(MANY - 10)]

@@ -66,6 +66,11 @@ async def test_without_the_key_faults_and_reset_are_off(role: str) -> None:
     ("body", "status", "sentence"),
     [
         ("", 412, "JSON"),
+        (
+            '{"where":{"topic":"orders"},"do":{"action":"drop"}}',
+            412,
+            "no fault: where.topic: no full name of a topic fits 'orders'",
+        ),
         ("[]", 412, "no fault"),
         ('{"do":{"action":"explode"}}', 412, "explode"),
         ('{"on":["NOTHING"],"do":{"action":"drop"}}', 412, "no command of the protocol"),

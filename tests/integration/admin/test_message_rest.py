@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.admin import json_steps
 from broker.admin.resources.messages import backlog
 from broker.messages.metadata import digest_of
 from broker.messages.topic import PersistentTopic
@@ -132,6 +134,24 @@ async def test_an_analysis_of_a_large_backlog_ends(monkeypatch: pytest.MonkeyPat
         found = (await rest.ask("POST", f"{TOPICS}/t/subscription/s/analyzeBacklog")).value
         # Then
         assert (found["entries"], found["aborted"]) == (200, True)
+
+
+async def test_a_large_answer_goes_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with broker() as (_, rest):
+        # Given
+        await rest.done("PUT", f"{TOPICS}/parts/partitions", "3")
+        path = f"{TOPICS}/parts/internal-info"
+        whole = await rest.ask("GET", path)
+        # When
+        monkeypatch.setattr(json_steps, "PIECE_BYTES", 7)
+        pieces = await rest.ask("GET", path)
+        head = await rest.ask("HEAD", path)
+        # Then
+        assert pieces.status == 200
+        assert re.sub(r"\d{13}", "now", pieces.text) == re.sub(r"\d{13}", "now", whole.text)
+        assert pieces.headers["Content-Length"] == whole.headers["Content-Length"]
+        assert len(whole.value["partitions"]) == 3
+        assert (head.status, head.text) == (200, "")
 
 
 async def test_a_deleted_partitioned_topic_leaves_no_messages() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MESSAGES = 20
 _PATIENCE_SECONDS = 60.0
 _TURNS_KEPT = 20
+_IDLE_SECONDS = 20.0
+"""Servers close what is idle for 30 s, and calls of the other server may take as long."""
 
 
 @dataclass
@@ -36,7 +39,8 @@ class Seen:
         operations: Answers of each operation by status.
         failed: Answers of 500 and more, but for 501 of what is not built, and none at all.
         undescribed: Answers whose status the description does not give.
-        turns: The longest, with what led to them: milliseconds of processor time.
+        turns: The longest, with what led to them, and where the time went: milliseconds of
+            processor time.
         memory: Resident bytes after each block.
         refused: Examples that could not be made again.
         received: Messages that were exchanged in the end.
@@ -48,7 +52,7 @@ class Seen:
     operations: dict[str, Counter[int]] = field(default_factory=dict)
     failed: list[dict[str, Any]] = field(default_factory=list)
     undescribed: Counter[str] = field(default_factory=Counter)
-    turns: list[tuple[float, str]] = field(default_factory=list)
+    turns: list[tuple[float, str, str]] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     received: int = 0
@@ -68,6 +72,8 @@ class Caller:
         self._session.trust_env = False
         self._urls = (servers.ready["broker"], servers.ready["proxy"])
         self._connections = [_connection(url) for url in self._urls]
+        self._before: dict[int, str] = {}
+        self._used = [0.0, 0.0]
         self.seen = Seen()
 
     def described(self, role: int) -> dict[str, Any]:
@@ -95,6 +101,7 @@ class Caller:
             one.close()
 
     def _anew(self) -> None:
+        self._before.clear()
         for one in self._connections:
             one.close()  # It may have been idle for longer than a server keeps it.
         for url in self._urls:
@@ -106,8 +113,9 @@ class Caller:
     def _call(self, role: int, call: Call) -> None:
         seen = self.seen
         status, text = self._answer(role, call)
-        millis = self._servers.ask("turn")["millis"]
-        seen.turns = sorted([*seen.turns, (millis, str(call))], reverse=True)[:_TURNS_KEPT]
+        turn = self._servers.ask("turn")
+        found = (turn["millis"], str(call), turn["explained"])
+        seen.turns = sorted([*seen.turns, found], reverse=True)[:_TURNS_KEPT]
         seen.kinds[call.kind.name] += 1
         seen.statuses[status] += 1
         seen.operations.setdefault(call.label, Counter())[status] += 1
@@ -116,15 +124,21 @@ class Caller:
         described = str(status) in call.answers
         if status < 100 or (status >= 500 and not described):
             how = {"label": call.label, "kind": call.kind.name, "call": str(call)}
+            how["before"] = self._before.get(role, "nothing")
             seen.failed.append({"status": status, "text": text[:300], **how})
         elif not described:
             seen.undescribed[f"{call.label}: {status}"] += 1
+        self._before[role] = f"{call} {dict(call.headers)}: {status}"
         if 200 <= status < 300 and takes_away(call.label):
             make_examples(self._session, self._urls[0])
             self._servers.ask("turn")
 
     def _answer(self, role: int, call: Call) -> tuple[int, str]:
         connection = self._connections[role]
+        now = time.monotonic()
+        if now - self._used[role] > _IDLE_SECONDS:
+            connection.close()
+        self._used[role] = now
         try:
             connection.request(call.method, call.path, call.body, dict(call.headers))
             answer = connection.getresponse()

@@ -1,6 +1,7 @@
 """A broker and the proxy before it in one loop whose turns are timed by processor time.
 
-``python -m tests.proof.rest.timed_servers PROFILE``; see ``benchmarks.controlled_process``.
+``python -m tests.proof.rest.timed_servers PROFILE few|many`` (partitions that a topic may have);
+see ``benchmarks.controlled_process``.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from limiter.clock import LoopClock, deadline
 from proxy.service import ProxyService
 from server.logs import LogFormat, LogLevel, configure_logs
 from tests.proof.process_memory import resident_bytes
-from tests.proof.sizes.worst_commands import timed_callbacks
+from tests.proof.rest.explained_turns import timed_turns
 from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config
 
 if TYPE_CHECKING:
-    from tests.proof.sizes.worst_commands import Longest
+    from tests.proof.rest.explained_turns import TimedTurns
 
 _KEYS = {"floodgateFaultsEnabled": "true"}
+FEW_PARTITIONS = {"maxNumPartitionsPerPartitionedTopic": "500"}
+"""What all loaded topics hold together the collector looks at in one turn."""
 _DELETES = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
 _PATIENCE_SECONDS = 10.0
 
@@ -31,14 +34,21 @@ _PATIENCE_SECONDS = 10.0
 class TimedServers:
     """The commands."""
 
-    def __init__(self, broker: BrokerService, proxy: ProxyService, longest: Longest) -> None:
+    def __init__(self, broker: BrokerService, proxy: ProxyService, turns: TimedTurns) -> None:
         self.broker = broker
         self.proxy = proxy
-        self._longest = longest
+        self._turns = turns
 
     async def turn(self) -> dict[str, Any]:
-        """Return the longest turn since this was last asked."""
-        return {"millis": self._longest.take()}
+        """Return the longest turns since this was last asked, with and without the collector."""
+        turn, own = self._turns.take()
+        return {
+            "millis": turn.millis,
+            "explained": str(turn),
+            "collector_millis": turn.collector_millis,
+            "own_millis": own.own_millis,
+            "own_explained": str(own),
+        }
 
     async def memory(self) -> dict[str, Any]:
         """Return what is resident."""
@@ -74,15 +84,16 @@ class TimedServers:
         return {"received": received}
 
 
-async def serve(profile: str) -> None:
+async def serve(profile: str, few: str) -> None:
     """Answer commands until there are no more."""
+    most = FEW_PARTITIONS if few == "few" else {}
     keys = {**_KEYS, "floodgateProfile": profile}
-    with timed_callbacks() as longest, no_errors_logged():
-        async with BrokerService(broker_config({**keys, **_DELETES})) as broker:
+    with timed_turns() as turns, no_errors_logged():
+        async with BrokerService(broker_config({**keys, **_DELETES, **most})) as broker:
             keys["brokerServiceURL"] = broker.service_url
             keys["brokerWebServiceURL"] = broker.web_service_url
             async with ProxyService(proxy_config(keys)) as proxy:
-                await _answer(TimedServers(broker, proxy, longest))
+                await _answer(TimedServers(broker, proxy, turns))
 
 
 async def _answer(servers: TimedServers) -> None:
@@ -99,4 +110,4 @@ async def _answer(servers: TimedServers) -> None:
 
 if __name__ == "__main__":
     configure_logs(LogLevel.INFO, LogFormat.CONSOLE)
-    asyncio.run(serve(sys.argv[1]))
+    asyncio.run(serve(*sys.argv[1:]))

@@ -24,6 +24,7 @@ from broker.admin.resources.messages.subjects import (
 )
 from broker.authorization.operations import TopicOperation
 from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -79,10 +80,11 @@ class CursorAdmin:
     async def skip_all(self, request: web.Request) -> web.Response:
         """Skip everything that is stored, in all partitions."""
         topics, name = await self._topics.all_stored(request), subscription_name(request)
-        found = [one for topic in topics if (one := subscriptions_of(topic).get(name)) is not None]
+        there = (subscriptions_of(topic).get(name) for topic in topics)
+        found = [one async for one in in_turns(there) if one is not None]
         if not found:
             raise no_subscription(name, topic_name(request))
-        for subscription in found:
+        async for subscription in in_turns(found):
             subscription.skip_through(subscription.topic.ledger.last_confirmed)
         return done()
 
@@ -92,14 +94,16 @@ class CursorAdmin:
         """Expire what is older than some seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
-        for subscription in [subscription_of(topic, name) for topic in topics]:
-            _expire(subscription, seconds)
+        await check_subscribed(topics, name)
+        async for topic in in_turns(topics):
+            _expire(subscription_of(topic, name), seconds)
         return done()
 
     async def expire_all(self, request: web.Request) -> web.Response:
         """Expire what is older than some seconds, for all subscriptions in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
-        for topic in await self._all_that_expire(request, "messages for all subscriptions"):
+        topics = await self._all_that_expire(request, "messages for all subscriptions")
+        async for topic in in_turns(topics):
             for subscription in subscriptions_of(topic):
                 _expire(subscription, seconds)
         return done()
@@ -133,11 +137,11 @@ class CursorAdmin:
         """
         time_ms = path_number(request, "timestamp")
         topics, name = await self._topics.all(request), subscription_name(request)
-        check_subscribed(topics, name)
+        await check_subscribed(topics, name)
         stored = stored_of(topics)
-        for subscription in [subscription_of(topic, name) for topic in stored]:
-            subscription.seek(subscription.topic.ledger.published_at(time_ms))
-        for topic in stored:
+        async for topic in in_turns(stored):
+            subscription_of(topic, name).seek(topic.ledger.published_at(time_ms))
+        async for topic in in_turns(stored):
             await topic.ledger.flushed()
         return done()
 

@@ -17,6 +17,7 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.topics.rules import partition_name
 from proto.names import TopicName
 from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -60,14 +61,16 @@ class DeletionAdmin:
         topic, messaging = topic_name(request), self._context.messaging
         snapshot = await self._context.store.snapshot(topic.namespace)
         count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
-        partitions = [TopicName.parse(partition_name(topic, index)) for index in range(count)]
+        partitions = [
+            TopicName.parse(partition_name(topic, index)) async for index in in_turns(range(count))
+        ]
         await check_owner_of_all(self._context, partitions)
-        used = [one for one in partitions if self._is_used(one)]
-        for one in used:
+        used = [one async for one in in_turns(partitions) if self._is_used(one)]
+        async for one in in_turns(used):
             loaded = messaging.loaded_topics.loaded(one)
             if loaded is not None and not flag(request, "force"):
                 check_unused(loaded)
-        for one in used:
+        async for one in in_turns(used):
             await self._delete(one, force=True)
         await self._context.topics.delete_partitioned(topic)
         return done()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.json_steps import json_answer, json_in_steps
 from broker.admin.owners import check_owner_of_all
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, topic_name
@@ -23,6 +24,7 @@ from broker.authorization.operations import Level, NamespaceOperation, TopicOper
 from broker.messages.position import EARLIEST
 from broker.topics.rules import not_found, partition_name
 from server.http import RestError, json_response
+from server.tasks.cooperative import Steps, in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -36,6 +38,7 @@ class LifecycleAdmin:
     def __init__(self, context: AdminContext) -> None:
         self._context = context
         self._topics = MessageTopics(context)
+        self._steps = Steps()
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints."""
@@ -71,7 +74,7 @@ class LifecycleAdmin:
         await self._topics.loaded.terminate(topic.name)
         return json_response(message_id(last_id(topic)))
 
-    async def terminate_partitions(self, request: web.Request) -> web.Response:
+    async def terminate_partitions(self, request: web.Request) -> web.StreamResponse:
         """Have all partitions of a topic take no more messages; return the ids of the last."""
         if await self._topics.partitions(topic_name(request)) is None:
             raise RestError(
@@ -80,16 +83,16 @@ class LifecycleAdmin:
                 ", please use terminate commands",
             )
         last = {}
-        for topic in await self._topics.all_stored(request):
+        async for topic in in_turns(await self._topics.all_stored(request)):
             await self._topics.loaded.terminate(topic.name)
             last[str(topic.name.partition_index)] = message_id(last_id(topic))
-        return json_response(last)
+        return await json_answer(request, await self._steps.take(json_in_steps(last, 1)))
 
     async def truncate(self, request: web.Request) -> web.Response:
         """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""
         if not topic_name(request).persistent:
             raise RestError(412, "unsupport truncate")
-        for topic in await self._topics.all_stored(request):
+        async for topic in in_turns(await self._topics.all_stored(request)):
             topic.truncate()
         return done()
 
@@ -97,7 +100,7 @@ class LifecycleAdmin:
         """Close a topic, all its partitions; their clients come back."""
         names = await self._topics.names(request)
         await check_owner_of_all(self._context, names)
-        for name in names:
+        async for name in in_turns(names):
             was_loaded = await self._topics.loaded.unload(name)
             if not was_loaded and not name.persistent and name == topic_name(request):
                 raise not_found(name)  # It is nowhere but in memory (recorded).
@@ -106,7 +109,7 @@ class LifecycleAdmin:
     async def trim(self, request: web.Request) -> web.Response:
         """Drop the ledgers of a topic that nobody needs, in all partitions."""
         check_persistent(request, "Trim")
-        for topic in await self._topics.all_stored(request):
+        async for topic in in_turns(await self._topics.all_stored(request)):
             subscriptions_of(topic).moved()
         return done(200)
 
@@ -117,7 +120,7 @@ class LifecycleAdmin:
         if count is None:
             raise RestError(404, f"Topic {topic} does not exist")
         snapshot = await self._context.snapshot(topic.namespace)
-        for index in range(count):
+        async for index in in_turns(range(count)):
             name = partition_name(topic, index)
             if not snapshot.holds(name.encode()):
                 await self._context.topics.create(type(topic).parse(name), {})

@@ -16,6 +16,7 @@ from broker.bundles import bundle_named
 from broker.messages.topic import PersistentTopic
 from broker.topics.rules import no_namespace
 from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,11 +72,12 @@ class NamespaceMessageAdmin:
         bundle = bundle_named(text, policies.bundles)
         if bundle is None:
             raise RestError(412, f"Invalid bundle range: {text[:100]}")
-        return [topic for topic in loaded if bundle.holds(str(topic.name).encode())]
+        names = in_turns(loaded)
+        return [topic async for topic in names if bundle.holds(topic.full_name.encode())]
 
     async def clear(self, request: web.Request) -> web.Response:
         """Move all subscriptions to the end."""
-        for topic in await self._topics(request):
+        async for topic in in_turns(await self._topics(request)):
             if isinstance(topic, PersistentTopic):
                 topic.subscriptions.clear_backlogs()
         return done()
@@ -84,7 +86,7 @@ class NamespaceMessageAdmin:
         """Move the subscriptions of a name to the end."""
         strict = self._context.rules.fails_as_upstream
         topics, name = await self._topics(request), segment(request, "subscription")
-        for topic in topics:
+        async for topic in in_turns(topics):
             if isinstance(topic, PersistentTopic):
                 found = subscriptions_of(topic).get(name)
                 if found is not None:
@@ -100,10 +102,10 @@ class NamespaceMessageAdmin:
             RestError: 412, one has consumers.
         """
         name = segment(request, "subscription")
-        found = list(_named(await self._topics(request), name))
+        found = [one async for one in in_turns(_named(await self._topics(request), name))]
         if any(subscription.consumers for subscription in found):
             raise RestError(412, "Subscription has active connected consumers")
-        for subscription in found:
+        async for subscription in in_turns(found):
             subscription.delete()
         return done()
 

@@ -126,7 +126,7 @@ class ReadingAdmin:
             "Analyze backlog on a partitioned topic is not allowed, please try do it on specific "
             "topic partition",
         )
-        check_subscribed([found], subscription_name(request))
+        await check_subscribed([found], subscription_name(request))
         topic = persistent(found)
         subscription = subscription_of(topic, subscription_name(request))
         analyzing = analyzed(subscription.cursor, topic.ledger)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
-
-from broker.admin.json_steps import json_in_steps
+from broker.admin.json_steps import json_answer, json_in_steps
 from broker.admin.paths import Endpoint
 from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.backlog import offline_stats
@@ -18,11 +16,13 @@ from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, 
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
 from broker.authorization.operations import TopicOperation
-from server.http import JSON_TYPE, RestError, json_response
+from server.http import RestError, json_response
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from aiohttp import web
 
     from broker.admin.context import AdminContext
     from broker.messages.topic import Topic
@@ -65,12 +65,12 @@ class StatsAdmin:
             Endpoint("GET", f"{TOPIC_PATH}/backlog", self.backlog, TopicOperation.GET_BACKLOG_SIZE),
         ]
 
-    async def stats(self, request: web.Request) -> web.Response:
+    async def stats(self, request: web.Request) -> web.StreamResponse:
         """Return the statistics of a topic, or of one partition."""
         topic, wanted = await self._topics.one(request), _wanted(request)
-        return await self._answered(topic_stats(topic, wanted, self._context.broker_id))
+        return await self._answered(request, topic_stats(topic, wanted, self._context.broker_id))
 
-    async def partitioned_stats(self, request: web.Request) -> web.Response:
+    async def partitioned_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the statistics of a partitioned topic, and of each partition if asked."""
         (count, topics), wanted = await self._partitions(request), _wanted(request)
         one_by_one = request.query.get("perPartition", "true").lower() == "true"
@@ -82,14 +82,16 @@ class StatsAdmin:
                 shown[name] = yield from topic_stats(topic, wanted, self._context.broker_id)
             return (yield from partitioned_stats(shown, count, one_by_one=one_by_one))
 
-        return await self._answered(work(), _LEVELS + 2)
+        return await self._answered(request, work(), _LEVELS + 2)
 
-    async def internal_stats(self, request: web.Request) -> web.Response:
+    async def internal_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of a topic, or of one partition."""
         topic = await self._topics.one(request)
-        return await self._answered(internal_stats(topic, metadata=flag(request, "metadata")))
+        return await self._answered(
+            request, internal_stats(topic, metadata=flag(request, "metadata"))
+        )
 
-    async def partitioned_insides(self, request: web.Request) -> web.Response:
+    async def partitioned_insides(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of each partition."""
         count, topics = await self._partitions(request)
 
@@ -100,16 +102,23 @@ class StatsAdmin:
             metadata = {"partitions": count, "deleted": False}
             return {"metadata": metadata, "partitions": shown}
 
-        return await self._answered(work(), _LEVELS + 2)
+        return await self._answered(request, work(), _LEVELS + 2)
 
-    async def internal_info(self, request: web.Request) -> web.Response:
+    async def internal_info(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of a topic as they are stored, or of each partition."""
         topic = topic_name(request)
         if await self._topics.partitions(topic) is None:
             return json_response(internal_info(persistent(await self._topics.load(topic))))
         topics = await self._topics.all_stored(request)
-        shown = {str(one.name): internal_info(one) for one in topics}
-        return json_response({"version": 0, "partitions": shown})
+
+        def work() -> Generator[None, None, dict[str, Any]]:
+            shown = {}
+            for one in topics:
+                shown[str(one.name)] = internal_info(one)
+                yield
+            return {"version": 0, "partitions": shown}
+
+        return await self._answered(request, work(), 2)
 
     async def backlog(self, request: web.Request) -> web.Response:
         """Return what a topic's ledgers hold, and what is left of it to each subscription.
@@ -124,15 +133,17 @@ class StatsAdmin:
         return json_response({**stats, "statGeneratedAt": self._topics.loaded.clock.wall_ms()})
 
     async def _answered(
-        self, shown: Generator[None, None, dict[str, Any]], levels: int = _LEVELS
-    ) -> web.Response:
+        self,
+        request: web.Request,
+        shown: Generator[None, None, dict[str, Any]],
+        levels: int = _LEVELS,
+    ) -> web.StreamResponse:
         """Answer with what is put together, and then written, in steps."""
 
         def work() -> Generator[None, None, bytes]:
             return (yield from json_in_steps((yield from shown), levels))
 
-        body = await self._steps.take(work())
-        return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
+        return await json_answer(request, await self._steps.take(work()))
 
     async def _partitions(self, request: web.Request) -> tuple[int, list[Topic]]:
         topic = topic_name(request)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -15,6 +14,7 @@ from broker.topics.rules import no_namespace, not_found, partition_name
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,18 +109,18 @@ class MessageTopics:
         if count is None:
             return [topic]
         snapshot = await self._context.snapshot(topic.namespace)
-        names = [partition_name(topic, index) for index in range(count)]
-        return [TopicName.parse(name) for name in names if snapshot.holds(name.encode())]
+        found = []
+        async for index in in_turns(range(count)):
+            name = partition_name(topic, index)
+            if snapshot.holds(name.encode()):
+                found.append(TopicName.parse(name))
+        return found
 
     async def all(self, request: web.Request) -> list[Topic]:
         """Return the topic in the path, or those of its partitions that are there."""
         names = await self.names(request)
         await check_owner_of_all(self._context, names)
-        topics = []
-        for name in names:
-            topics.append(await self.load(name))
-            await asyncio.sleep(0)  # They may all be loaded, and many.
-        return topics
+        return [await self.load(name) async for name in in_turns(names)]
 
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
@@ -174,13 +174,13 @@ def no_subscription(name: str, topic: object) -> RestError:
     return RestError(404, f"Subscription {name} not found for topic {topic}")
 
 
-def check_subscribed(topics: Iterable[Topic], name: str) -> None:
+async def check_subscribed(topics: Iterable[Topic], name: str) -> None:
     """Refuse a request about a subscription that one of some topics of any kind has not.
 
     Raises:
         RestError: 404, there is none.
     """
-    for topic in topics:
+    async for topic in in_turns(topics):
         if topic.subscriptions.get(name) is None:
             raise no_subscription(name, topic.name)
 

@@ -27,6 +27,7 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.position import LATEST
 from server.connection.request_errors import RequestError
 from server.http import RestError, json_response
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -74,10 +75,10 @@ class SubscriptionAdmin:
             )
         topics = [persistent(topic) for topic in await self._asked(request)]
         name = subscription_name(request)
-        missing = [topic for topic in topics if subscriptions_of(topic).get(name) is None]
+        missing = [one async for one in in_turns(topics) if not subscriptions_of(one).get(name)]
         if not missing:
             raise RestError(409, "Subscription already exists for topic")
-        for topic in missing:
+        async for topic in in_turns(missing):
             await _create(topic, name, target)
         return done()
 
@@ -96,7 +97,8 @@ class SubscriptionAdmin:
         Of a non-persistent topic it is nothing but its consumers, and always goes (recorded).
         """
         topics, name = await self._topics.all(request), subscription_name(request)
-        found = [one for topic in topics if (one := topic.subscriptions.get(name)) is not None]
+        there = (topic.subscriptions.get(name) for topic in topics)
+        found = [one async for one in in_turns(there) if one is not None]
         if not found:
             if len(topics) == 1:
                 raise no_subscription(name, topics[0].name)
@@ -104,7 +106,7 @@ class SubscriptionAdmin:
         force = flag(request, "force") or not topic_name(request).persistent
         if not force and any(subscription.consumers for subscription in found):
             raise RestError(412, "Subscription has active connected consumers")
-        for subscription in found:
+        async for subscription in in_turns(found):
             subscription.delete()
         return done()
 
@@ -118,7 +120,7 @@ class SubscriptionAdmin:
         topics = await self._topics.all(request)
         if not any(one.subscriptions.get(name) for one in topics):
             raise no_subscription(name, topic)
-        for one in stored_of(topics):
+        async for one in in_turns(stored_of(topics)):
             subscription = subscriptions_of(one).get(name)
             if subscription is not None:
                 found |= subscription.cursor.properties
@@ -128,8 +130,9 @@ class SubscriptionAdmin:
         """Replace the properties of a subscription; nothing is kept of non-persistent topics."""
         properties = await string_map(request)
         topics, name = await self._topics.all(request), subscription_name(request)
-        check_subscribed(topics, name)
-        for subscription in [subscription_of(topic, name) for topic in stored_of(topics)]:
+        await check_subscribed(topics, name)
+        async for topic in in_turns(stored_of(topics)):
+            subscription = subscription_of(topic, name)
             subscription.cursor.properties = dict(properties)
             subscription.cursor.changed = True
             subscription.cursor.save()
@@ -139,15 +142,16 @@ class SubscriptionAdmin:
         """Return that no subscription is replicated."""
         _check_stored(request, "get")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
-        check_subscribed(topics, name)
-        return json_response({str(topic.name): False for topic in topics})
+        await check_subscribed(topics, name)
+        names = [str(topic.name) async for topic in in_turns(topics)]
+        return json_response(dict.fromkeys(names, False))
 
     async def set_replicated(self, request: web.Request) -> web.Response:
         """Refuse to replicate a subscription: there is one cluster."""
         wanted = (await request.read()).strip()  # Bytes: it may be no text, or in a slow charset.
         _check_stored(request, "enable/disable")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
-        check_subscribed(topics, name)
+        await check_subscribed(topics, name)
         if wanted == b"true":
             raise RestError(412, "nothing is replicated here: there is one cluster")
         return done()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.tasks.cooperative import ShortWork, Steps
+from server.tasks.cooperative import ShortWork, Steps, in_turns
 from tests.support.clocks.settle import started
 
 if TYPE_CHECKING:
@@ -48,6 +48,25 @@ async def test_others_run_once_between_two_turns_however_much_work_there_is() ->
     # Then
     assert max(ahead) == 1
     await asyncio.gather(*tasks)
+
+
+async def test_others_run_between_items_whose_work_takes_long() -> None:
+    # Given
+    log: list[str] = []
+
+    async def go_through(turn_seconds: float) -> None:
+        async for item in in_turns("012", turn_seconds):
+            log.insert(len(log), item)
+
+    # When
+    await asyncio.gather(go_through(0), go_through(0))
+    # Then
+    assert "".join(log) == "001122"
+    # When
+    log.clear()
+    await asyncio.gather(go_through(60), go_through(60))
+    # Then
+    assert "".join(log) == "012012"
 
 
 async def test_short_pieces_of_work_make_no_long_turn() -> None:

@@ -304,6 +304,12 @@ def test_one_fault_or_all_are_cleared_and_a_broker_is_reset(
     assert run("floodgate", "reset")[1] == "Reset the broker.\n"
 
 
+def test_an_empty_id_clears_no_fault(stand_in: StandInAdmin, run: Run) -> None:
+    status, _, err = run("faults", "clear", "")
+    assert status == 2
+    assert "'' names no fault: give its ID, or leave it out to clear all" in err
+
+
 def test_who_stops_reading_ends_it_quietly(
     stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
