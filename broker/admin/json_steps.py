@@ -24,21 +24,43 @@ def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
         levels: So many levels of objects and lists have steps of their own; what is deeper is
             written in one.
     """
+    return b"".join((yield from json_pieces(value, levels)))
+
+
+def json_pieces(value: object, levels: int) -> Generator[None, None, list[bytes]]:
+    """Write a value as ``json_in_steps`` does; return pieces of about PIECE_BYTES."""
+    pieces: list[bytes] = []
     written: list[bytes] = []
-    yield from _write(value, levels, written.append)
-    return b"".join(written)
+    size = 0
+
+    def put(part: bytes) -> None:
+        nonlocal size
+        written.append(part)
+        size += len(part)
+        if size >= PIECE_BYTES:
+            end()
+
+    def end() -> None:
+        nonlocal size
+        pieces.append(b"".join(written))
+        written.clear()
+        size = 0
+
+    yield from _write(value, levels, put)
+    end()
+    return pieces
 
 
-async def json_answer(request: web.Request, body: bytes) -> web.StreamResponse:
+async def json_answer(request: web.Request, pieces: list[bytes]) -> web.StreamResponse:
     """Answer with JSON that was written; a large one goes out piece by piece."""
-    if len(body) <= PIECE_BYTES:
-        return web.Response(body=body, headers={"Content-Type": JSON_TYPE})
+    if len(pieces) == 1:
+        return web.Response(body=pieces[0], headers={"Content-Type": JSON_TYPE})
     response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
-    response.content_length = len(body)
+    response.content_length = sum(map(len, pieces))
     await response.prepare(request)
     if request.method != hdrs.METH_HEAD:
-        async for start in in_turns(range(0, len(body), PIECE_BYTES)):
-            await response.write(body[start : start + PIECE_BYTES])
+        async for piece in in_turns(pieces):
+            await response.write(piece)
     return response
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.json_steps import json_answer, json_in_steps
+from broker.admin.json_steps import json_answer, json_pieces
 from broker.admin.owners import check_owner_of_all
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, topic_name
@@ -86,7 +86,7 @@ class LifecycleAdmin:
         async for topic in in_turns(await self._topics.all_stored(request)):
             await self._topics.loaded.terminate(topic.name)
             last[str(topic.name.partition_index)] = message_id(last_id(topic))
-        return await json_answer(request, await self._steps.take(json_in_steps(last, 1)))
+        return await json_answer(request, await self._steps.take(json_pieces(last, 1)))
 
     async def truncate(self, request: web.Request) -> web.Response:
         """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""

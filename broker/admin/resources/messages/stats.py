@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.admin.json_steps import json_answer, json_in_steps
+from broker.admin.json_steps import json_answer, json_pieces
 from broker.admin.paths import Endpoint
 from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.backlog import offline_stats
@@ -140,8 +140,14 @@ class StatsAdmin:
     ) -> web.StreamResponse:
         """Answer with what is put together, and then written, in steps."""
 
-        def work() -> Generator[None, None, bytes]:
-            return (yield from json_in_steps((yield from shown), levels))
+        def work() -> Generator[None, None, list[bytes]]:
+            found = yield from shown
+            pieces = yield from json_pieces(found, levels)
+            partitions = found.get("partitions")
+            while partitions and isinstance(partitions, dict):
+                partitions.popitem()  # What many have is freed in steps, too.
+                yield
+            return pieces
 
         return await json_answer(request, await self._steps.take(work()))
 

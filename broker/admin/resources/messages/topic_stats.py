@@ -182,7 +182,7 @@ def partitioned_stats(
 ) -> Generator[None, None, dict[str, Any]]:
     """Put the statistics of a partitioned topic together from those of its partitions, by name.
 
-    A key of them, or of objects in them, in a step.
+    A key of them, or of objects in them, in a step; and before, the keys of each.
     """
     together = yield from _together([*partitions.values()])
     if "oldestBacklogMessageAgeSeconds" in together:
@@ -194,14 +194,18 @@ def partitioned_stats(
     }
 
 
-def _keys(bodies: Iterable[dict[str, Any]]) -> Iterable[str]:
-    return dict.fromkeys(key for body in bodies for key in body if key not in _ONE_BY_ONE)
+def _keys(bodies: Iterable[dict[str, Any]]) -> Generator[None, None, list[str]]:
+    found: dict[str, None] = {}
+    for body in bodies:
+        found.update(dict.fromkeys(body))
+        yield
+    return [key for key in found if key not in _ONE_BY_ONE]
 
 
 def _together(bodies: list[dict[str, Any]]) -> Generator[None, None, dict[str, Any]]:
     """Add figures up, collect lists, and join objects by key."""
     together: dict[str, Any] = {}
-    for key in _keys(bodies):
+    for key in (yield from _keys(bodies)):
         values = [body[key] for body in bodies if key in body]
         first = values[0]
         if isinstance(first, dict):
