@@ -60,6 +60,8 @@ def golden_broker(folder: Path) -> Iterator[Target]:
     names.write_text("".join(f"persistent://public/{name}\n" for name in topics))
     command = ["-m", "broker", *_AS_RECORDED, "--set", "brokerServicePort=0"]
     command += ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
+    # Java has no limit, and this machine may be busy.
+    command += ["--set", "floodgatePatternTimeoutMs=60000"]
     # A standalone broker has one bookie.
     for copies in ("EnsembleSize", "WriteQuorum", "AckQuorum"):
         command += ["--set", f"managedLedgerDefault{copies}=1"]
