@@ -210,6 +210,11 @@ class FrameDecoder:
         return self._expected is not None or self._buffered > 0 or self._draining > 0
 
     @property
+    def unfinished_bytes(self) -> int:
+        """Bytes received of a frame whose length is known and that has not ended."""
+        return 0 if self._expected is None else self._buffered
+
+    @property
     def between_frames(self) -> bool:
         """True if what is buffered begins with a frame: ``take_residue`` misses nothing."""
         return self._expected is None and not self._draining

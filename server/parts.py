@@ -30,6 +30,7 @@ from server.limiter_report.report import owner_name
 from server.limits.clients import ClientLimits
 from server.limits.connections import ConnectionLimits
 from server.limits.refusals import Refusals
+from server.limits.unfinished_frames import UnfinishedFrames
 from server.tls.contexts import ServerTls
 from server.tls.handshakes import TlsHandshakes
 
@@ -139,6 +140,7 @@ class ServerParts(Generic[CnxT]):
             refusals,
             config.limits.handshake_seconds,
             config.limits.requests_a_second,
+            UnfinishedFrames(config.limits.unfinished_frame_bytes, refusals),
         )
 
     def change_water_marks(self, marks: WriteBufferMarks) -> None:

@@ -88,7 +88,8 @@ class WebPort(ServerParts[CnxT]):
         lag.start()
         self._exits.callback(lag.stop)
         info = ServerInfo(config.cluster_name, lambda: self._server_config)
-        refusals = LimitMetrics(config.cluster_name, self.flow.limits.refusals)
+        counts, unfinished = self.flow.limits.refusals, self.flow.limits.unfinished
+        refusals = LimitMetrics(config.cluster_name, counts, lambda: unfinished.kept_bytes)
         for collector in (refusals, info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
             registry.register(collector)
         self._watch_heap(config.cluster_name)

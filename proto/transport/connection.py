@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -56,6 +57,8 @@ class Connection(asyncio.Protocol):
     Attributes:
         turn_ended: Set by the handler of a frame that took long: others have their turn next.
         unfinished: Set while the last frame is handled in steps: the next ones wait, unread.
+        tells_from_bytes: With more bytes undecoded than these ``bytes_kept`` is told; never, unless
+            a subclass sets it.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Connection(asyncio.Protocol):
         self.local = "unconnected"
         self.closed = False
         self.taking_frames = True
+        self.tells_from_bytes = sys.maxsize
         self.chunks_received = 0
         self._reading = True
         self._drain_is_due = False
@@ -135,6 +139,9 @@ class Connection(asyncio.Protocol):
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
         """Decide on a large frame that begins; false drains it. See FrameDecoder."""
         return True
+
+    def bytes_kept(self) -> None:
+        """Learn that more than ``tells_from_bytes`` wait to be frames; told after each chunk."""
 
     def lost(self, error: Exception | None) -> None:
         """End: the connection is gone, and its entries have given back what they held."""
@@ -246,6 +253,8 @@ class Connection(asyncio.Protocol):
             if self._turn_is_over:
                 self._drain_soon()
             self._read_or_pause()
+            if self.decoder.buffered_bytes > self.tells_from_bytes:
+                self.bytes_kept()
         except RemoteProtocolError as error:
             logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.abort()

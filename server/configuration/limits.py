@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 HANDSHAKE_KEY = "floodgateHandshakeTimeoutMs"
 REQUEST_RATE_KEY = "floodgateMaxRequestsPerSecondPerConnection"
+UNFINISHED_KEY = "floodgateMaxUnfinishedFramesMB"
 HTTP_TIME_KEY = "floodgateHttpRequestTimeoutMs"
-_HANDSHAKE_MS, _HTTP_MS = 10_000, 30_000
+_HANDSHAKE_MS, _HTTP_MS, _UNFINISHED_MB = 10_000, 30_000, 256
 """Under profile ``floodgate``; under ``pulsar`` each is 0, which is off, as upstream has none."""
 _HTTP_IDLE_SECONDS = 30.0
 """Upstream's default; its proxy has no key for it."""
@@ -25,6 +26,8 @@ class LimitConfig(BaseModel):
         handshake_seconds: floodgateHandshakeTimeoutMs: until CONNECT, a TLS handshake included.
         requests_a_second: floodgateMaxRequestsPerSecondPerConnection: commands that are answered,
             of one connection.
+        unfinished_frame_bytes: floodgateMaxUnfinishedFramesMB: what all connections keep of frames
+            that have not ended.
         http_a_second: httpRequestsMaxPerSecond, if httpRequestsLimitEnabled.
         http_at_once: maxConcurrentHttpRequests.
         http_connections: maxHttpServerConnections.
@@ -38,6 +41,7 @@ class LimitConfig(BaseModel):
 
     handshake_seconds: float = _HANDSHAKE_MS / 1000
     requests_a_second: int = 0
+    unfinished_frame_bytes: int = _UNFINISHED_MB << 20
     http_a_second: float = 0.0
     http_at_once: int = 1024
     http_connections: int = 2048
@@ -56,9 +60,13 @@ class LimitConfig(BaseModel):
             checked.value(key)
             return 0.0 if pulsar_compatible else default_ms / 1000
 
+        unfinished_mb = 0 if pulsar_compatible else _UNFINISHED_MB
+        if checked.is_set(UNFINISHED_KEY):
+            unfinished_mb = checked.integer(UNFINISHED_KEY)
         return cls(
             handshake_seconds=own_seconds(HANDSHAKE_KEY, _HANDSHAKE_MS),
             requests_a_second=checked.integer(REQUEST_RATE_KEY),
+            unfinished_frame_bytes=unfinished_mb << 20,
             http_a_second=_http_rate(checked),
             http_at_once=checked.integer("maxConcurrentHttpRequests"),
             http_connections=checked.integer("maxHttpServerConnections"),

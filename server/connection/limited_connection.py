@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from limiter.clock import Clock, TimerHandle
+    from proto.frames import FrameDecoder
     from proto.transport.sender import Sender
     from server.limits.clients import ClientLimits
 
@@ -43,6 +44,10 @@ class LimitedPeer(Protocol):
         """The fields of a log line about it, beside its sentence."""
 
     @property
+    def decoder(self) -> FrameDecoder:
+        """Keeps the part of a frame that has come."""
+
+    @property
     def sender(self) -> Sender:
         """Sends to the client."""
 
@@ -70,6 +75,7 @@ class LimitedConnection:
         """Count its end. Harmless when repeated, and before it was accepted."""
         if self._timer is not None:
             self._timer.cancel()
+        self.keeps(0, 0)
         if self._counted_as:
             self._limits.connections.ended(self._counted_as)
             self._counted_as = ""
@@ -82,6 +88,24 @@ class LimitedConnection:
             return False
         self._limits.refusals.add(Limit.REQUEST_RATE)
         return True
+
+    def keeps(self, frame_number: int, size_bytes: int) -> None:
+        """Count what it keeps of a frame that has not ended; see UnfinishedFrames."""
+        self._limits.unfinished.keeps(self, frame_number, size_bytes)
+
+    def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
+        """Close it, and drop what came of its frame."""
+        cnx = self._cnx
+        logger.warning(
+            "closing %s: a frame of which %d bytes came has not ended, and is the oldest of those "
+            "that together keep more than %d MB (floodgateMaxUnfinishedFramesMB)",
+            cnx.peer,
+            size_bytes,
+            most_bytes >> 20,
+            extra=cnx.log_fields,
+        )
+        cnx.decoder.discard()
+        cnx.abort()
 
     def _handshake_is_late(self) -> None:
         cnx, seconds = self._cnx, self._limits.handshake_seconds

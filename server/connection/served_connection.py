@@ -23,6 +23,7 @@ from proto.transport.connection import Connection
 from proto.transport.weak_calls import weakly
 from server.connection.keep_alive_timer import KeepAliveTimer
 from server.connection.limited_connection import LimitedConnection
+from server.limits.unfinished_frames import COUNTED_BYTES
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -98,6 +99,7 @@ class ServedConnection(Connection):
         self.client_version = ""
         self.refusal: str | None = None
         self._limits = LimitedConnection(self, flow.limits, flow.clock)
+        self.tells_from_bytes = COUNTED_BYTES
 
     # -- state --------------------------------------------------------------------------------
 
@@ -217,6 +219,13 @@ class ServedConnection(Connection):
             self._flow_parts.totals.oversized_commands += 1
             raise
         return True
+
+    def bytes_kept(self) -> None:
+        """Count what is kept of an unfinished frame, after each chunk until it ends."""
+        kept = self.decoder.unfinished_bytes
+        counted = kept if kept > COUNTED_BYTES else 0
+        self.tells_from_bytes = -1 if counted else COUNTED_BYTES
+        self._limits.keeps(self.intake.frames_seen, counted)
 
     def frame_received(self, frame: Frame) -> None:
         """Handle a frame, unless a fault that is set keeps it from that."""

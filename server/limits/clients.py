@@ -15,6 +15,7 @@ from proto.commands import (
 )
 from server.limits.connections import ConnectionBounds, ConnectionLimits
 from server.limits.refusals import Refusals
+from server.limits.unfinished_frames import UnfinishedFrames
 
 _Type = pb.BaseCommand
 _FORMS = {
@@ -48,6 +49,7 @@ class ClientLimits:
     refusals: Refusals = field(default_factory=Refusals)
     handshake_seconds: float = 0.0
     requests_a_second: int = 0
+    unfinished: UnfinishedFrames = field(default_factory=UnfinishedFrames)
 
     def refusal(self, command: pb.BaseCommand) -> pb.BaseCommand:
         """Return the answer to a request that came too soon."""

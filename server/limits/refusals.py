@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
@@ -21,6 +21,7 @@ class Limit(StrEnum):
     CONNECTIONS_OF_ADDRESS = "connections_of_address"
     HANDSHAKE = "handshake_time"
     REQUEST_RATE = "request_rate"
+    UNFINISHED_FRAMES = "unfinished_frames"
     HTTP_CONNECTIONS = "http_connections"
     HTTP_CONCURRENT = "http_concurrent"
     HTTP_RATE = "http_rate"
@@ -41,14 +42,17 @@ class Refusals:
 
 
 class LimitMetrics(Collector):
-    """The metric of refusals."""
+    """The metric of refusals, and what is kept of frames that do not end."""
 
-    def __init__(self, cluster: str, refusals: Refusals) -> None:
+    def __init__(
+        self, cluster: str, refusals: Refusals, unfinished_bytes: Callable[[], int]
+    ) -> None:
         self._cluster = cluster
         self._refusals = refusals
+        self._unfinished_bytes = unfinished_bytes
 
     def collect(self) -> Iterator[Metric]:
-        """Return one family, a sample a limit."""
+        """Return two families: one has a sample a limit."""
         family = CounterMetricFamily(
             "floodgate_limit_refusals",
             "Connections and requests refused at a limit of their number, rate, size or time",
@@ -57,3 +61,10 @@ class LimitMetrics(Collector):
         for limit, count in self._refusals.counts.items():
             family.add_metric([self._cluster, limit.value], count)
         yield family
+        kept = GaugeMetricFamily(
+            "floodgate_unfinished_frame_bytes",
+            "Bytes kept of frames that have not ended, of those of which more than 64 KiB came",
+            labels=["cluster"],
+        )
+        kept.add_metric([self._cluster], self._unfinished_bytes())
+        yield kept

@@ -34,6 +34,7 @@ BOTH = {
     "floodgateTlsHandshakeTimeoutMs": "2000",
     "floodgateHttpRequestTimeoutMs": "3000",
     "floodgateMaxRequestsPerSecondPerConnection": "300",
+    "floodgateMaxUnfinishedFramesMB": "64",
     "maxHttpServerConnections": "4096",
     "authenticateMetricsEndpoint": "false",
     **limits(LIMIT_MB, TIMEOUT_MILLIS),

@@ -88,6 +88,7 @@ def flow_figures(part: BrokerService | ProxyService) -> dict[str, int]:
         "parked frames": totals.parked_frames,
         "parked bytes": totals.parked_bytes,
         "response bytes": totals.response_bytes,
+        "unfinished frames": part.flow.limits.unfinished.kept_bytes,
         "watched for progress": len(part.flow.slow_peers),
         "watched for hangups": len(part.flow.process.hangups or ()),
     }

@@ -15,7 +15,7 @@ def test_profile_pulsar_has_upstreams_limits_alone(role: str) -> None:
     # When
     found = LimitConfig.from_keys(read_keys({}, role), pulsar_compatible=True)
     # Then
-    assert found == LimitConfig(handshake_seconds=0, http_seconds=0)
+    assert found == LimitConfig(handshake_seconds=0, unfinished_frame_bytes=0, http_seconds=0)
 
 
 @ROLES
@@ -29,6 +29,7 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
     keys = {
         "floodgateHandshakeTimeoutMs": "1500",
         "floodgateMaxRequestsPerSecondPerConnection": "7",
+        "floodgateMaxUnfinishedFramesMB": "8",
         "floodgateHttpRequestTimeoutMs": "2500",
         "httpRequestsLimitEnabled": "true",
         "httpRequestsMaxPerSecond": "12.5",
@@ -44,6 +45,7 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
     assert found == LimitConfig(
         handshake_seconds=1.5,
         requests_a_second=7,
+        unfinished_frame_bytes=8 * 1024 * 1024,
         http_a_second=12.5,
         http_at_once=3,
         http_connections=4,

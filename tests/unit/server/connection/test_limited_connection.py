@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import struct
+
 import pytest
 
-from proto.frames import encode_command
+from proto.frames import LENGTH_FIELD_BYTES, encode_command
 from server.limits.clients import REQUESTS, ClientLimits
 from server.limits.connections import ConnectionBounds, ConnectionLimits
 from server.limits.refusals import Limit
+from server.limits.unfinished_frames import COUNTED_BYTES, UnfinishedFrames
 from tests.support.processes.commands import complete_command
-from tests.unit.server.connection.test_served_connection import Kind, Served, State
+from tests.unit.server.connection.test_served_connection import PING, Kind, Served, State
+
+MEGABYTE = 1024 * 1024
+HALF_FRAME = struct.pack(">I", MEGABYTE) + PING[LENGTH_FIELD_BYTES:]
+"""The beginning of a PING with a megabyte behind it."""
 
 
 def served(limits: ClientLimits) -> Served:
@@ -94,3 +102,77 @@ async def test_a_proxy_may_ask_as_often_as_its_clients() -> None:
 async def test_what_gives_something_back_is_never_refused() -> None:
     assert not REQUESTS & {Kind.CLOSE_PRODUCER, Kind.CLOSE_CONSUMER, Kind.WATCH_TOPIC_LIST_CLOSE,
                            Kind.UNSUBSCRIBE, Kind.ACK, Kind.FLOW, Kind.SEND}  # fmt: skip
+
+
+def receiving(limits: ClientLimits, size_bytes: int) -> Served:
+    """Return a connection that has received so much of a frame of a megabyte, length included."""
+    found = served(limits)
+    found.cnx.decoder.max_message_bytes = MEGABYTE
+    found.peer.peer_sends((HALF_FRAME + bytes(MEGABYTE))[:size_bytes])
+    return found
+
+
+async def test_small_parts_of_frames_are_not_counted() -> None:
+    # Given
+    limits = ClientLimits()
+    # When
+    found = receiving(limits, COUNTED_BYTES + LENGTH_FIELD_BYTES)
+    uncounted = limits.unfinished.kept_bytes
+    found.peer.peer_sends(b"x")
+    # Then
+    assert uncounted == 0
+    assert limits.unfinished.kept_bytes == COUNTED_BYTES + 1
+
+
+async def test_a_frame_that_ends_is_not_counted_any_more() -> None:
+    # Given
+    limits = ClientLimits()
+    found = receiving(limits, MEGABYTE // 2)
+    # When
+    found.peer.peer_sends(bytes(MEGABYTE - MEGABYTE // 2 + LENGTH_FIELD_BYTES))
+    # Then
+    assert found.cnx.commands == [Kind.PING]
+    assert limits.unfinished.kept_bytes == 0
+    assert found.cnx.tells_from_bytes == COUNTED_BYTES
+
+
+async def test_frames_that_wait_for_their_turn_are_not_unfinished() -> None:
+    # Given
+    limits = ClientLimits()
+    found = served(limits)
+    # When: more than a turn's, and a last one that lacks a byte
+    found.peer.peer_sends((PING * (2 * COUNTED_BYTES // len(PING)))[:-1])
+    # Then
+    assert found.cnx.decoder.buffered_bytes > COUNTED_BYTES
+    assert limits.unfinished.kept_bytes == 0
+
+
+async def test_a_connection_that_is_lost_keeps_nothing() -> None:
+    # Given
+    limits = ClientLimits()
+    found = receiving(limits, MEGABYTE)
+    # When
+    found.peer.breaks()
+    # Then
+    assert limits.unfinished.kept_bytes == 0
+
+
+async def test_the_oldest_of_too_many_is_closed_with_the_key_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    limits = ClientLimits(unfinished=UnfinishedFrames(2 * MEGABYTE))
+    first, second = (receiving(limits, MEGABYTE) for _ in range(2))
+    # When
+    third = receiving(limits, MEGABYTE)
+    # Then
+    assert first.cnx.sender.closing
+    assert first.cnx.decoder.buffered_bytes == 0
+    assert not second.cnx.sender.closing
+    assert not third.cnx.sender.closing
+    assert limits.unfinished.kept_bytes == 2 * (MEGABYTE - LENGTH_FIELD_BYTES)
+    (sentence,) = (one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING)
+    assert sentence == (
+        f"closing {first.cnx.peer}: a frame of which 1048572 bytes came has not ended, and is the "
+        "oldest of those that together keep more than 2 MB (floodgateMaxUnfinishedFramesMB)"
+    )

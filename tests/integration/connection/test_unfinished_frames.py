@@ -1,0 +1,76 @@
+"""Frames that never end have a bound of the process, and cost healthy publishers nothing."""
+
+from __future__ import annotations
+
+import logging
+import struct
+
+import pytest
+
+from client.client import Client
+from server.limits.refusals import Limit
+from tests.support.peers.raw_peer import frame, ping
+from tests.support.processes.cluster import cluster, until
+
+ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
+TOPIC = "persistent://public/default/healthy"
+MEGABYTE = 1024 * 1024
+ATTACKERS, BOUND_MB = 12, 8
+LARGE = bytes(range(256)) * (5 * 1024 * 4 - 8)
+"""As large as a message may be, but for its metadata."""
+
+
+def all_but_the_end(size_bytes: int) -> bytes:
+    """Return a PING with something behind it, in a frame whose last byte is missing."""
+    body = frame(ping())[4:]
+    return struct.pack(">I", size_bytes) + body + bytes(size_bytes - len(body) - 1)
+
+
+@ROLES
+async def test_the_oldest_of_many_are_closed_and_a_healthy_message_goes_through(
+    role: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Given
+    keys = {"floodgateMaxUnfinishedFramesMB": str(BOUND_MB)}
+    async with cluster(both=keys) as parts:
+        limits = parts.part(role).flow.limits
+        async with Client(parts.part(role).service_url) as client:
+            producer = await client.create_producer(TOPIC)
+            consumer = await client.subscribe(TOPIC, "s")
+            # When: one after the other, so that the first is the oldest
+            peers = []
+            for number in range(ATTACKERS):
+                peer = await parts.peer(role)
+                await peer.send_bytes(all_but_the_end(MEGABYTE))
+                peers.append(peer)
+                kept = min(number + 1, BOUND_MB) * (MEGABYTE - 1)
+                await until(lambda kept=kept: limits.unfinished.kept_bytes == kept)
+            await producer.send(LARGE)
+            # Then
+            assert (await consumer.receive()).data() == LARGE
+            assert limits.unfinished.kept_bytes <= BOUND_MB * MEGABYTE
+        closed = limits.refusals.counts[Limit.UNFINISHED_FRAMES]
+        assert ATTACKERS - BOUND_MB <= closed < ATTACKERS
+        for peer in peers[:closed]:
+            assert await peer.rest() == b""
+        # and who was not closed may end its frame
+        await peers[-1].send_bytes(b"\x00")
+        assert (await peers[-1].command()).type == ping().PONG
+        told = [one for one in caplog.records if "floodgateMaxUnfinishedFramesMB" in one.message]
+        assert len(told) == closed
+        assert all(one.levelno == logging.WARNING for one in told)
+        for peer in peers:
+            peer.close()
+        await until(lambda: limits.unfinished.kept_bytes == 0)
+
+
+@ROLES
+async def test_profile_pulsar_has_no_such_bound(role: str) -> None:
+    # Given
+    async with cluster(profile="pulsar") as parts:
+        unfinished = parts.part(role).flow.limits.unfinished
+        # When
+        await (await parts.peer(role)).send_bytes(all_but_the_end(MEGABYTE))
+        # Then
+        await until(lambda: unfinished.kept_bytes == MEGABYTE - 1)
+        assert unfinished.max_bytes == 0

@@ -1,0 +1,115 @@
+"""What all connections keep of unfinished frames has a bound: the oldest gives way."""
+
+from __future__ import annotations
+
+from server.limits.refusals import Limit, Refusals
+from server.limits.unfinished_frames import UnfinishedFrames
+
+
+class Keeper:
+    """A connection that keeps a note of its end."""
+
+    def __init__(self, frames: UnfinishedFrames) -> None:
+        self._frames = frames
+        self.ended: tuple[int, int] | None = None
+
+    def keeps(self, size_bytes: int, number: int = 1) -> None:
+        """Keep so much of its first frame, or of a later one."""
+        self._frames.keeps(self, number, size_bytes)
+
+    def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
+        """Note the figures."""
+        self.ended = size_bytes, most_bytes
+
+
+def three(max_bytes: int) -> tuple[UnfinishedFrames, list[Keeper]]:
+    """Return a bound, and three connections that keep 100 bytes each."""
+    frames = UnfinishedFrames(max_bytes, Refusals())
+    keepers = [Keeper(frames) for _ in range(3)]
+    for keeper in keepers:
+        keeper.keeps(100)
+    return frames, keepers
+
+
+def test_what_is_kept_is_added_up() -> None:
+    # Given
+    frames, (first, second, third) = three(300)
+    assert frames.kept_bytes == 300
+    # When: one grows, one ends, one begins another frame
+    second.keeps(0)
+    first.keeps(140)
+    third.keeps(120, number=2)
+    # Then
+    assert frames.kept_bytes == 260
+    assert not any((first.ended, second.ended, third.ended))
+
+
+def test_above_the_bound_the_oldest_gives_way_whoever_grew() -> None:
+    # Given
+    refusals = Refusals()
+    frames = UnfinishedFrames(300, refusals)
+    first, second, third = (Keeper(frames) for _ in range(3))
+    for keeper in (first, second, third):
+        keeper.keeps(100)
+    # When
+    third.keeps(101)
+    # Then
+    assert first.ended == (100, 300)
+    assert second.ended is None
+    assert third.ended is None
+    assert frames.kept_bytes == 201
+    assert refusals.counts[Limit.UNFINISHED_FRAMES] == 1
+
+
+def test_as_many_give_way_as_must() -> None:
+    # Given
+    frames, (first, second, third) = three(300)
+    # When
+    third.keeps(250)
+    # Then
+    assert first.ended
+    assert second.ended
+    assert not third.ended
+    assert frames.kept_bytes == 250
+
+
+def test_who_begins_another_frame_is_the_youngest() -> None:
+    # Given
+    _, (first, second, third) = three(300)
+    # When
+    first.keeps(100, number=2)
+    third.keeps(150)
+    # Then
+    assert second.ended
+    assert not first.ended
+
+
+def test_who_sends_on_within_a_frame_stays_as_old_as_it_is() -> None:
+    # Given
+    _, (first, second, _) = three(310)
+    # When
+    first.keeps(110)
+    second.keeps(120)
+    # Then
+    assert first.ended == (110, 310)
+
+
+def test_one_frame_alone_may_be_larger_than_the_bound() -> None:
+    # Given
+    frames = UnfinishedFrames(300)
+    keeper = Keeper(frames)
+    # When
+    keeper.keeps(1_000)
+    # Then
+    assert not keeper.ended
+    assert frames.kept_bytes == 1_000
+
+
+def test_without_a_bound_it_is_counted_all_the_same() -> None:
+    # Given
+    frames, keepers = three(0)
+    # When
+    keepers[0].keeps(1 << 40)
+    # Then
+    assert not any(keeper.ended for keeper in keepers)
+    assert frames.kept_bytes == (1 << 40) + 200
