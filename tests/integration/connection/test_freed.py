@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from typing import TYPE_CHECKING
 from weakref import ref
@@ -9,6 +10,8 @@ from weakref import ref
 import pytest
 
 from client import Client
+from limiter.flow.causes import PauseCause
+from proto.transport.connection import Connection
 from tests.support.processes.cluster import cluster, until
 
 if TYPE_CHECKING:
@@ -45,3 +48,45 @@ async def test_nothing_of_a_lost_connection_waits_for_the_collector(
         # Then
         assert used
         await until(lambda: not any(cnx() for cnx in used), "they are freed")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_what_a_program_forgets_to_close_ends_with_its_event_loop() -> None:
+    # Given
+    made = []
+
+    def make() -> Connection:
+        cnx = Connection()
+        made.append(ref(cnx))
+        return cnx
+
+    async def connect_and_forget() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(make, "127.0.0.1", 0)
+        await loop.create_connection(make, *server.sockets[0].getsockname())
+        server.close()
+
+    # When
+    asyncio.run(connect_and_forget())
+    gc.collect()
+    # Then
+    assert made
+    assert not any(cnx() for cnx in made)
+
+
+async def test_a_connection_that_is_not_read_is_kept() -> None:
+    # Given
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
+    _, made = await loop.create_connection(Connection, *server.sockets[0].getsockname())
+    made.gate.close_for(PauseCause.FAULT)
+    kept = ref(made)
+    # When
+    del _, made
+    gc.collect()
+    # Then
+    cnx = kept()
+    assert cnx is not None
+    cnx.abort()
+    await cnx.wait_closed()
+    server.close()
