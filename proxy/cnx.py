@@ -158,6 +158,8 @@ class ProxyConnection(ServedConnection, PipeLeg):
         if self.refresh is not None:
             self.refresh.stop()
             self.refresh = None
+        if self.original is not None and self.original.credentials is not None:
+            self.original.credentials.client_left()
         if self.served:
             self.parts.connections.discard(self)
             self.parts.connection_counters.closed()

@@ -40,7 +40,7 @@ class ForwardedCredentials:
         self._method_name = method_name
         self._data = data
         self._waiting: set[Callable[[bytes], object]] = set()
-        self.asks_client: Callable[[], bool] = lambda: False
+        self.asks_client: Callable[[], bool] = _asks_nobody
 
     def __repr__(self) -> str:
         return f"<credentials of {self._method_name:.20}>"
@@ -67,6 +67,15 @@ class ForwardedCredentials:
         waiting, self._waiting = self._waiting, set()
         for take in waiting:
             take(data)
+
+    def client_left(self) -> None:
+        """Ask nobody any more, and keep nobody waiting."""
+        self.asks_client = _asks_nobody
+        self._waiting.clear()
+
+
+def _asks_nobody() -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)

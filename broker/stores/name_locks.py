@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
+
+logger = logging.getLogger(__name__)
 
 Name = TypeVar("Name")
 T = TypeVar("T")
@@ -42,4 +45,15 @@ class NameLocks(Generic[Name]):
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:
     """Wait for work that goes on if the caller is cancelled: a commit and its publication."""
-    return await asyncio.shield(asyncio.get_running_loop().create_task(work))
+    task = asyncio.get_running_loop().create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_ended_alone)
+        raise
+
+
+def _ended_alone(task: asyncio.Task[T]) -> None:
+    """Take the end of work that nobody waits for: most of what it raises are refusals."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.info("whoever asked has left, and is not told: %s", error)

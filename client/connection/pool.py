@@ -116,6 +116,7 @@ class ConnectionPool:
             if len(self._connections) >= bound:
                 raise ConnectError(f"connections to {bound} servers are open already")
             task = asyncio.get_running_loop().create_task(self._open(key))
+            task.add_done_callback(_was_told)
             self._connections[key] = task
         try:
             return await asyncio.shield(task)
@@ -148,3 +149,9 @@ class ConnectionPool:
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, ClientCnx):
                 outcome.abort()
+
+
+def _was_told(task: asyncio.Task[ClientCnx]) -> None:
+    """Take that whoever still waited was told how it ended: all may have left."""
+    if not task.cancelled():
+        task.exception()

@@ -41,8 +41,8 @@ FRAMES_A_TURN = 256
 which are a million of the smallest."""
 BYTES_A_TURN = 65_536
 """Bytes after which a turn ends as well: parsing takes most of the time."""
-_connected: set[Connection] = set()
-"""All whose sockets are open: the event loop keeps none that it does not read at the moment."""
+_unread: set[Connection] = set()
+"""Those that are not read at the moment: the event loop keeps only what it reads."""
 
 
 class Connection(asyncio.Protocol):
@@ -165,7 +165,6 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin: asyncio calls this when the socket is connected."""
-        _connected.add(self)
         self.peer = _address(transport.get_extra_info("peername"))
         self.sender.attach(cast("asyncio.Transport", transport), self.peer)
         self.local = _address(transport.get_extra_info("sockname"))
@@ -346,9 +345,11 @@ class Connection(asyncio.Protocol):
             return  # First what waits here.
         self._reading = wanted
         if wanted:
+            _unread.discard(self)
             self._watch_for_hangup(on=False)
             transport.resume_reading()
         else:
+            _unread.add(self)
             transport.pause_reading()
             self._watch_for_hangup(on=True)
 
@@ -375,7 +376,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End: asyncio calls this when the socket is gone."""
         self.closed = True
-        _connected.discard(self)
+        _unread.discard(self)
         if self._logs_commands:
             command_log.connection_lost(self.peer, self.log_fields)
         self._watch_for_hangup(on=False)

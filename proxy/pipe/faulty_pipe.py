@@ -21,6 +21,8 @@ from server.faults.holds import Incoming
 from server.faults.selection import full_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from limiter.clock import Clock
     from proto.frames import Frame
     from proto.transport.connection import Connection
@@ -33,6 +35,8 @@ _OWN_REQUESTS = 1 << 63
 """Requests that the proxy makes up have higher ids: clients count from 0."""
 MAX_TOPICS = 1_000
 """Producers and consumers of one pipe whose topics are known: as many as began lately."""
+MAX_SAID = 1_000
+"""Commands of the proxy's own that may wait for the end of a frame; a client of more is closed."""
 
 
 class PipeClient:
@@ -43,6 +47,7 @@ class PipeClient:
     Attributes:
         peer: Its address.
         client_version: As it calls itself.
+        says: Sends it a command, between the frames of its broker.
         asked: Requests to the broker that the proxy made up, and that are not answered yet.
     """
 
@@ -54,8 +59,13 @@ class PipeClient:
         self.peer = leg.peer
         self.client_version = client_version
         self._topics: dict[tuple[int, int], str] = {}
-        self.send, self.abort = leg.send, leg.abort
+        self.says: Callable[[pb.BaseCommand], object] = leg.send
+        self.abort = leg.abort
         self.take_no_more = leg.take_no_more
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Send the client a command."""
+        self.says(command)
 
     def note(self, frame: Frame) -> None:
         """Note the topic of a producer or consumer that begins."""
@@ -152,6 +162,7 @@ class _FaultyLeg:
         self._of_broker = direction is Direction.SENT
         self._faults = ConnectionFaults(registry, clock, client, Incoming(leg), direction)
         self._boundary = FrameBoundary()
+        self._said: list[pb.BaseCommand] = []
         leg.takes_frame = self._frame
         leg.when_lost(lambda _: self._faults.lost())
 
@@ -159,6 +170,15 @@ class _FaultyLeg:
         """Copy bytes from now on."""
         self._leg.sender.in_a_pipe = True
         self._leg.receive_raw(self._bytes)
+
+    def say(self, command: pb.BaseCommand) -> None:
+        """Send a command of the proxy's own: behind the frame of which a part has passed."""
+        if self._boundary.reached:
+            self._other.send(command)
+        elif len(self._said) < MAX_SAID:
+            self._said.append(command)
+        else:
+            self._other.abort()
 
     def _bytes(self, data: bytes) -> None:
         if not self._wanted:
@@ -169,6 +189,9 @@ class _FaultyLeg:
         if end:
             self._other.enqueue([data[:end]], end)
         if self._boundary.reached:
+            said, self._said = self._said, []
+            for command in said:
+                self._other.send(command)
             self._leg.receive_frames(memoryview(data)[end:])
 
     def _frame(self, frame: Frame) -> None:
@@ -186,7 +209,8 @@ class _FaultyLeg:
 
     @property
     def _wanted(self) -> bool:
-        return self._faults.wanted or bool(self._of_broker and self._client.asked)
+        own = self._said or (self._of_broker and self._client.asked)
+        return bool(own) or self._faults.wanted
 
     def _pass_on(self, frame: Frame) -> None:
         size = frame.total_size
@@ -217,4 +241,6 @@ def pipe_with_faults(
         largest = max(leg.decoder.max_message_bytes, connected.max_message_size)
         leg.decoder.max_message_bytes = largest
     _FaultyLeg(client, broker, known, registry, clock, Direction.RECEIVED).pipe()
-    _FaultyLeg(broker, client, known, registry, clock, Direction.SENT).pipe()
+    answers = _FaultyLeg(broker, client, known, registry, clock, Direction.SENT)
+    known.says = answers.say
+    answers.pipe()

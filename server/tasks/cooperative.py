@@ -71,7 +71,10 @@ class ShortWork:
         if not self._waiting:
             loop.call_soon(self._take_turn)
         self._waiting.append((done, work))  # type: ignore[arg-type]
-        return await done
+        try:
+            return await done
+        finally:
+            del done  # What it raises would be kept by its own traceback, with who asked.
 
     def _take_turn(self) -> None:
         end = perf_counter() + self._turn_seconds
@@ -82,6 +85,7 @@ class ShortWork:
                     done.set_result(work())
                 except Exception as error:  # noqa: BLE001 - for whoever asked
                     done.set_exception(error)
+            del done, work
             self._waiting.popleft()
             if perf_counter() >= end:
                 break

@@ -37,7 +37,8 @@ class SingleFlight(Generic[T]):
     async def join(self, key: Hashable, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """Return what the work for ``key`` returns; it is started if it is not under way."""
         flight = self._flights.get(key)
-        if flight is None:
+        # What has ended is not given again: it would be given at once, and again at once.
+        if flight is None or flight.task.done():
             flight = self._flights[key] = _Flight(work())
             flight.task.add_done_callback(partial(self._ended, key, flight))
         flight.waiting += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from typing import TYPE_CHECKING
 from weakref import ref
@@ -9,10 +10,22 @@ from weakref import ref
 import pytest
 
 from client import Client
+from client.authentication.token import AuthenticationToken
+from limiter.flow.causes import PauseCause
+from proto.transport.connection import Connection
 from tests.support.processes.cluster import cluster, until
+from tests.support.security.credentials import key_url, token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from broker.cnx import ServerCnx
+    from broker.service import BrokerService
+    from proxy.cnx import ProxyConnection
+    from proxy.service import ProxyService
+
+UPSTREAM = "org.apache.pulsar"
 
 
 @pytest.fixture
@@ -30,18 +43,87 @@ async def test_nothing_of_a_lost_connection_waits_for_the_collector(
     profile: str, role: str
 ) -> None:
     async with cluster({"public/default": ["orders"]}, profile) as parts:
-        # Given
-        server = parts.part(role)
-        async with (
-            Client(server.service_url) as client,
-            await client.subscribe("orders", "audit") as consumer,
-            await client.create_producer("orders") as producer,
-        ):
-            await producer.send(b"two teas")
-            await consumer.acknowledge(await consumer.receive())
-            await client.topics_of_namespace("public/default", pattern=".*")
-            used = [ref(cnx) for cnx in server.connections]
-        # When: the client has left
-        # Then
-        assert used
+        used = await used_by(Client(parts.part(role).service_url), parts.part(role))
         await until(lambda: not any(cnx() for cnx in used), "they are freed")
+
+
+@pytest.mark.usefixtures("no_collections")
+@pytest.mark.parametrize("forwards", ["false", "true"])
+async def test_nor_does_one_whose_credentials_are_known(forwards: str, tmp_path: Path) -> None:
+    (tmp_path / "proxy.jwt").write_text(token("proxy"))
+    known = {
+        "authenticationEnabled": "true",
+        "authenticationProviders": f"{UPSTREAM}.broker.authentication.AuthenticationProviderToken",
+        "tokenSecretKey": key_url(),
+    }
+    passed_on = {
+        "brokerClientAuthenticationPlugin": f"{UPSTREAM}.client.impl.auth.AuthenticationToken",
+        "brokerClientAuthenticationParameters": f"file://{tmp_path / 'proxy.jwt'}",
+        "forwardAuthorizationCredentials": forwards,
+    }
+    checks = {"authenticateOriginalAuthData": forwards}
+    orders = {"public/default": ["orders"]}
+    async with cluster(orders, both=known, broker=checks, proxy=passed_on) as parts:
+        shown = AuthenticationToken(token("ann", exp=4_102_444_800))
+        client = Client(parts.proxy.service_url, authentication=shown)
+        used = await used_by(client, parts.proxy)
+        await until(lambda: not any(cnx() for cnx in used), "they are freed")
+
+
+async def used_by(
+    client: Client, server: BrokerService | ProxyService
+) -> list[ref[ServerCnx | ProxyConnection]]:
+    """Use a server as clients do, and leave; return the connections that there were."""
+    async with (
+        client,
+        await client.subscribe("orders", "audit") as consumer,
+        await client.create_producer("orders") as producer,
+    ):
+        await producer.send(b"two teas")
+        await consumer.acknowledge(await consumer.receive())
+        await client.topics_of_namespace("public/default", pattern=".*")
+        used = [ref(cnx) for cnx in server.connections]
+    assert used
+    return used
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_what_a_program_forgets_to_close_ends_with_its_event_loop() -> None:
+    # Given
+    made = []
+
+    def make() -> Connection:
+        cnx = Connection()
+        made.append(ref(cnx))
+        return cnx
+
+    async def connect_and_forget() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(make, "127.0.0.1", 0)
+        await loop.create_connection(make, *server.sockets[0].getsockname())
+        server.close()
+
+    # When
+    asyncio.run(connect_and_forget())
+    gc.collect()
+    # Then
+    assert made
+    assert not any(cnx() for cnx in made)
+
+
+async def test_a_connection_that_is_not_read_is_kept() -> None:
+    # Given
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
+    _, made = await loop.create_connection(Connection, *server.sockets[0].getsockname())
+    made.gate.close_for(PauseCause.FAULT)
+    kept = ref(made)
+    # When
+    del _, made
+    gc.collect()
+    # Then
+    cnx = kept()
+    assert cnx is not None
+    cnx.abort()
+    await cnx.wait_closed()
+    server.close()

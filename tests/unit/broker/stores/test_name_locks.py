@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
 from broker.stores.name_locks import NameLocks, to_its_end
-from tests.support.clocks.settle import settle
+from tests.support.clocks.settle import settle, started
 from tests.support.stores.topic_stores import A, B
 
 
@@ -85,3 +86,25 @@ async def test_work_goes_on_when_who_asked_for_it_leaves() -> None:
     await settle()
     # Then
     assert done == [1]
+
+
+async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    go_on = asyncio.Event()
+
+    async def refuse() -> None:
+        await go_on.wait()
+        raise ValueError("there is no such topic")
+
+    left = await started(to_its_end(refuse()))
+    left.cancel()
+    await settle()
+    del left
+    # When
+    go_on.set()
+    await settle()
+    gc.collect()
+    # Then
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []

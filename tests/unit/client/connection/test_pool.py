@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from types import SimpleNamespace
 
 import pytest
@@ -115,6 +116,25 @@ async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next()
         # Then
         assert [type(one) for one in found] == [ConnectError] * 3
         assert not pool._connections
+
+
+async def test_a_failure_for_which_nobody_waits_any_more_is_no_error_of_ours(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Given
+    async with ByteBroker(None) as broker:
+        pool = ConnectionPool()
+        left = await started(pool.get(address(broker)))
+        far = await broker.connection()
+        left.cancel()
+        await settle()
+        # When
+        far.writer.transport.abort()
+        await until(lambda: not pool._connections)
+        del left
+        gc.collect()
+    # Then
+    assert caplog.messages == []
 
 
 async def test_a_server_that_is_away_costs_no_connection_object(

@@ -6,7 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import Frame, encode_command, encode_payload_command
-from proxy.pipe.faulty_pipe import MAX_TOPICS, PipeClient, pipe_with_faults
+from proxy.pipe.faulty_pipe import MAX_SAID, MAX_TOPICS, PipeClient, pipe_with_faults
 from proxy.pipe.leg import PipeLeg
 from server.faults.fault import Fault
 from server.faults.registry import FaultRegistry
@@ -258,3 +258,38 @@ async def test_a_closed_consumer_is_closed_at_the_broker_too() -> None:
     # Then
     assert pipe.answered() == answers[1]
     assert pipe.legs[1]._raw is not None
+
+
+@pytest.mark.parametrize("cut", [1, 4, 5])
+async def test_what_the_proxy_says_waits_for_the_end_of_a_frame_that_passes(cut: int) -> None:
+    # Given
+    pipe = Pipe()
+    fault = pipe.set({"action": "closeConsumer"}, on=["FLOW"])
+    flow = Type(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=4, messagePermits=1))
+    # When
+    pipe.broker.peer_sends(PING + LOOKUP[:cut])
+    pipe.client.peer_sends(encode_command(flow))
+    assert pipe.answered() == PING + LOOKUP[:cut]
+    pipe.registry.clear(fault)
+    pipe.broker.peer_sends(LOOKUP[cut:] + PING)
+    # Then
+    passed = pipe.answered()
+    assert passed.startswith(LOOKUP[cut:])
+    told, ping = split_commands(passed[len(LOOKUP) - cut :])
+    assert told.close_consumer.consumer_id == 4
+    assert ping.type == Type.PING
+
+
+async def test_a_client_for_whom_too_much_waits_for_the_end_of_a_frame_is_closed() -> None:
+    # Given
+    pipe = Pipe()
+    pipe.set({"action": "error", "error": "ServiceNotReady"}, on=["LOOKUP"])
+    pipe.broker.peer_sends(PING[:5])
+    # When
+    pipe.client.peer_sends(LOOKUP * MAX_SAID)
+    await settle()
+    assert not pipe.client.is_closing()
+    pipe.client.peer_sends(LOOKUP)
+    await settle()
+    # Then
+    assert pipe.client.is_closing()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from contextlib import suppress
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import pytest
 
@@ -151,3 +154,25 @@ async def test_short_work_that_nobody_waits_for_any_more_is_not_done() -> None:
     await asyncio.gather(left, stays, return_exceptions=True)
     # Then
     assert log == ["stays"]
+
+
+class Asks:
+    def fails(self) -> None:
+        raise ValueError("not now")
+
+
+async def test_who_asked_for_short_work_that_failed_is_freed_at_once() -> None:
+    # Given
+    asks = Asks()
+    kept = ref(asks)
+    gc.disable()
+    # When
+    try:
+        with suppress(ValueError):
+            await ShortWork().do(asks.fails)
+        del asks
+        await asyncio.sleep(0)
+        # Then
+        assert kept() is None
+    finally:
+        gc.enable()

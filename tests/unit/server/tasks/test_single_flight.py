@@ -55,6 +55,18 @@ async def test_nothing_is_kept_for_who_asks_afterwards() -> None:
     assert (first, second) == (1, 2)
 
 
+async def test_nor_for_who_asks_in_the_turn_of_its_end() -> None:
+    # Given
+    flights, work = SingleFlight[int](), Work()
+    first = await started(flights.join("key", work))
+    work.go_on.set()
+    # When: this one's turn comes right behind the last step of the work
+    second = asyncio.create_task(flights.join("key", work))
+    # Then: who finds out of date what it is given may ask again and again
+    assert await asyncio.gather(first, second) == [1, 2]
+    assert len(flights) == 0
+
+
 async def test_other_keys_are_other_work() -> None:
     # Given
     flights, work = SingleFlight[int](), Work()
