@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.messages.metadata import MessageDigest
+from broker.messages.stores.memory import MemoryManagedLedger
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
 from server.tasks import cooperative
@@ -171,3 +172,36 @@ async def test_a_topic_is_deleted_though_one_of_its_partitions_was_meanwhile(
         between_turns(monkeypatch, delete_last)
         await rest.done("DELETE", f"{TOPIC}/partitions")
         assert (await rest.ask("GET", f"{TOPIC}/partitions")).status == 404
+
+
+async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with partitions() as (rest, loaded):
+        last = TopicName.parse(f"persistent://public/default/orders-partition-{PARTITIONS - 1}")
+
+        async def delete_last() -> None:
+            ended = any(topic.terminated for topic in loaded)
+            if ended and loaded.loaded(last) is not None:
+                await loaded.delete(last, force=True)
+
+        between_turns(monkeypatch, delete_last)
+        answer = await rest.ask("POST", f"{TOPIC}/terminate/partitions")
+        assert answer.status == 404
+        assert answer.reason == f"Topic {last} not found"
+
+
+@pytest.mark.parametrize("path", ["subscription/new", "subscription/s/resetcursor/5"])
+async def test_what_is_not_durable_yet_is_kept_by_an_unload(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with partitions() as (rest, loaded):
+        flushed = MemoryManagedLedger.flushed
+
+        async def unloaded_meanwhile(ledger: MemoryManagedLedger) -> None:
+            monkeypatch.setattr(MemoryManagedLedger, "flushed", flushed)
+            await loaded.unload(TopicName.parse(ledger.name))
+            await flushed(ledger)
+
+        monkeypatch.setattr(MemoryManagedLedger, "flushed", unloaded_meanwhile)
+        await rest.done("POST" if "reset" in path else "PUT", f"{TOPIC}/{path}")

@@ -24,6 +24,7 @@ from broker.admin.resources.messages.subjects import (
 )
 from broker.authorization.operations import TopicOperation
 from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -142,18 +143,19 @@ class CursorAdmin:
         stored = stored_of(topics)
         async for topic in self._topics.each(stored):
             subscription_of(topic, name).seek(topic.ledger.published_at(time_ms))
-        async for topic in self._topics.each(stored):
-            await topic.ledger.flushed()
+        async for topic in in_turns(stored):
+            await self._topics.flushed(topic)
         return done()
 
     async def reset_to_id(self, request: web.Request) -> web.Response:
         """Make an entry the next one, or the one behind it."""
         target = await given_target(request)
         refusal = "Reset-cursor at position is not allowed for partitioned-topic"
-        subscription = await self._subscription(request, refusal)
-        ledger, position = subscription.topic.ledger, target.position
+        topic = await self._topics.stored(request, refusal)
+        ledger, position = topic.ledger, target.position
+        subscription = subscription_of(topic, subscription_name(request))
         subscription.seek(ledger.following(position) if target.excluded else position)
-        await ledger.flushed()
+        await self._topics.flushed(topic)
         return done()
 
 

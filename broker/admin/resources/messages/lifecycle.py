@@ -84,7 +84,7 @@ class LifecycleAdmin:
                 ", please use terminate commands",
             )
         last = {}
-        async for topic in in_turns(await self._topics.all_stored(request)):
+        async for topic in self._topics.each(await self._topics.all_stored(request)):
             await self._topics.loaded.terminate(topic.name)
             last[str(topic.name.partition_index)] = message_id(last_id(topic))
         return await json_answer(request, await self._steps.take(json_in_steps(last, 1)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import proto.PulsarApi_pb2 as pb
 from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.requests import FailsUpstreamError, segment, topic_name
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
 from broker.subscriptions.subscriptions import Subscriptions
@@ -137,6 +138,19 @@ class MessageTopics:
         async for topic in in_turns(topics):
             # A name tells the kind.
             yield cast("T", await self.load(topic.name)) if topic.closing else topic
+
+    async def flushed(self, topic: PersistentTopic) -> None:
+        """Return once what was changed is as durable as the store makes it.
+
+        Raises:
+            RestError, ServedElsewhereError: See ``load``.
+            MessageStoreError: It failed.
+        """
+        try:
+            await topic.ledger.flushed()
+        except MessageStoreError:
+            # Unloaded meanwhile, which keeps what was changed; a store that failed does so again.
+            await persistent(await self.load(topic.name)).ledger.flushed()
 
 
 def check_persistent(request: web.Request, what: str) -> None:

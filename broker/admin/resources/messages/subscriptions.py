@@ -80,7 +80,8 @@ class SubscriptionAdmin:
             raise RestError(409, "Subscription already exists for topic")
         async for topic in self._topics.each(missing):
             if not subscriptions_of(topic).get(name):  # A consumer may have been faster.
-                await _create(topic, name, target)
+                _create(topic, name, target)
+                await self._topics.flushed(topic)
         return done()
 
     async def _asked(self, request: web.Request) -> list[Topic]:
@@ -170,7 +171,7 @@ def _check_stored(request: web.Request, what: str) -> None:
         raise RestError(405, f"Cannot {what} replicated subscriptions on non-persistent topics")
 
 
-async def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> None:
+def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> None:
     start = target.position
     if target.excluded:
         start = topic.ledger.following(start)
@@ -183,4 +184,3 @@ async def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> Non
         )
     except RequestError as error:
         raise RestError(412, error.message) from None
-    await topic.ledger.flushed()
