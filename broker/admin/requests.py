@@ -14,6 +14,7 @@ from aiohttp import web
 from broker.admin.bodies import BadBodyError
 from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.errors import RefusedError
+from broker.messages.managed_ledger import MessageStoreError
 from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import RestError
@@ -51,7 +52,7 @@ async def answered(handler: Handler, request: web.Request, rules: AdminRules) ->
         return await handler(request)
     except RefusedError as error:
         raise RestError(error.refusal.value, error.reason) from None
-    except StoreError as error:
+    except (StoreError, MessageStoreError) as error:
         raise RestError(500, str(error)) from None
     except FailsUpstreamError as error:
         status = 500 if rules.fails_as_upstream else error.status

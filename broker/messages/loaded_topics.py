@@ -393,18 +393,33 @@ class LoadedTopics:
         for loading in [one for one in self._loading if one.namespace == namespace]:
             async with self._locks.of(str(loading)):
                 pass  # It is loaded now, or was refused: a load that begins now finds nothing.
+        dropped = set()
         for topic in self.within(namespace):
             if left is not None and left.contains(topic.name):
                 continue
             async with self._locks.of(topic.full_name):
                 if self._topics.get(topic.full_name) is topic:
                     await to_its_end(self._drop(topic.name, topic))
+                    dropped.add(topic.full_name)
         for block in blocks:
             for raw in block:
                 name = raw.decode()
-                if self._parts.store.holds(name) and (left is None or not left.holds(raw)):
-                    await self._parts.store.delete_ledger(name)
+                # What was dropped above, and is there, was made again meanwhile.
+                if (
+                    name not in dropped
+                    and self._parts.store.holds(name)
+                    and (left is None or not left.holds(raw))
+                ):
+                    await self._delete_stored(name)
             await asyncio.sleep(0)
+
+    async def _delete_stored(self, name: str) -> None:
+        """Delete the messages of a topic; one that a client has loaded with them is closed."""
+        async with self._locks.of(name):
+            topic = self._topics.get(name)
+            if topic is not None:
+                await to_its_end(self._unload(topic))
+            await self._parts.store.delete_ledger(name)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

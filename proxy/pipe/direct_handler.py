@@ -156,7 +156,12 @@ class DirectProxyHandler:
         address = await self._targets.allowed(connect.proxy_to_broker_url)
         if address is None:
             target = without_credentials(connect.proxy_to_broker_url)
-            logger.warning("%s asked for a pipe to %r: not allowed", client.peer, target)
+            logger.warning(
+                "%s asked for a pipe to %r: not allowed, by the brokers that are configured and "
+                "brokerProxyAllowedHostNames, -IPAddresses and -TargetPorts",
+                client.peer,
+                target,
+            )
             raise RequestError(pb.ServiceNotReady, INVALID_TARGET)
         try:
             async with deadline(self._clock, self._timeout_seconds):

@@ -20,6 +20,7 @@ _ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _APR1_ROUNDS = 1000
 _APR1_ORDER = ((0, 6, 12), (1, 7, 13), (2, 8, 14), (3, 9, 15), (4, 10, 5))
 CRYPT_LENGTH = 13
+_NO_CRYPT = "this system's C library makes no crypt hashes: make them by htpasswd -m"
 
 
 class PasswordFileError(Exception):
@@ -44,6 +45,8 @@ def read_passwords(text: str) -> dict[str, str]:
                 f"line {number}: the hash of {user!r:.60} is neither $apr1$ nor crypt, and Pulsar "
                 "takes no other: make it by htpasswd -m"
             )
+        if _is_crypt(hashed) and not _is_crypt(_crypt(b"", hashed)):
+            raise PasswordFileError(_NO_CRYPT)  # Some libraries leave DES out.
         found[user] = hashed
     return found
 
@@ -107,9 +110,7 @@ def _crypt_of_system() -> Callable[[bytes, bytes], bytes | None]:
     try:
         function = ctypes.CDLL(library).crypt
     except (OSError, AttributeError):
-        raise PasswordFileError(
-            "this system's C library makes no crypt hashes: make them by htpasswd -m"
-        ) from None
+        raise PasswordFileError(_NO_CRYPT) from None
     function.argtypes, function.restype = (ctypes.c_char_p, ctypes.c_char_p), ctypes.c_char_p
     crypt: Callable[[bytes, bytes], bytes | None] = function
     return crypt

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 BEARER = "Bearer "
 _INVALID, _NO_TOKEN = "INVALID_TOKEN", "INVALID_AUTH_DATA"
 LEAST_RSA_BITS = 2048
+FARTHEST_MS = 2**63 - 1
+"""The last moment that Java's dates can say, in milliseconds since 1970."""
 _OF_SECRETS = (("HS256", 32), ("HS384", 48), ("HS512", 64))
 _OF_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -148,7 +150,7 @@ def _time_ms(claims: Mapping[str, Any], claim: str) -> int | None:
     if value is None:
         return None
     try:
-        return int(_seconds_of(value)) * 1000
+        return max(-FARTHEST_MS, min(int(_seconds_of(value)) * 1000, FARTHEST_MS))
     except (ValueError, TypeError, OverflowError):
         raise AuthenticationError(
             f"Failed to authentication token: {claim} is no time", _INVALID

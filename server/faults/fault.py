@@ -30,6 +30,8 @@ MAX_COMMANDS = 100
 MAX_TEXT = 1_000
 MAX_DELAY_MS = 3_600_000
 _DOMAINS = ("persistent://", "non-persistent://")
+_STARTS = sorted({domain[:end] for domain in _DOMAINS for end in range(len(domain))})
+"""The texts that a ``*`` may stand behind so that a topic's full name can fit."""
 WITH_CHECKSUM = frozenset({"SEND", "MESSAGE"})
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 
@@ -70,7 +72,7 @@ class Where(_Part):
         connection: The client's address, ``host:port``.
     """
 
-    topic: Annotated[Text, _fits(r"^(non-)?persistent://|^[^*]*\*")] | None = None
+    topic: Annotated[Text, _fits(rf"^({'|'.join(_DOMAINS)}|({'|'.join(_STARTS)})\*)")] | None = None
     namespace: Annotated[Text, _fits("[/*]")] | None = None
     client_version: Text | None = None
     connection: Annotated[Text, _fits("[:*]")] | None = None

@@ -12,7 +12,6 @@ from broker.admin.requests import done
 from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics
 from broker.authorization.operations import TopicOperation
 from server.http import json_response
-from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -42,6 +41,6 @@ class CompactionAdmin:
 
     async def start(self, request: web.Request) -> web.Response:
         """Start the compaction of a topic, of all its partitions."""
-        async for topic in in_turns(await self._topics.all_stored(request)):
+        async for topic in self._topics.each(await self._topics.all_stored(request)):
             topic.compaction.start()
         return done()

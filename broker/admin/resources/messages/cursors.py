@@ -80,12 +80,14 @@ class CursorAdmin:
     async def skip_all(self, request: web.Request) -> web.Response:
         """Skip everything that is stored, in all partitions."""
         topics, name = await self._topics.all_stored(request), subscription_name(request)
-        there = (subscriptions_of(topic).get(name) for topic in topics)
-        found = [one async for one in in_turns(there) if one is not None]
-        if not found:
+        skipped = 0
+        async for topic in self._topics.each(topics):
+            subscription = subscriptions_of(topic).get(name)
+            if subscription is not None:
+                subscription.skip_through(topic.ledger.last_confirmed)
+                skipped += 1
+        if not skipped:
             raise no_subscription(name, topic_name(request))
-        async for subscription in in_turns(found):
-            subscription.skip_through(subscription.topic.ledger.last_confirmed)
         return done()
 
     # -- expiry -------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ class CursorAdmin:
         seconds = path_number(request, "expireTimeInSeconds")
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
         await check_subscribed(topics, name)
-        async for topic in in_turns(topics):
+        async for topic in self._topics.each(topics):
             _expire(subscription_of(topic, name), seconds)
         return done()
 
@@ -103,7 +105,7 @@ class CursorAdmin:
         """Expire what is older than some seconds, for all subscriptions in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics = await self._all_that_expire(request, "messages for all subscriptions")
-        async for topic in in_turns(topics):
+        async for topic in self._topics.each(topics):
             for subscription in subscriptions_of(topic):
                 _expire(subscription, seconds)
         return done()
@@ -139,20 +141,21 @@ class CursorAdmin:
         topics, name = await self._topics.all(request), subscription_name(request)
         await check_subscribed(topics, name)
         stored = stored_of(topics)
-        async for topic in in_turns(stored):
+        async for topic in self._topics.each(stored):
             subscription_of(topic, name).seek(topic.ledger.published_at(time_ms))
         async for topic in in_turns(stored):
-            await topic.ledger.flushed()
+            await self._topics.flushed(topic)
         return done()
 
     async def reset_to_id(self, request: web.Request) -> web.Response:
         """Make an entry the next one, or the one behind it."""
         target = await given_target(request)
         refusal = "Reset-cursor at position is not allowed for partitioned-topic"
-        subscription = await self._subscription(request, refusal)
-        ledger, position = subscription.topic.ledger, target.position
+        topic = await self._topics.stored(request, refusal)
+        ledger, position = topic.ledger, target.position
+        subscription = subscription_of(topic, subscription_name(request))
         subscription.seek(ledger.following(position) if target.excluded else position)
-        await ledger.flushed()
+        await self._topics.flushed(topic)
         return done()
 
 

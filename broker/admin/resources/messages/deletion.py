@@ -71,7 +71,8 @@ class DeletionAdmin:
             if loaded is not None and not flag(request, "force"):
                 check_unused(loaded)
         async for one in in_turns(used):
-            await self._delete(one, force=True)
+            if self._is_used(one):  # Else it was deleted meanwhile.
+                await self._delete(one, force=True)
         await self._context.topics.delete_partitioned(topic)
         return done()
 

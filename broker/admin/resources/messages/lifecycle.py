@@ -21,6 +21,7 @@ from broker.admin.resources.messages.subjects import (
     subscriptions_of,
 )
 from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
+from broker.errors import Refusal, RefusedError
 from broker.messages.position import EARLIEST
 from broker.topics.rules import not_found, partition_name
 from server.http import RestError, json_response
@@ -83,7 +84,7 @@ class LifecycleAdmin:
                 ", please use terminate commands",
             )
         last = {}
-        async for topic in in_turns(await self._topics.all_stored(request)):
+        async for topic in self._topics.each(await self._topics.all_stored(request)):
             await self._topics.loaded.terminate(topic.name)
             last[str(topic.name.partition_index)] = message_id(last_id(topic))
         return await json_answer(request, await self._steps.take(json_pieces(last, 1)))
@@ -92,7 +93,7 @@ class LifecycleAdmin:
         """Forget the backlogs of a topic, and what is in closed ledgers, in all partitions."""
         if not topic_name(request).persistent:
             raise RestError(412, "unsupport truncate")
-        async for topic in in_turns(await self._topics.all_stored(request)):
+        async for topic in self._topics.each(await self._topics.all_stored(request)):
             topic.truncate()
         return done()
 
@@ -109,7 +110,7 @@ class LifecycleAdmin:
     async def trim(self, request: web.Request) -> web.Response:
         """Drop the ledgers of a topic that nobody needs, in all partitions."""
         check_persistent(request, "Trim")
-        async for topic in in_turns(await self._topics.all_stored(request)):
+        async for topic in self._topics.each(await self._topics.all_stored(request)):
             subscriptions_of(topic).moved()
         return done(200)
 
@@ -123,7 +124,11 @@ class LifecycleAdmin:
         async for index in in_turns(range(count)):
             name = partition_name(topic, index)
             if not snapshot.holds(name.encode()):
-                await self._context.topics.create(type(topic).parse(name), {})
+                try:
+                    await self._context.topics.create(type(topic).parse(name), {})
+                except RefusedError as error:
+                    if error.refusal is not Refusal.CONFLICT:  # Else somebody was faster.
+                        raise
         return done()
 
     # -- offload: there is nothing to offload to ----------------------------------------------

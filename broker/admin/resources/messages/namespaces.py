@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.admin.owners import ServedElsewhereError
 from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import done, namespace_name, segment
-from broker.admin.resources.messages.subjects import subscriptions_of
+from broker.admin.resources.messages.subjects import MessageTopics, subscriptions_of
 from broker.authorization.operations import NamespaceOperation
 from broker.bundles import bundle_named
 from broker.messages.topic import PersistentTopic
@@ -19,7 +20,7 @@ from server.http import RestError
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from aiohttp import web
 
@@ -35,6 +36,7 @@ class NamespaceMessageAdmin:
 
     def __init__(self, context: AdminContext) -> None:
         self._context = context
+        self._loading = MessageTopics(context)
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints: each for a namespace, and for a bundle."""
@@ -75,9 +77,25 @@ class NamespaceMessageAdmin:
         names = in_turns(loaded)
         return [topic async for topic in names if bundle.holds(topic.full_name.encode())]
 
+    async def _each(self, topics: list[Topic]) -> AsyncIterator[Topic]:
+        """Yield topics in turns: one that was unloaded meanwhile is loaded again, if it is here."""
+        async for topic in in_turns(topics):
+            if not topic.closing:
+                yield topic
+                continue
+            try:
+                again = await self._loading.load(topic.name)
+            except ServedElsewhereError:
+                continue
+            except RestError as error:
+                if error.status != 404:
+                    raise
+            else:
+                yield again
+
     async def clear(self, request: web.Request) -> web.Response:
         """Move all subscriptions to the end."""
-        async for topic in in_turns(await self._topics(request)):
+        async for topic in self._each(await self._topics(request)):
             if isinstance(topic, PersistentTopic):
                 topic.subscriptions.clear_backlogs()
         return done()
@@ -86,7 +104,7 @@ class NamespaceMessageAdmin:
         """Move the subscriptions of a name to the end."""
         strict = self._context.rules.fails_as_upstream
         topics, name = await self._topics(request), segment(request, "subscription")
-        async for topic in in_turns(topics):
+        async for topic in self._each(topics):
             if isinstance(topic, PersistentTopic):
                 found = subscriptions_of(topic).get(name)
                 if found is not None:
@@ -102,11 +120,13 @@ class NamespaceMessageAdmin:
             RestError: 412, one has consumers.
         """
         name = segment(request, "subscription")
-        found = [one async for one in in_turns(_named(await self._topics(request), name))]
+        topics = await self._topics(request)
+        found = [one async for one in in_turns(_named(topics, name))]
         if any(subscription.consumers for subscription in found):
             raise RestError(412, "Subscription has active connected consumers")
-        async for subscription in in_turns(found):
-            subscription.delete()
+        async for topic in self._each(topics):
+            for subscription in _named([topic], name):
+                subscription.delete()
         return done()
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.requests import FailsUpstreamError, segment, topic_name
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.topic import PersistentTopic, Topic
 from broker.subscriptions.subscriptions import Subscriptions
@@ -17,13 +18,15 @@ from server.http import RestError
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     from aiohttp import web
 
     from broker.admin.context import AdminContext
     from broker.messages.loaded_topics import LoadedTopics
     from broker.subscriptions.subscription import Subscription
+
+T = TypeVar("T", bound=Topic)
 
 TOPIC_PATH = "/admin/v2/{domain}/{tenant}/{namespace}/{topic}"
 SUBSCRIPTION_PATH = f"{TOPIC_PATH}/subscription/{{subName}}"
@@ -125,6 +128,29 @@ class MessageTopics:
     async def all_stored(self, request: web.Request) -> list[PersistentTopic]:
         """Return the persistent topic in the path, or its partitions."""
         return [persistent(topic) for topic in await self.all(request)]
+
+    async def each(self, topics: Iterable[T]) -> AsyncIterator[T]:
+        """Yield topics in turns, to change them: one that was unloaded meanwhile is loaded again.
+
+        Raises:
+            RestError, ServedElsewhereError: See ``load``.
+        """
+        async for topic in in_turns(topics):
+            # A name tells the kind.
+            yield cast("T", await self.load(topic.name)) if topic.closing else topic
+
+    async def flushed(self, topic: PersistentTopic) -> None:
+        """Return once what was changed is as durable as the store makes it.
+
+        Raises:
+            RestError, ServedElsewhereError: See ``load``.
+            MessageStoreError: It failed.
+        """
+        try:
+            await topic.ledger.flushed()
+        except MessageStoreError:
+            # Unloaded meanwhile, which keeps what was changed; a store that failed does so again.
+            await persistent(await self.load(topic.name)).ledger.flushed()
 
 
 def check_persistent(request: web.Request, what: str) -> None:

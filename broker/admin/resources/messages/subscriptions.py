@@ -78,8 +78,10 @@ class SubscriptionAdmin:
         missing = [one async for one in in_turns(topics) if not subscriptions_of(one).get(name)]
         if not missing:
             raise RestError(409, "Subscription already exists for topic")
-        async for topic in in_turns(missing):
-            await _create(topic, name, target)
+        async for topic in self._topics.each(missing):
+            if not subscriptions_of(topic).get(name):  # A consumer may have been faster.
+                _create(topic, name, target)
+                await self._topics.flushed(topic)
         return done()
 
     async def _asked(self, request: web.Request) -> list[Topic]:
@@ -106,8 +108,10 @@ class SubscriptionAdmin:
         force = flag(request, "force") or not topic_name(request).persistent
         if not force and any(subscription.consumers for subscription in found):
             raise RestError(412, "Subscription has active connected consumers")
-        async for subscription in in_turns(found):
-            subscription.delete()
+        async for topic in self._topics.each(topics):
+            subscription = topic.subscriptions.get(name)
+            if subscription is not None:
+                subscription.delete()
         return done()
 
     async def get_properties(self, request: web.Request) -> web.Response:
@@ -131,7 +135,7 @@ class SubscriptionAdmin:
         properties = await string_map(request)
         topics, name = await self._topics.all(request), subscription_name(request)
         await check_subscribed(topics, name)
-        async for topic in in_turns(stored_of(topics)):
+        async for topic in self._topics.each(stored_of(topics)):
             subscription = subscription_of(topic, name)
             subscription.cursor.properties = dict(properties)
             subscription.cursor.changed = True
@@ -167,7 +171,7 @@ def _check_stored(request: web.Request, what: str) -> None:
         raise RestError(405, f"Cannot {what} replicated subscriptions on non-persistent topics")
 
 
-async def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> None:
+def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> None:
     start = target.position
     if target.excluded:
         start = topic.ledger.following(start)
@@ -180,4 +184,3 @@ async def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> Non
         )
     except RequestError as error:
         raise RestError(412, error.message) from None
-    await topic.ledger.flushed()

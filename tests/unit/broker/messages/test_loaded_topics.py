@@ -348,6 +348,33 @@ async def test_of_a_namespace_that_others_keep_alive_only_what_they_made_stays()
     assert [loaded.store.holds(str(name)) for name in (NAME, kept)] == [False, True]
 
 
+@pytest.mark.parametrize("was_loaded", [True, False])
+async def test_a_topic_that_comes_again_while_its_namespace_goes_is_one_that_can_be_used(
+    *, was_loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given
+    loaded = Loaded()
+    await loaded.topic()
+    other = TopicName.parse("other")
+    await loaded.topics.get(other)
+    for name in (other,) if was_loaded else (other, NAME):
+        await loaded.topics.unload(name)
+    delete_ledger = loaded.store.delete_ledger
+
+    async def and_use_again(name: str) -> None:
+        await delete_ledger(name)
+        if name == str(other):
+            await loaded.topics.get(NAME)
+
+    monkeypatch.setattr(loaded.store, "delete_ledger", and_use_again)
+    # When
+    await loaded.topics.drop_namespace(NAMESPACE, [[str(one).encode() for one in (other, NAME)]])
+    # Then: it is there, and new; or it went with the messages that it had
+    topic = await loaded.topics.get(NAME)
+    assert isinstance(topic, PersistentTopic)
+    await topic.ledger.flushed()
+
+
 async def test_policies_are_followed_by_the_topics_they_are_of() -> None:
     # Given
     loaded = Loaded()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 
+from server.authentication import passwords
 from server.authentication.passwords import PasswordFileError, apr1, is_password, read_passwords
 
 # As `openssl passwd -apr1` and htpasswd -d wrote them.
@@ -27,6 +31,18 @@ def test_a_salt_has_eight_characters() -> None:
 def test_lines_are_users_with_hashes() -> None:
     text = "ann:abJnggxhB/yWI\n\n  bob:$apr1$qHDFfhPC$nITSVHgYbDAK1Y0acGRnY0 \n"
     assert list(read_passwords(text)) == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("crypt", [{}, {"crypt": Mock(return_value=b"*0")}])
+def test_hashes_that_this_system_cannot_make_are_refused_at_the_start(
+    crypt: dict[str, Mock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uncached = passwords._crypt_of_system.__wrapped__
+    monkeypatch.setattr(passwords, "_crypt_of_system", uncached)
+    monkeypatch.setattr(passwords.ctypes, "CDLL", lambda _: SimpleNamespace(**crypt))
+    with pytest.raises(PasswordFileError, match="no crypt hashes"):
+        read_passwords("ann:abJnggxhB/yWI")
+    assert read_passwords("bob:$apr1$qHDFfhPC$nITSVHgYbDAK1Y0acGRnY0")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.authentication.errors import AuthenticationError
+from server.authentication.service import AuthenticationService
 from server.authentication.token import TokenProvider
 from server.configuration.authentication import Source, TokenSettings
 from server.errors import StartError
@@ -153,3 +154,9 @@ def test_a_role_that_no_broker_can_be_told_is_none() -> None:
         provider().authenticate(token(sub="ann\ud800"), None)
     with pytest.raises(AuthenticationError, match="holds no role"):
         provider(claim="roles").authenticate(token(roles=["ann\ud800"]), None)
+
+
+def test_a_token_may_hold_for_longer_than_a_float_can_say() -> None:
+    checks = AuthenticationService([provider()])
+    for exp in (10**400, "1" + "0" * 400, 1e308):
+        assert checks.authenticate("token", token(sub="ann", exp=exp), None).role == "ann"

@@ -1,0 +1,37 @@
+"""The document of a fault: what its schema describes is what is taken."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pydantic import ValidationError
+
+from server.faults.fault import Where
+
+PATTERNS = {
+    name: description["anyOf"][0].get("pattern", "")
+    for name, description in Where.model_json_schema(by_alias=False)["properties"].items()
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("topic", ["persistent://a/b/c", "non-persistent://*", "*", "*/orders", "per*", "non-*"]),
+        ("topic", ["orders", "orders*", "a*", "persistentx*", "persistent:/x", "non-persist"]),
+        ("namespace", ["a/b", "a*", "*", "a"]),
+        ("connection", ["127.0.0.1:*", "*", "[::1]:1", "localhost"]),
+    ],
+)
+def test_the_schema_describes_what_is_taken(name: str, texts: list[str]) -> None:
+    for text in texts:
+        assert bool(re.search(PATTERNS[name], text)) is is_taken(name, text), text
+
+
+def is_taken(name: str, text: str) -> bool:
+    try:
+        Where(**{name: text})
+    except ValidationError:
+        return False
+    return True
