@@ -24,7 +24,6 @@ from server.connection.listener import raise_open_files_limit
 from server.errors import ConfigError, StartError
 from server.imports import NO_IMPORTS, Imports
 from server.logs import LogFormat, LogLevel, configure_logs
-from server.tasks.collector_passes import keep_passes_short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -209,7 +208,6 @@ def _run(
         for notice in config.notices:
             logger.log(logging.getLevelNamesMapping()[notice.level.upper()], "%s", notice.sentence)
         raise_open_files_limit()
-        keep_passes_short()
         status = loop.run(program.serve(config, imports))
     except ConfigError as error:
         typer.echo(str(error), err=True)

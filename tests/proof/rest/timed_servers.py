@@ -17,7 +17,6 @@ from client import Client
 from limiter.clock import LoopClock, deadline
 from proxy.service import ProxyService
 from server.logs import LogFormat, LogLevel, configure_logs
-from server.tasks.collector_passes import keep_passes_short
 from tests.proof.process_memory import resident_bytes
 from tests.proof.rest.explained_turns import timed_turns
 from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config
@@ -89,7 +88,6 @@ async def serve(profile: str, few: str) -> None:
     """Answer commands until there are no more."""
     most = FEW_PARTITIONS if few == "few" else {}
     keys = {**_KEYS, "floodgateProfile": profile}
-    keep_passes_short()
     with timed_turns() as turns, no_errors_logged():
         async with BrokerService(broker_config({**keys, **_DELETES, **most})) as broker:
             keys["brokerServiceURL"] = broker.service_url
