@@ -63,7 +63,7 @@ ATTACKS = {
         f"{connecting.SILENT:,} connections that say CONNECT and then nothing, "
         f"{connecting.SILENT_A_SECOND:,} a second",
         connecting.silent,
-        11.0,
+        21.0,
     ),
     "half_handshakes": Attack(
         f"{connecting.HANDSHAKES_A_SECOND} TLS handshakes a second that stop half way",
