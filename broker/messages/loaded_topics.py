@@ -368,7 +368,7 @@ class LoadedTopics:
         """Delete a partitioned topic, unless it was imported or has partitions left.
 
         Raises:
-            RefusedError, StoreError: See ``TopicService.delete_without_partitions``.
+            StoreError: The store failed.
         """
         if name in self.made:
             await self._parts.topics.delete_without_partitions(name)

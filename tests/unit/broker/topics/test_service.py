@@ -156,6 +156,27 @@ async def test_a_partition_of_a_topic_that_was_deleted_meanwhile_is_not_created(
     assert "there isn't a partitioned topic p created" in reason
 
 
+async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic() -> None:
+    # Given: a look at a topic that has no partition, and one that comes behind it
+    made = await topics()
+    await made.service.create_partitioned(topic("p"), 2, {})
+    for index in range(2):
+        await made.service.delete(topic(f"p-partition-{index}"))
+    stale = await made.snapshot()
+    await made.service.create(topic("p-partition-1"), {})
+
+    async def always_stale(_: NamespaceName) -> NamespaceSnapshot:
+        return stale
+
+    # When
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(made.store, "snapshot", always_stale)
+        await made.service.delete_without_partitions(topic("p"))
+    # Then
+    assert await made.names() == ["p-partition-1"]
+    assert (await made.snapshot()).partitioned == {str(topic("p")): 2}
+
+
 @pytest.mark.parametrize(
     "local", ["x" * (MAX_NAME_BYTES + 1), "ä" * (MAX_NAME_BYTES // 2), "a\nb", "a\0b", "a\x7fb"]
 )
