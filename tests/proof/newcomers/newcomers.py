@@ -96,7 +96,8 @@ def _follow(
 def _variables(constraints: Path) -> Mapping[str, str]:
     """Return a newcomer's variables: nothing of the repository, and the versions of the lock."""
     variables = clean_variables()
-    variables.pop("PWD", None)
+    for shell in ("PWD", "OLDPWD"):
+        variables.pop(shell, None)
     places = variables.get("PATH", os.defpath).split(os.pathsep)
     here = [place for place in places if not Path(place).is_relative_to(ROOT)]
     return {**variables, "PATH": os.pathsep.join(here), "PIP_CONSTRAINT": str(constraints)}
