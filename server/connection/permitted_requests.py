@@ -63,6 +63,7 @@ class PermittedRequests:
 
     @property
     def _cnx(self) -> ServedConnection:
+        """The connection itself, not a stand-in: permits know their owner by it."""
         cnx = self._owner()
         if cnx is None:
             raise ReferenceError("a request has outlived its connection")

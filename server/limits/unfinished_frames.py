@@ -12,7 +12,7 @@ from typing import Protocol
 from server.limits.refusals import Limit, Refusals
 
 COUNTED_BYTES = 65_536
-"""What is kept of a smaller part is not counted: its bound is the number of connections."""
+"""Smaller parts are not counted: the number of connections bounds them."""
 
 
 class FrameKeeper(Protocol):

@@ -253,7 +253,7 @@ class Desk:
         assert prints(expected, printed), f"{command}\n{printed}"
 
     def _printed(self, command: str) -> str:
-        """What a command prints on both its streams.
+        """The output of a command on both its streams.
 
         A page's first one of the admin client has a process of its own. Those behind it, and
         behind no pipe, are called in this one, as a start is all that takes them time.

@@ -56,7 +56,7 @@ def _judge(name: str, case: Case, seen: dict[str, Any], result: ProofResult) -> 
         errors = list(dict.fromkeys(one["errors"]))
         said.append(f"{language} {', '.join(errors) or 'nothing'}")
         attached = not any(error.startswith("subscribe") for error in errors)
-        if sorted(errors) != sorted(getattr(case, language)):
+        if not case.is_as_told(language, errors):
             wrong.append(f"{language} is unlike the table")
         if not one["fired"]:
             wrong.append(f"{language} had no fault")

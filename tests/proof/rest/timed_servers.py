@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _KEYS = {"floodgateFaultsEnabled": "true"}
 FEW_PARTITIONS = {"maxNumPartitionsPerPartitionedTopic": "500"}
-"""What all loaded topics hold together the collector looks at in one turn."""
+"""The collector looks at all loaded topics in one turn, so that there are few."""
 _DELETES = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
 _PATIENCE_SECONDS = 10.0
 

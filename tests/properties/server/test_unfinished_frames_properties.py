@@ -48,7 +48,7 @@ class Sender:
 
     @property
     def kept(self) -> int:
-        """What its decoder keeps of a frame, if it is worth counting."""
+        """The bytes that its decoder keeps of a frame, if they are worth counting."""
         kept = self.served.cnx.decoder.unfinished_bytes
         return kept if kept > COUNTED_BYTES else 0
 

@@ -1,4 +1,4 @@
-"""What all connections keep of unfinished frames has a bound: the oldest gives way."""
+"""A bound on the unfinished frames of all connections: the oldest gives way."""
 
 from __future__ import annotations
 
