@@ -75,7 +75,7 @@ async def made() -> str:
     """Return the page as it should be."""
     with TemporaryDirectory() as folder:
         tls = PemFiles(Path(folder)).keys(webServicePortTls="0")
-        return await _made_with(tls, {**_BROKER, "floodgateMessageStore": f"log://{folder}/log"})
+        return await _made_with(tls, {**_BROKER, "floodgateMessageStore": f"sqlite://{folder}/messages.db"})
 
 
 async def _made_with(tls: dict[str, str], keys_of_broker: dict[str, str]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BARE, MEMORY, LOG, REAL = "bare server", "broker, memory", "broker, log", "Apache Pulsar"
 SINGLE, BATCHED, PACED = "single", "batched", "paced"
 MODES = (SINGLE, BATCHED, PACED)
-SETTINGS: Mapping[str, Mapping[str, str]] = {MEMORY: {}, LOG: {"floodgateMessageStore": "log://"}}
+SETTINGS: Mapping[str, Mapping[str, str]] = {MEMORY: {}, LOG: {"floodgateMessageStore": "sqlite://"}}
 GOALS_CPU_MICROS = {
     (SINGLE, MEMORY): 30.0,
     (SINGLE, LOG): 60.0,

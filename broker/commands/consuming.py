@@ -27,9 +27,10 @@ from proto.names import InvalidNameError, TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from broker.cnx import ServerCnx
+    from broker.messages.entry import Entry
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.position import Position
     from broker.messages.topic import Topic
@@ -279,23 +280,33 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     if consumer is None:
         refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
         return
-    try:
-        first = _target(consumer, asked)
-    except RequestError as error:
-        refuse(cnx, asked.request_id, error)
-        return
-    _succeed_once_kept(cnx, asked.request_id, consumer, partial(consumer.subscription.seek, first))
-
-
-def _target(consumer: Consumer, asked: pb.CommandSeek) -> Position:
-    topic = consumer.subscription.topic
+    request_id = asked.request_id
     if asked.HasField("message_id"):
-        return from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
-    if asked.HasField("message_publish_time"):
-        # Where nothing is stored there is nowhere to go, and it succeeds (recorded).
-        stored = topic.name.persistent
-        return topic.ledger.published_at(asked.message_publish_time) if stored else EARLIEST
-    raise RequestError(pb.MetadataError, "Message id and message publish time were not present")
+        first = from_wire(asked.message_id.ledgerId, asked.message_id.entryId)
+    elif not asked.HasField("message_publish_time"):
+        text = "Message id and message publish time were not present"
+        refuse(cnx, request_id, RequestError(pb.MetadataError, text))
+        return
+    elif consumer.subscription.topic.name.persistent:
+        cnx.requests.tasks.start(request_id, partial(_seek_time, cnx, consumer, asked))
+        return
+    else:
+        first = EARLIEST  # Nothing is stored, so there is nowhere to go; it succeeds (recorded).
+    _succeed_once_kept(cnx, request_id, consumer, partial(consumer.subscription.seek, first))
+
+
+async def _seek_time(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandSeek) -> None:
+    """Move a cursor to the first entry of a time, which is looked for among those stored."""
+    subscription = consumer.subscription
+    try:
+        first = await subscription.topic.ledger.published_at(asked.message_publish_time)
+        subscription.seek(first)
+        if subscription.cursor.durable:
+            await subscription.topic.ledger.flushed()
+    except MessageStoreError as error:
+        refuse(cnx, asked.request_id, not_stored(error))
+    else:
+        succeed(cnx, asked.request_id)
 
 
 def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
@@ -310,7 +321,31 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         text = "Failed to recover Transaction Buffer."
         refuse(cnx, asked.request_id, RequestError(pb.UnknownError, text))
         return
-    position, batch_index = last_message(topic.ledger)
+    last = (topic.ledger.last_confirmed,)
+    found = topic.ledger.read_each(last)
+    if found is None:
+        fetching = partial(_last_fetched, cnx, consumer, asked.request_id, last)
+        cnx.requests.tasks.start(asked.request_id, fetching)
+    else:
+        _answer_last(cnx, consumer, asked.request_id, found)
+
+
+async def _last_fetched(
+    cnx: ServerCnx, consumer: Consumer, request_id: int, last: Sequence[Position]
+) -> None:
+    try:
+        found = await consumer.subscription.topic.ledger.fetch_each(last)
+    except MessageStoreError as error:
+        refuse(cnx, request_id, not_stored(error))
+    else:
+        _answer_last(cnx, consumer, request_id, found)
+
+
+def _answer_last(
+    cnx: ServerCnx, consumer: Consumer, request_id: int, found: Sequence[Entry]
+) -> None:
+    topic = consumer.subscription.topic
+    position, batch_index = last_message(found[0] if found else None)
     mark = consumer.subscription.cursor.mark_delete
     answer = pb.CommandGetLastMessageIdResponse(
         last_message_id=pb.MessageIdData(
@@ -319,7 +354,7 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
             partition=topic.name.partition_index,
             batch_index=batch_index,
         ),
-        request_id=asked.request_id,
+        request_id=request_id,
         consumer_mark_delete_position=pb.MessageIdData(
             ledgerId=to_wire(mark.ledger_id), entryId=to_wire(mark.entry_id)
         ),

@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field, InstanceOf
 
 from broker.bundles import MAX_BUNDLES
-from broker.configuration.message_store_keys import MessageStoreKeys, message_store_keys
+from broker.configuration.message_store_keys import (
+    MessageStoreKeys,
+    message_store_keys,
+    temporary_store,
+)
 from broker.configuration.metric_keys import MetricKeys, metric_keys
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
@@ -205,7 +209,7 @@ class BrokerConfig(ServerConfig):
         default=5_000, ge=0, validation_alias="connectionLivenessCheckTimeoutMillis"
     )
     """The time a client has to answer when another one wants what it has."""
-    message_store: MessageStoreKeys = MessageStoreKeys()
+    message_store: MessageStoreKeys = Field(default_factory=temporary_store)
     """floodgateMessageStore and the keys that begin so."""
     import_directory: Path | None = None
     """floodgateImportDirectory: where imports asked for at run time may read from."""

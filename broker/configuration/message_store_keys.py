@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,10 +22,16 @@ MAX_TOPIC_KEY = "floodgateMessageStoreMaxTopicMB"
 
 MOST_MEMORY_BYTES = 1024 * MEGABYTE_BYTES
 """Most bytes of messages in memory, unless a quarter of the machine's memory is less."""
-MOST_LOG_BYTES = 10 * 1024 * MEGABYTE_BYTES
-"""Most bytes of messages in a log."""
+MOST_DATABASE_BYTES = 10 * 1024 * MEGABYTE_BYTES
+"""Most bytes of messages in a database; in a temporary one unless half of what its disk has free
+is less."""
 
-_LOG_SCHEME = "log:///"
+TEMPORARY, MEMORY = "temporary", "memory"
+_SQLITE_SCHEME = "sqlite:///"
+_OLD_LOG = (
+    "logs were replaced by databases, and are not read any more; let consumers take what it holds "
+    "from a broker of the version that wrote it, then set sqlite:///path/messages.db"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +39,20 @@ class MessageStoreKeys:
     """The message store that is configured.
 
     Attributes:
-        log_directory: floodgateMessageStore=log:///path: where the log is; None for memory.
+        in_memory: floodgateMessageStore=memory.
+        database: floodgateMessageStore=sqlite:///path: the file.
+        temporary_in: floodgateMessageStore=temporary: the folder in which one is made.
         fsync: floodgateMessageStoreFsync: confirm a message when the disk has it.
-        drop_damaged: floodgateMessageStoreDropDamaged: start without what is damaged.
+        drop_damaged: floodgateMessageStoreDropDamaged: leave out what is damaged.
         max_bytes: floodgateMessageStoreMaxMB; 0 is no bound, as for the next two.
         max_namespace_bytes: floodgateMessageStoreMaxNamespaceMB.
         max_topic_bytes: floodgateMessageStoreMaxTopicMB.
         max_entries_per_ledger: managedLedgerMaxEntriesPerLedger.
     """
 
-    log_directory: Path | None = None
+    in_memory: bool = True
+    database: Path | None = None
+    temporary_in: Path | None = None
     fsync: bool = False
     drop_damaged: bool = False
     max_bytes: int = MOST_MEMORY_BYTES
@@ -52,9 +63,9 @@ class MessageStoreKeys:
     @property
     def told(self) -> dict[str, str]:
         """The store and its bounds, as keys with the values in force."""
-        directory = self.log_directory
+        named = TEMPORARY if self.temporary_in is not None else f"sqlite://{self.database}"
         return {
-            STORE_KEY: "memory" if directory is None else f"log://{directory}",
+            STORE_KEY: MEMORY if self.in_memory else named,
             FSYNC_KEY: str(self.fsync).lower(),
             MAX_KEY: str(self.max_bytes // MEGABYTE_BYTES),
             MAX_NAMESPACE_KEY: str(self.max_namespace_bytes // MEGABYTE_BYTES),
@@ -62,22 +73,38 @@ class MessageStoreKeys:
         }
 
 
+def temporary_store() -> MessageStoreKeys:
+    """Return what holds without any key."""
+    return MessageStoreKeys(
+        in_memory=False,
+        temporary_in=temporary_place(),
+        max_bytes=_most_bytes(in_memory=False, temporary=True),
+    )
+
+
 def message_store_keys(checked: CheckedKeys) -> MessageStoreKeys:
     """Read the keys; what does not fit becomes a problem."""
-    url = checked.text(STORE_KEY) or "memory"
-    # The path is absolute, and may have a slash more: log:////path means the same.
-    path, _, option = url.removeprefix(_LOG_SCHEME).lstrip("/").partition("?")
-    is_log = url.startswith(_LOG_SCHEME) and bool(path) and option in _FSYNC_OPTIONS
-    if not is_log and url not in ("memory", "memory:local"):
+    url = checked.text(STORE_KEY) or TEMPORARY
+    # The path is absolute, and may have a slash more: sqlite:////path means the same.
+    path, _, option = url.removeprefix(_SQLITE_SCHEME).lstrip("/").partition("?")
+    is_file = url.startswith(_SQLITE_SCHEME) and bool(path) and option in _FSYNC_OPTIONS
+    in_memory = url in (MEMORY, "memory:local")
+    if url.startswith("log://"):
+        checked.refuse(f"{STORE_KEY}={url!r}: {_OLD_LOG}")
+    elif not is_file and not in_memory and url != TEMPORARY:
         checked.refuse(
-            f"{STORE_KEY}={url!r}: expected memory, log:///path or log:///path?fsync=true"
+            f"{STORE_KEY}={url!r}: expected temporary, memory, sqlite:///path/messages.db or "
+            "sqlite:///path/messages.db?fsync=true"
         )
-    most = MOST_LOG_BYTES if is_log else _most_memory_bytes()
     return MessageStoreKeys(
-        log_directory=Path("/", path) if is_log else None,
+        in_memory=in_memory,
+        database=Path("/", path) if is_file else None,
+        temporary_in=None if is_file or in_memory else temporary_place(),
         fsync=_FSYNC_OPTIONS.get(option, False) or checked.flag(FSYNC_KEY),
         drop_damaged=checked.flag(DROP_DAMAGED_KEY),
-        max_bytes=_bytes(checked, MAX_KEY) if checked.is_set(MAX_KEY) else most,
+        max_bytes=_bytes(checked, MAX_KEY)
+        if checked.is_set(MAX_KEY)
+        else _most_bytes(in_memory=in_memory, temporary=not is_file),
         max_namespace_bytes=_bytes(checked, MAX_NAMESPACE_KEY),
         max_topic_bytes=_bytes(checked, MAX_TOPIC_KEY),
         max_entries_per_ledger=checked.positive("managedLedgerMaxEntriesPerLedger"),
@@ -87,10 +114,29 @@ def message_store_keys(checked: CheckedKeys) -> MessageStoreKeys:
 _FSYNC_OPTIONS = {"": False, "fsync=false": False, "fsync=true": True}
 
 
+def temporary_place() -> Path:
+    """Return where temporary databases stand: on a disk, where /tmp is often memory."""
+    named = os.environ.get("TMPDIR")
+    if named:
+        return Path(named)
+    disk = Path("/var/tmp")
+    return disk if os.access(disk, os.W_OK) else Path(tempfile.gettempdir())
+
+
 def _bytes(checked: CheckedKeys, key: str) -> int:
     return checked.integer(key) * MEGABYTE_BYTES
 
 
-def _most_memory_bytes() -> int:
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(MOST_MEMORY_BYTES, machine // 4)
+def _most_bytes(*, in_memory: bool, temporary: bool) -> int:
+    if in_memory:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return min(MOST_MEMORY_BYTES, machine // 4)
+    if not temporary:
+        return MOST_DATABASE_BYTES
+    try:
+        disk = os.statvfs(temporary_place())
+    except OSError:
+        return MOST_DATABASE_BYTES  # The start says that there is no such folder.
+    # Whole megabytes, and never none: 0 would be no bound.
+    free = max(1, disk.f_bavail * disk.f_frsize // 2 // MEGABYTE_BYTES) * MEGABYTE_BYTES
+    return min(MOST_DATABASE_BYTES, free)

@@ -109,29 +109,25 @@ def add_store_samples(table: SampleTable, cluster: dict[str, str], figures: Stor
         table.gauge(f"{prefix}_{name}", cluster, value)
     table.counter(f"{prefix}_refused", cluster, figures.refused)
     if figures.writing is not None:
-        _add_log_samples(table, cluster, figures, figures.writing)
+        _add_database_samples(table, cluster, figures, figures.writing)
 
 
-def _add_log_samples(
+def _add_database_samples(
     table: SampleTable, cluster: dict[str, str], figures: StoreFigures, writing: WriteFigures
 ) -> None:
-    prefix = "floodgate_message_log"
+    prefix = "floodgate_message_database"
     for name, value in (
         ("file_bytes", figures.file_bytes),
-        ("files", figures.files),
+        ("recent_bytes", figures.recent_bytes),
         ("unwritten_bytes", figures.unwritten_bytes),
-        ("longest_write_seconds", writing.longest_write_seconds),
-        ("longest_sync_seconds", writing.longest_sync_seconds),
+        ("longest_transaction_seconds", writing.longest_seconds),
     ):
         table.gauge(f"{prefix}_{name}", cluster, value)
     for name, value in (
-        ("deleted_files", figures.deleted_files),
-        ("copied_bytes", figures.copied_bytes),
-        ("writes", writing.writes),
+        ("fetched_entries", figures.fetched_entries),
+        ("transactions", writing.transactions),
         ("written_bytes", writing.written_bytes),
-        ("write_seconds", writing.write_seconds),
-        ("syncs", writing.syncs),
-        ("sync_seconds", writing.sync_seconds),
+        ("transaction_seconds", writing.seconds),
         ("failures", writing.failures),
     ):
         table.counter(f"{prefix}_{name}", cluster, value)

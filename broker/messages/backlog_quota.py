@@ -48,7 +48,7 @@ def check_quota(topic: QuotaTopic) -> None:
             raise quota_exceeded(hold=quota.action is QuotaAction.HOLD)
 
 
-def enforce_quota(topic: QuotaTopic) -> None:
+async def enforce_quota(topic: QuotaTopic) -> None:
     """Do what the exceeded quotas of a topic say: close its producers, or skip messages."""
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
@@ -56,7 +56,7 @@ def enforce_quota(topic: QuotaTopic) -> None:
         elif quota is topic.policies.size_quota:
             _evict_by_size(topic, quota.limit)
         else:
-            _evict_by_age(topic, quota.limit)
+            await _evict_by_age(topic, quota.limit)
 
 
 def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
@@ -79,8 +79,8 @@ def _oldest_seconds(topic: QuotaTopic) -> float:
         return 0.0
     first, now_ms = slowest.cursor.first_left, topic.clock.wall_ms()
     if topic.config.publishing.precise_backlog_age:
-        entry = topic.ledger.entry(first)
-        return 0.0 if entry is None else (now_ms - entry.publish_time) / 1000
+        digest = topic.ledger.digest(first)
+        return 0.0 if digest is None else (now_ms - digest.publish_time) / 1000
     # Only ledgers that are closed have a date; a message in the open one has no age.
     ledgers = (one for one in topic.ledger.ledgers if one.ledger_id == first.ledger_id)
     closed_at = next((one.closed_at for one in ledgers), 0)
@@ -103,11 +103,11 @@ def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
         topic.evictions["size"] += 1
 
 
-def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
+async def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
     slowest = _slowest(topic)
     if slowest is not None:
         oldest_kept_ms = topic.clock.wall_ms() - int(limit_seconds * 1000 * _KEPT_PART)
-        if slowest.expire_older(oldest_kept_ms):
+        if await slowest.expire_older(oldest_kept_ms):
             topic.evictions["time"] += 1
 
 

@@ -89,7 +89,7 @@ class Deduplication:
         self.enabled = True
         self._stored = {name: int(text) for name, text in state.properties.items()}
         self._last = state.mark_delete
-        while entries := self._read_on():
+        while entries := await self._read_on():
             for entry in entries:
                 self._replay(entry)
             await asyncio.sleep(0)
@@ -97,11 +97,11 @@ class Deduplication:
         if self._since_snapshot:
             self._save()
 
-    def _read_on(self) -> list[Entry]:
+    async def _read_on(self) -> list[Entry]:
         following = self._ledger.following(self._last)
         if following > self._ledger.last_confirmed:
             return []
-        return self._ledger.read(following, _ENTRIES_AT_ONCE, _BYTES_AT_ONCE)
+        return await self._ledger.fetch(following, _ENTRIES_AT_ONCE, _BYTES_AT_ONCE)
 
     def _replay(self, entry: Entry) -> None:
         self._last = entry.position

@@ -1,7 +1,7 @@
 """The interface of message stores: the messages and cursors of topics.
 
-Reads are answered at once: from memory, or from a file that the system mostly has in memory.
-Writes get their position at once and are confirmed in order, when they are stored.
+Reads of what is in memory are answered immediately; the rest is fetched, and waited for. Writes get
+their position immediately and are confirmed in order, when they are stored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from broker.messages.entry import Entry
     from broker.messages.metadata import MessageDigest
@@ -33,12 +33,14 @@ class LedgerInfo(NamedTuple):
         entries: How many it holds, also acknowledged ones.
         size_bytes: Of their ``data``.
         closed_at: When it was closed, in ms since 1970; 0 for the open one, the last.
+        opened_at: When it was opened; 0 if that was before the topic was loaded.
     """
 
     ledger_id: int
     entries: int
     size_bytes: int
     closed_at: int
+    opened_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +134,46 @@ class ManagedLedger(Protocol):
     def added(self) -> tuple[int, int]:
         """Entries and bytes appended since it was opened (entriesAddedCounter)."""
 
-    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+    def holds(self, position: Position) -> bool:
+        """Tell whether there is such a stored entry."""
+
+    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
         """Return stored entries from a position on, itself included where it exists.
 
-        At least one if there is any, however large; fewer at the end of a ledger.
+        At least one if there is any, however large; fewer at the end of a ledger. None if the
+        first is not in memory: ``fetch`` it then.
+        """
+
+    async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return the same entries from wherever they are.
 
         Raises:
             MessageStoreError: The store cannot read them.
         """
 
-    def entry(self, position: Position) -> Entry | None:
-        """Return one stored entry; None if there is none (any more)."""
+    def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
+        """Return those of some entries that are still stored; None if one is to be fetched."""
+
+    async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
+        """Return the same entries from wherever they are.
+
+        Raises:
+            MessageStoreError: The store cannot read them.
+        """
+
+    async def entry(self, position: Position) -> Entry | None:
+        """Return one stored entry; None if there is none (any more).
+
+        Raises:
+            MessageStoreError: The store cannot read it.
+        """
+
+    def digest(self, position: Position) -> MessageDigest | None:
+        """Return the digest of a stored entry; None if it is gone, or cannot be read.
+
+        What is not in memory is read immediately, without the entry's bytes: for one entry at a
+        time, mostly one that was read a moment ago and whose page the system still has.
+        """
 
     def following(self, position: Position) -> Position:
         """Return the first position behind this one that holds an entry, or will hold the next."""
@@ -154,15 +185,18 @@ class ManagedLedger(Protocol):
         """Return how many entries there are behind ``after`` up to and including ``last``."""
 
     def size_between(self, after: Position, last: Position) -> int:
-        """Return about how many bytes those entries have."""
+        """Return about how many bytes those entries have (exact for the last ones)."""
 
     def at(self, after: Position, count: int) -> Position:
         """Return the position of the ``count``-th entry behind ``after``; the last at most."""
 
-    def published_at(self, publish_time: int) -> Position:
+    async def published_at(self, publish_time: int) -> Position:
         """Return the first entry whose publish time is not before this one, by halving.
 
         Behind the last entry if all are older.
+
+        Raises:
+            MessageStoreError: The store cannot read one.
         """
 
     # -- ledgers ------------------------------------------------------------------------------
@@ -223,11 +257,3 @@ class MessageStore(Protocol):
     @property
     def identity(self) -> str:
         """A name that no other store has; it begins with ``memory-`` if the store ends with us."""
-
-    @property
-    def stored_bytes(self) -> int:
-        """Bytes of all entries that are stored, for the bounds and the metrics."""
-
-    @property
-    def on_full(self) -> Callable[[str], None] | None:
-        """Called with a topic's name when an append was refused for want of room."""

@@ -21,7 +21,7 @@ from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
     from broker.configuration.publishing_keys import PublishingConfig
     from broker.messages.loaded_topics import LoadedTopics
@@ -84,12 +84,14 @@ class TopicMonitors:
             if number % _TOPICS_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
-    async def _each(self, work: Callable[[Topic], object]) -> None:
+    async def _each(self, work: Callable[[Topic], Awaitable[None] | None]) -> None:
         """Do something to each topic that stays."""
         async for topic in self._in_turns():
             if not topic.closing:
                 try:
-                    work(topic)
+                    done = work(topic)
+                    if done is not None:
+                        await done
                 except MessageStoreError as error:
                     logger.warning("%s: %s", topic.name, error)
 
@@ -170,12 +172,12 @@ class TopicMonitors:
         )
 
 
-def _expire(topic: Topic) -> None:
+async def _expire(topic: Topic) -> None:
     ttl = topic.policies.ttl_seconds
     if ttl > 0 and isinstance(topic, PersistentTopic):
         oldest_kept_ms = topic.clock.wall_ms() - ttl * 1000
-        for subscription in topic.subscriptions:
-            subscription.expire_older(oldest_kept_ms)
+        for subscription in tuple(topic.subscriptions):
+            await subscription.expire_older(oldest_kept_ms)
 
 
 def _expire_subscriptions(topic: Topic) -> None:
@@ -203,6 +205,6 @@ def _compact(topic: Topic) -> None:
         topic.compaction.start_if_due()
 
 
-def _enforce_quota(topic: Topic) -> None:
+async def _enforce_quota(topic: Topic) -> None:
     if isinstance(topic, PersistentTopic):
-        enforce_quota(topic)
+        await enforce_quota(topic)

@@ -71,7 +71,7 @@ class StoredSubscription(TopicSubscription, Protocol):
     def skip(self, entries: int) -> None:
         """Acknowledge the next entries."""
 
-    def expire_older(self, than_ms: int) -> int:
+    async def expire_older(self, than_ms: int) -> int:
         """Acknowledge the entries that were published before a moment; return how many."""
 
 

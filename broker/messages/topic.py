@@ -227,8 +227,7 @@ class PersistentTopic(Topic):
         self.terminated = TERMINATED_PROPERTY in ledger.properties
         self.made_by_use = MADE_BY_USE_PROPERTY in ledger.properties
         self.created_at = self._created_at()
-        last = ledger.entry(ledger.last_confirmed)
-        self.last_published_at = last.publish_time if last is not None else 0
+        self.last_published_at = 0
         self.full_since: float | None = None
         config = context.config.publishing
         self.deduplication = Deduplication(
@@ -251,6 +250,8 @@ class PersistentTopic(Topic):
 
     async def recover(self) -> None:
         """Read what has to be known before the first producer comes."""
+        last = await self.ledger.entry(self.ledger.last_confirmed)
+        self.last_published_at = last.publish_time if last is not None else 0
         await self.deduplication.recover(on=self.policies.deduplication)
 
     def mark_made_by_use(self) -> None:

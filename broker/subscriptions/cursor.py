@@ -126,7 +126,7 @@ class ManagedCursor:
         """Tell whether there is such an entry that is not acknowledged."""
         if self.is_acknowledged(position) or position > self._ledger.last_confirmed:
             return False
-        return self._ledger.entry(position) is not None
+        return self._ledger.holds(position)
 
     def acknowledge(self, position: Position) -> None:
         """Acknowledge an entry that is there and is not acknowledged (see ``holds``)."""
@@ -173,7 +173,7 @@ class ManagedCursor:
         if position > ledger.last_confirmed or (position <= self.mark_delete and not at_start):
             return False
         there = Position(position.ledger_id, 0) if position.entry_id == -1 else position
-        if not compacted and ledger.entry(there) is None:
+        if not compacted and not ledger.holds(there):
             return False
         self._move_to(position)
         return True

@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.messages.metadata import parse_metadata
-from broker.messages.position import EARLIEST, Position
+from broker.messages.position import EARLIEST
 
 if TYPE_CHECKING:
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
 
 
-def last_message(ledger: ManagedLedger) -> tuple[Position, int]:
-    """Return the last entry and the index of its last message; (-1, -1) and -1 without any.
+def last_message(last: Entry | None) -> tuple[Position, int]:
+    """Return a topic's last entry and the index of its last message; (-1, -1) and -1 without any.
 
     It is named also if it is acknowledged. The index is -1 for a message without a batch.
     """
-    last = ledger.last_confirmed
-    entry = ledger.entry(last) if last.entry_id >= 0 else None
-    if entry is None:
+    if last is None:
         return EARLIEST, -1
-    metadata = parse_metadata(entry.data)
+    metadata = parse_metadata(last.data)
     if not metadata.HasField("num_messages_in_batch"):
-        return last, -1
-    return last, metadata.num_messages_in_batch - 1
+        return last.position, -1
+    return last.position, metadata.num_messages_in_batch - 1

@@ -242,10 +242,10 @@ class Subscription:
         self._after_ack(ledger_before)
 
     def _acknowledge_part(self, position: Position, ack_set: Sequence[int]) -> tuple[int, bool]:
-        entry = self.topic.ledger.entry(position)
-        if entry is None or self.cursor.is_acknowledged(position):
+        digest = self.topic.ledger.digest(position)
+        if digest is None or self.cursor.is_acknowledged(position):
             return 0, True
-        return self.cursor.acknowledge_part(position, entry.message_count, ack_set)
+        return self.cursor.acknowledge_part(position, digest.message_count, ack_set)
 
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
         """Acknowledge everything up to an entry; no effect where consumers have their own."""
@@ -260,7 +260,7 @@ class Subscription:
                 self._acknowledge_part(position, one.ack_set)
         elif not one.ack_set:
             left = self.topic.compaction.compacted if consumer.options.read_compacted else None
-            compacted = left is not None and left.holds(position)
+            compacted = left is not None and left.covers(position)
             cursor.acknowledge_through(position, compacted=compacted)
         self._after_ack(ledger_before)
 
@@ -331,10 +331,14 @@ class Subscription:
         if self.topic.terminated:
             self.tell_end()
 
-    def expire_older(self, than_ms: int) -> int:
-        """Acknowledge the entries that were published before a moment; return how many."""
+    async def expire_older(self, than_ms: int) -> int:
+        """Acknowledge the entries that were published before a moment; return how many.
+
+        Raises:
+            MessageStoreError: They cannot be read.
+        """
         ledger = self.topic.ledger
-        return self.expire_through(ledger.preceding(ledger.published_at(than_ms)))
+        return self.expire_through(ledger.preceding(await ledger.published_at(than_ms)))
 
     def expire_through(self, position: Position) -> int:
         """Acknowledge everything up to a position as expired; return how many entries."""

@@ -94,16 +94,21 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         if found is not None:
             _check_durability(found, durable=asked.durable)
             if asked.start_message_rollback_duration_sec > 0:
-                found.seek(self._rolled_back(asked))  # Others who have it are closed (recorded).
+                # Its other consumers are closed (recorded).
+                found.seek(await self._rolled_back(asked))
                 if self.rules.closes_who_rolls_back and not found.durable:
                     raise ClosedWithOthersError
             return found
         if asked.durable and not self._topic.policies.auto_subscription_creation:
             raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
+        start = await self._start(asked)
+        if (meanwhile := self._by_name.get(asked.subscription)) is not None:
+            _check_durability(meanwhile, durable=asked.durable)
+            return meanwhile
         created = self.create(
             asked.subscription,
             earliest=asked.initialPosition == pb.CommandSubscribe.Earliest,
-            start=self._start(asked),
+            start=start,
             durable=asked.durable,
             properties={one.key: one.value for one in asked.subscription_properties},
         )
@@ -111,10 +116,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             await self._topic.ledger.flushed()
         return self._by_name.get(asked.subscription) or created
 
-    def _start(self, asked: pb.CommandSubscribe) -> Position | None:
+    async def _start(self, asked: pb.CommandSubscribe) -> Position | None:
         """Return the entry that a new subscription begins with, if it says so otherwise."""
         if asked.start_message_rollback_duration_sec > 0:
-            return self._rolled_back(asked)
+            return await self._rolled_back(asked)
         if not asked.durable and asked.HasField("start_message_id"):
             start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
             # Of one behind the end the initial position decides (recorded).
@@ -122,10 +127,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             return start if before <= self._topic.ledger.last_confirmed else None
         return None
 
-    def _rolled_back(self, asked: pb.CommandSubscribe) -> Position:
+    async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position:
         """Return the first entry of the time that a client wants to hear of again."""
         back_ms = asked.start_message_rollback_duration_sec * 1000
-        return self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
+        return await self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
 
     def create(
         self,

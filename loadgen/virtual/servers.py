@@ -113,6 +113,7 @@ def _broker_keys(cluster: ClusterPlan) -> dict[str, str]:
         "floodgateProfile": cluster.profile,
         "brokerServicePort": str(BROKER_PORT),
         "metadataStoreUrl": "memory:local",
+        "floodgateMessageStore": "memory",
     }
 
 

@@ -77,7 +77,7 @@ def floodgate(profile: str, folder: Path) -> Iterator[Servers]:
         logs=folder,
         both={"floodgateProfile": profile},
         broker={
-            "floodgateMessageStore": f"log://{folder / 'messages'}",
+            "floodgateMessageStore": f"sqlite://{folder / 'messages.db'}",
             "floodgateMetadataStoreUrl": f"sqlite:///{folder / 'topics.sqlite'}",
         },
     )

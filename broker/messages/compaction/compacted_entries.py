@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from broker.messages.entry import Entry
 from broker.messages.metadata import MessageDigest
-from broker.messages.position import EARLIEST, Position
+from broker.messages.position import EARLIEST, LATEST, Position
 
 if TYPE_CHECKING:
     from broker.messages.managed_ledger import ManagedLedger
@@ -24,6 +24,7 @@ class CompactedEntries:
         ledger: Holds them.
         ledger_id: The number of that ledger among all of the broker.
         horizon: Up to here the topic was compacted.
+        first: The first position that is left; beyond all where nothing is.
 
     Source: upstream CompactedTopicImpl.
     """
@@ -32,6 +33,9 @@ class CompactedEntries:
         self.ledger = ledger
         self.ledger_id = ledger_id
         self.horizon = horizon
+        self.first = LATEST
+        # Where the last read ended, so that who reads on need not look for it.
+        self._read_up_to = EARLIEST, 0
 
     def add(self, entry: Entry) -> None:
         """Add an entry that is left, in the order of positions.
@@ -41,30 +45,50 @@ class CompactedEntries:
         """
         digest = MessageDigest(entry.message_count, entry.publish_time, entry.deliver_at)
         self.ledger.append(_POSITION.pack(*entry.position) + entry.data, digest)
+        self.first = min(self.first, entry.position)
+
+    async def recover(self) -> None:
+        """Look for the first position that is left.
+
+        Raises:
+            MessageStoreError: It cannot be read.
+        """
+        for entry in await self.fetch(EARLIEST, 1, 1):
+            self.first = entry.position
+
+    def covers(self, position: Position) -> bool:
+        """Tell whether a position lies within what was compacted, though its ledger may be gone."""
+        return self.first <= position <= self.horizon
 
     def __len__(self) -> int:
         return self.ledger.count(EARLIEST, self.ledger.last_confirmed)
 
-    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return entries from a position in the topic on, at least one if there is any."""
-        index = self._index(first)
-        if index == len(self):
+    async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return entries from a position in the topic on, at least one if there is any.
+
+        Raises:
+            MessageStoreError: They cannot be read.
+        """
+        index = await self._index(first)
+        if index >= len(self):
             return []
-        own = self.ledger.read(self.ledger.at(EARLIEST, index + 1), max_entries, max_bytes)
-        return [_of_topic(entry) for entry in own]
+        at = self.ledger.at(EARLIEST, index + 1)
+        own = [_of_topic(entry) for entry in await self.ledger.fetch(at, max_entries, max_bytes)]
+        if own:
+            last = own[-1].position
+            self._read_up_to = Position(last.ledger_id, last.entry_id + 1), index + len(own)
+        return own
 
-    def holds(self, position: Position) -> bool:
-        """Tell whether this very entry is left."""
-        found = self.read(position, 1, 1) if position <= self.horizon else []
-        return bool(found) and found[0].position == position
-
-    def _index(self, first: Position) -> int:
+    async def _index(self, first: Position) -> int:
         """Return the number of the first entry that is not before a position, by halving."""
+        behind, number = self._read_up_to
+        if first == behind:
+            return number
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            (own,) = self.ledger.read(self.ledger.at(EARLIEST, middle + 1), 1, 1)
-            if _POSITION.unpack_from(own.data) < first:
+            own = await self.ledger.entry(self.ledger.at(EARLIEST, middle + 1))
+            if own is None or _POSITION.unpack_from(own.data) < first:
                 low = middle + 1
             else:
                 high = middle

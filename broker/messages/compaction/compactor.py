@@ -12,7 +12,7 @@ from broker.messages.position import EARLIEST, Position
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator
 
     from broker.messages.entry import Entry
     from broker.messages.managed_ledger import ManagedLedger, MessageStore
@@ -64,7 +64,7 @@ class Compactor:
         async with self._turn:
             last = ledger.last_confirmed
             keys = LatestKeys()
-            for entries in _source(ledger, before, last):
+            async for entries in _source(ledger, before, last):
                 await self._steps.take(keys.note(entries))
             noted = keys.counted
             keys.second_pass()
@@ -84,10 +84,10 @@ class Compactor:
         return CompactedEntries(await self.store.open_ledger(name), ledger_id, horizon)
 
     async def _copy(
-        self, keys: LatestKeys, source: Iterator[list[Entry]], left: CompactedEntries
+        self, keys: LatestKeys, source: AsyncIterator[list[Entry]], left: CompactedEntries
     ) -> None:
         waiting = 0
-        for entries in source:
+        async for entries in source:
             for entry in await self._steps.take(keys.kept(entries)):
                 left.add(entry)
                 waiting += len(entry.data)
@@ -107,17 +107,17 @@ def compacted_name(topic: str, ledger_id: int) -> str:
     return f"compacted://{topic.partition('://')[2]}-{ledger_id}"
 
 
-def _source(
+async def _source(
     ledger: ManagedLedger, before: CompactedEntries | None, last: Position
-) -> Iterator[list[Entry]]:
+) -> AsyncIterator[list[Entry]]:
     """Yield what the compaction before has left, and the entries behind it, some at a time."""
     at = EARLIEST
     if before is not None:
-        while left := before.read(at, _READ_ENTRIES, _READ_BYTES):
+        while left := await before.fetch(at, _READ_ENTRIES, _READ_BYTES):
             yield left
             at = Position(left[-1].ledger_id, left[-1].entry_id + 1)
         at = before.horizon
     at = ledger.following(at)
-    while at <= last and (read := ledger.read(at, _READ_ENTRIES, _READ_BYTES)):
+    while at <= last and (read := await ledger.fetch(at, _READ_ENTRIES, _READ_BYTES)):
         yield [entry for entry in read if entry.position <= last]
         at = ledger.following(read[-1].position)

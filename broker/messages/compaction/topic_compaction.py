@@ -93,6 +93,7 @@ class TopicCompaction:
             ledger_id, horizon = kept
             own = await store.open_ledger(compacted_name(ledger.name, ledger_id))
             self.compacted = CompactedEntries(own, ledger_id, horizon)
+            await self.compacted.recover()
 
     # -- running ------------------------------------------------------------------------------
 

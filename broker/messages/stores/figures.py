@@ -9,41 +9,29 @@ if TYPE_CHECKING:
 
 
 class WriteFigures:
-    """Counts and seconds, since the store was opened.
+    """Counts and seconds of the transactions of a database, since it was opened.
 
     Attributes:
-        writes: Calls that wrote; each has what was added in a turn.
-        written_bytes: What they wrote.
-        write_seconds: How long they took together.
-        longest_write_seconds: The longest.
-        syncs: Calls after which the disk had a file.
-        sync_seconds: How long those took together.
-        longest_sync_seconds: The longest.
-        failures: Writes and syncs that failed.
+        transactions: Each has what came in a turn, or while the one before was written.
+        written_bytes: Bytes of the entries that they stored.
+        seconds: How long they took together.
+        longest_seconds: The longest.
+        failures: Those that failed, of which some were written again.
     """
 
     def __init__(self) -> None:
-        self.writes = 0
+        self.transactions = 0
         self.written_bytes = 0
-        self.write_seconds = 0.0
-        self.longest_write_seconds = 0.0
-        self.syncs = 0
-        self.sync_seconds = 0.0
-        self.longest_sync_seconds = 0.0
+        self.seconds = 0.0
+        self.longest_seconds = 0.0
         self.failures = 0
 
     def wrote(self, size_bytes: int, seconds: float) -> None:
-        """Count a write."""
-        self.writes += 1
+        """Count a transaction."""
+        self.transactions += 1
         self.written_bytes += size_bytes
-        self.write_seconds += seconds
-        self.longest_write_seconds = max(self.longest_write_seconds, seconds)
-
-    def synced(self, seconds: float) -> None:
-        """Count a sync."""
-        self.syncs += 1
-        self.sync_seconds += seconds
-        self.longest_sync_seconds = max(self.longest_sync_seconds, seconds)
+        self.seconds += seconds
+        self.longest_seconds = max(self.longest_seconds, seconds)
 
 
 class StoreFigures(NamedTuple):
@@ -55,12 +43,11 @@ class StoreFigures(NamedTuple):
         charged_bytes: With what each costs beside them; compared with the bound.
         bounds: Most of those; 0 is no bound.
         refused: Appends that were refused for want of room.
-        file_bytes: Bytes of the log's files; 0 in memory, as all below.
-        files: How many they are.
+        file_bytes: Bytes of the database's files; 0 in memory, as all below.
+        recent_bytes: What of the entries is in memory too.
         unwritten_bytes: What waits to be written.
-        deleted_files: Files that were deleted.
-        copied_bytes: What lived in them, and was copied.
-        writing: Writes and syncs; None in memory.
+        fetched_entries: Entries that were read from the database.
+        writing: Its transactions; None in memory.
     """
 
     entries: int
@@ -69,10 +56,9 @@ class StoreFigures(NamedTuple):
     bounds: StoreBounds
     refused: int
     file_bytes: int = 0
-    files: int = 0
+    recent_bytes: int = 0
     unwritten_bytes: int = 0
-    deleted_files: int = 0
-    copied_bytes: int = 0
+    fetched_entries: int = 0
     writing: WriteFigures | None = None
 
 

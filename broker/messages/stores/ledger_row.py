@@ -7,12 +7,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from broker.messages.position import Position
-from broker.messages.stores.columns import LedgerColumns
+from broker.messages.stores.stored_ledger import StoredLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LedgerT = TypeVar("LedgerT", bound=LedgerColumns)
+LedgerT = TypeVar("LedgerT", bound=StoredLedger)
 
 _first_rank = attrgetter("first_rank")
 
@@ -35,6 +35,9 @@ class LedgerRow(Generic[LedgerT]):
 
     def __iter__(self) -> Iterator[LedgerT]:
         return iter(self._ledgers)
+
+    def __len__(self) -> int:
+        return len(self._ledgers)
 
     @property
     def open(self) -> LedgerT:
@@ -154,18 +157,6 @@ class LedgerRow(Generic[LedgerT]):
         rank = min(start + count, self._total)
         return self._of_rank(rank - 1) if rank > start else after
 
-    def published_at(self, publish_time: int) -> Position:
-        """Return the first entry whose publish time is not before this one, by halving."""
-        low, high = self._ledgers[0].first_rank, self._total
-        while low < high:
-            middle = (low + high) // 2
-            ledger = self._ledger_of(middle)
-            if ledger.publish_times[middle - ledger.first_rank] < publish_time:
-                low = middle + 1
-            else:
-                high = middle
-        return self._of_rank(low) if low < self._total else self.following(self.last_confirmed)
-
     def rank(self, position: Position) -> int:
         """Return how many entries there are up to a position, since the topic was opened."""
         index = bisect_right(self._ids, position.ledger_id) - 1
@@ -197,6 +188,18 @@ class LedgerRow(Generic[LedgerT]):
 
     def _ledger_of(self, rank: int) -> LedgerT:
         return self._ledgers[bisect_right(self._ledgers, rank, key=_first_rank) - 1]
+
+    def of_rank(self, rank: int) -> tuple[LedgerT, int] | None:
+        """Return the ledger and number of a stored entry by its rank; None if it is gone."""
+        if not self._ledgers[0].first_rank <= rank < self._total:
+            return None
+        ledger = self._ledger_of(rank)
+        return ledger, rank - ledger.first_rank
+
+    @property
+    def ranks(self) -> tuple[int, int]:
+        """The rank of the first stored entry, and that behind the last."""
+        return self._ledgers[0].first_rank, self._total
 
     def _of_rank(self, rank: int) -> Position:
         ledger = self._ledger_of(rank)

@@ -7,6 +7,7 @@ import uuid
 from itertools import count
 from typing import TYPE_CHECKING
 
+from broker.messages.entry import Entry
 from broker.messages.position import Position
 from broker.messages.stores.disposal import Disposal
 from broker.messages.stores.figures import room_figures
@@ -70,6 +71,10 @@ class MemoryMessageStore:
         """Return a number that was never given before."""
         return self._next_id()
 
+    def new_ledger(self) -> MemoryLedger:
+        """Return an empty ledger."""
+        return MemoryLedger(self.next_id(), self.now_ms())
+
     async def open_ledger(self, name: str) -> ManagedLedger:
         """Return the ledger of a topic, empty at first; the same one until it is closed."""
         found = self._open.get(name)
@@ -77,7 +82,7 @@ class MemoryMessageStore:
             return found
         topic = self._topics.get(name)
         if topic is None:
-            topic = StoredTopic(name, LedgerRow([MemoryLedger(self.next_id())]))
+            topic = StoredTopic(name, LedgerRow([self.new_ledger()]))
             self._topics[name] = topic
             self._rooms[name] = self.room.of_topic(name)
             ledger = MemoryManagedLedger(topic, self._rooms[name], self)
@@ -111,23 +116,9 @@ class MemoryMessageStore:
         """Return the topics of which anything is stored."""
         return list(self._topics)
 
-    @property
-    def stored_bytes(self) -> int:
-        """Bytes of all entries that are stored."""
-        return self.room.taken.data_bytes
-
     def figures(self) -> StoreFigures:
         """Return what it holds, for metrics."""
         return room_figures(self.room)
-
-    @property
-    def on_full(self) -> Callable[[str], None] | None:
-        """Called with a topic's name when an append was refused for want of room."""
-        return self.room.on_full
-
-    @on_full.setter
-    def on_full(self, callback: Callable[[str], None] | None) -> None:
-        self.room.on_full = callback
 
 
 class MemoryManagedLedger(TopicLedger[MemoryLedger]):
@@ -187,13 +178,50 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         """
         self._check_open()
 
+    # -- reading ------------------------------------------------------------------------------
+
+    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return stored entries from a position on: all are in memory."""
+        found = self._first_stored(first)
+        if found is None:
+            return []
+        ledger, number = found
+        end = ledger.end_of_read(number, max_entries, max_bytes)
+        return [
+            Entry(ledger.ledger_id, entry_id, data, ledger.digest(entry_id))
+            for entry_id, data in enumerate(ledger.data(number, end), number)
+        ]
+
+    async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return the same entries."""
+        return self.read(first, max_entries, max_bytes)
+
+    def read_each(self, positions: Sequence[Position]) -> list[Entry]:
+        """Return those of some entries that are stored."""
+        entries = []
+        for ledger, number in filter(None, map(self._row.holding, positions)):
+            (data,) = ledger.data(number, number + 1)
+            entries.append(Entry(ledger.ledger_id, number, data, ledger.digest(number)))
+        return entries
+
+    async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
+        """Return the same entries."""
+        return self.read_each(positions)
+
+    def digest(self, position: Position) -> MessageDigest | None:
+        """Return the digest of a stored entry; None if it is gone."""
+        found = self._row.holding(position)
+        return None if found is None else found[0].digest(found[1])
+
+    async def _publish_time(self, ledger: MemoryLedger, number: int) -> int:
+        return ledger.publish_times[number]
+
+    # -- ledgers ------------------------------------------------------------------------------
+
     def roll(self) -> None:
         """Close the open ledger and open the next; an empty one is replaced."""
         self._row.close(self._store.now_ms())
-        self._row.add(MemoryLedger(self._store.next_id()))
-
-    def _data(self, ledger: MemoryLedger, first: int, end: int) -> Sequence[bytes]:
-        return ledger.data(first, end)
+        self._row.add(self._store.new_ledger())
 
     def _drop(self, ledgers: Sequence[MemoryLedger]) -> None:
         for ledger in ledgers:

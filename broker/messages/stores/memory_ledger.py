@@ -27,8 +27,8 @@ class MemoryLedger(LedgerColumns):
 
     __slots__ = ("_bases", "_block", "_blocks", "_firsts", "_left", "_used")
 
-    def __init__(self, ledger_id: int) -> None:
-        super().__init__(ledger_id)
+    def __init__(self, ledger_id: int, opened_at: int = 0) -> None:
+        super().__init__(ledger_id, opened_at)
         self._blocks: list[bytearray | mmap.mmap] = []
         # Of each block: its first entry, and the bytes of the ledger before that.
         self._firsts: list[int] = []

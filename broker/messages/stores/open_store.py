@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages.stores.log.files import DiskFiles
-from broker.messages.stores.log.store import LogMessageStore, LogOptions
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import StoreBounds
+from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
 
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from limiter.clock import Clock
 
 
-def message_store_for(config: BrokerConfig, clock: Clock) -> MemoryMessageStore | LogMessageStore:
+def message_store_for(
+    config: BrokerConfig, clock: Clock
+) -> MemoryMessageStore | SqliteMessageStore:
     """Return the store that is configured, not yet opened.
 
     Args:
         config: The broker's configuration.
-        clock: For what is done at most once a second, and for when ledgers are closed.
+        clock: For the next try on a full disk, and for when ledgers are closed.
     """
     keys = config.message_store
     bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)
-    if keys.log_directory is None:
+    place = keys.database or keys.temporary_in
+    if place is None:
         return MemoryMessageStore(bounds, keys.max_entries_per_ledger, clock.wall_ms)
-    options = LogOptions(keys.fsync, keys.drop_damaged, keys.max_entries_per_ledger)
-    files = DiskFiles(keys.log_directory)
-    return LogMessageStore(files, clock, bounds, options, clock.wall_ms)
+    options = DatabaseOptions(
+        keys.fsync,
+        keys.drop_damaged,
+        keys.database is None,
+        keys.max_entries_per_ledger,
+    )
+    return SqliteMessageStore(place, clock, bounds, options)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from broker.messages.managed_ledger import MessageStoreFullError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ENTRY_COST_BYTES = 64
 """What an entry costs beside its bytes: its figures, and the head of a Python object."""
@@ -65,7 +62,6 @@ class StoreRoom:
         taken: What all topics take.
         namespaces: What the topics of a namespace take, for namespaces with topics.
         refused: Appends that were refused for want of room.
-        on_full: Called with a topic's name when one was.
     """
 
     def __init__(self, bounds: StoreBounds) -> None:
@@ -73,7 +69,6 @@ class StoreRoom:
         self.taken = RoomTaken()
         self.namespaces: dict[str, RoomTaken] = {}
         self.refused = 0
-        self.on_full: Callable[[str], None] | None = None
 
     def of_topic(self, name: str) -> TopicRoom:
         """Return the room of one topic, in which nothing is yet."""
@@ -87,8 +82,6 @@ class StoreRoom:
             MessageStoreFullError: Always.
         """
         self.refused += 1
-        if self.on_full is not None:
-            self.on_full(topic)
         megabytes = bound / _MEGABYTE_BYTES
         raise MessageStoreFullError(
             f"the messages of {whose} take the {megabytes:g} MB that {key} allows"

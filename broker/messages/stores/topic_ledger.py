@@ -6,16 +6,16 @@ from abc import ABC, abstractmethod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic
 
-from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import Position
 from broker.messages.stores.ledger_row import LedgerRow, LedgerT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from broker.messages.entry import Entry
     from broker.messages.managed_ledger import CursorState, LedgerInfo, LedgerListener
     from broker.messages.metadata import MessageDigest
-    from broker.messages.position import Position
 
 
 class StoredTopic(Generic[LedgerT]):
@@ -68,8 +68,37 @@ class TopicLedger(ABC, Generic[LedgerT]):
     # -- reading ------------------------------------------------------------------------------
 
     @abstractmethod
-    def _data(self, ledger: LedgerT, first: int, end: int) -> Sequence[bytes]:
-        """Return the bytes of consecutive stored entries."""
+    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
+        """Return stored entries from a position on; None if they are to be fetched."""
+
+    @abstractmethod
+    async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return the same entries from wherever they are."""
+
+    @abstractmethod
+    def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
+        """Return those of some entries that are stored; None if one is to be fetched."""
+
+    @abstractmethod
+    async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
+        """Return the same entries from wherever they are."""
+
+    @abstractmethod
+    async def _publish_time(self, ledger: LedgerT, number: int) -> int:
+        """Return when the producer of a stored entry says that it was sent."""
+
+    async def entry(self, position: Position) -> Entry | None:
+        """Return one stored entry; None if there is none (any more)."""
+        found = await self.fetch_each((position,))
+        return found[0] if found else None
+
+    def holds(self, position: Position) -> bool:
+        """Tell whether there is such a stored entry."""
+        return self._row.holding(position) is not None
+
+    def _first_stored(self, first: Position) -> tuple[LedgerT, int] | None:
+        """Return the ledger and number of the first stored entry from a position on."""
+        return self._row.holding(first) or self._row.holding(self._row.following(first))
 
     @property
     def last_confirmed(self) -> Position:
@@ -91,30 +120,6 @@ class TopicLedger(ABC, Generic[LedgerT]):
         """Entries and bytes appended since it was opened."""
         return self._added_entries, self._added_bytes
 
-    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return stored entries from a position on, itself included where it exists."""
-        found = self._row.holding(first)
-        if found is None:
-            found = self._row.holding(self._row.following(first))
-            if found is None:
-                return []
-        ledger, number = found
-        end = ledger.end_of_read(number, max_entries, max_bytes)
-        ledger_id, digest = ledger.ledger_id, ledger.digest
-        return [
-            Entry(ledger_id, entry_id, data, digest(entry_id))
-            for entry_id, data in enumerate(self._data(ledger, number, end), number)
-        ]
-
-    def entry(self, position: Position) -> Entry | None:
-        """Return one stored entry; None if there is none (any more)."""
-        found = self._row.holding(position)
-        if found is None:
-            return None
-        ledger, number = found
-        (data,) = self._data(ledger, number, number + 1)
-        return Entry(ledger.ledger_id, number, data, ledger.digest(number))
-
     def following(self, position: Position) -> Position:
         """Return the first position behind this one that holds an entry, or will."""
         return self._row.following(position)
@@ -135,9 +140,22 @@ class TopicLedger(ABC, Generic[LedgerT]):
         """Return the position of the ``count``-th entry behind ``after``; the last at most."""
         return self._row.at(after, count)
 
-    def published_at(self, publish_time: int) -> Position:
+    async def published_at(self, publish_time: int) -> Position:
         """Return the first entry whose publish time is not before this one, by halving."""
-        return self._row.published_at(publish_time)
+        row = self._row
+        low, high = row.ranks
+        while low < high:
+            middle = (low + high) // 2
+            found = row.of_rank(middle)
+            # What was dropped meanwhile lies before all that is left.
+            if found is None or await self._publish_time(*found) < publish_time:
+                low = middle + 1
+            else:
+                high = middle
+        found = row.of_rank(low)
+        if found is None:
+            return row.following(row.last_confirmed)
+        return Position(found[0].ledger_id, found[1])
 
     # -- ledgers ------------------------------------------------------------------------------
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import Position
 from broker.policies.rate_limiter import RateLimiter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Iterable, Sequence
 
     from broker.messages.entry import Entry
-    from broker.messages.position import Position
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.context import SubscriptionContext
     from limiter.clock import TimerHandle
@@ -24,6 +25,8 @@ READ_ENTRIES = 100
 """Most entries of one read (dispatcherMaxReadBatchSize)."""
 READ_BYTES = 5 * 1024 * 1024
 """Most bytes of one read (dispatcherMaxReadSizeBytes)."""
+FETCH_BYTES = 1024 * 1024
+"""Most bytes of one read of entries that are not in memory, unless a single one has more."""
 ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
@@ -54,6 +57,9 @@ class Dispatcher(ABC):
         self._rates: list[RateLimiter] = []
         self._rate_timer: TimerHandle | None = None
         self._read_timer: TimerHandle | None = None
+        self._fetching: asyncio.Task[None] | None = None
+        # What was fetched, until the run that it was fetched for.
+        self._fetched: dict[Place, Entry] = {}
         self.consumers: list[Consumer] = []
         self.policies_changed()
 
@@ -71,16 +77,64 @@ class Dispatcher(ABC):
 
     def run(self) -> None:
         """Deliver what can be delivered now; go on in another turn if there is more."""
-        if not self.consumers or self._read_timer is not None:
+        if not self.consumers or self._read_timer is not None or self._fetching is not None:
             return
-        try:
-            handled = self._deliver(ENTRIES_A_TURN)
-        except MessageStoreError as error:
-            # Other subscriptions may read elsewhere: they go on.
-            self._read_later(error)
-            return
+        handled = self._deliver(ENTRIES_A_TURN)
         if handled >= ENTRIES_A_TURN:
             self.wake()
+        else:
+            self._fetched = {}
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def _read(self, first: Position, most: int) -> list[Entry] | None:
+        """Return entries from a position on; None if they are being fetched, which wakes it."""
+        first = self._ledger.following(Position(first.ledger_id, first.entry_id - 1))
+        if first in self._fetched:
+            return self._fetched_from(first, most)
+        read = self._ledger.read(first, most, READ_BYTES)
+        if read is None:
+            self._fetch(self._ledger.fetch(first, most, FETCH_BYTES))
+        return read
+
+    def _fetched_from(self, first: Position, most: int) -> list[Entry]:
+        entries: list[Entry] = []
+        while len(entries) < most and (entry := self._fetched.pop(first, None)) is not None:
+            entries.append(entry)
+            first = self._ledger.following(first)
+        return entries
+
+    def _read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
+        """Return those of some entries that are stored; None if they are being fetched."""
+        if all(position in self._fetched for position in positions):
+            return [self._fetched.pop(position) for position in positions]
+        read = self._ledger.read_each(positions)
+        if read is None:
+            self._fetch(self._ledger.fetch_each(positions))
+        return read
+
+    def _fetch(self, fetching: Awaitable[list[Entry]]) -> None:
+        """Wait for entries that are not in memory, and run again then."""
+        self._fetching = asyncio.get_running_loop().create_task(self._take(fetching))
+
+    async def _take(self, fetching: Awaitable[list[Entry]]) -> None:
+        try:
+            entries = await fetching
+        except MessageStoreError as error:
+            # Other subscriptions may read elsewhere: they go on.
+            self._fetching = None
+            self._read_later(error)
+            return
+        self._fetching = None
+        self._fetched = {(one.ledger_id, one.entry_id): one for one in entries}
+        self.wake()
+
+    def _forget_fetched(self) -> None:
+        """Drop what was fetched for another place, and what is being fetched."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            self._fetching = None
+        self._fetched = {}
 
     def _read_later(self, error: MessageStoreError) -> None:
         topic = self._context.topic
@@ -217,7 +271,8 @@ class Dispatcher(ABC):
             self.wake()
 
     def close(self) -> None:
-        """End its timers."""
+        """End its timers and its reads."""
+        self._forget_fetched()
         if self._rate_timer is not None:
             self._rate_timer.cancel()
             self._rate_timer = None

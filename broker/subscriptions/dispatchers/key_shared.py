@@ -14,6 +14,7 @@ from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.messages.entry import Entry
+    from broker.messages.position import Position
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.context import SubscriptionContext
 
@@ -51,15 +52,9 @@ class KeySharedDispatcher(SharedDispatcher):
 
     # -- delivering ---------------------------------------------------------------------------
 
-    def _waiting_entries(self, most: int) -> list[Entry]:
-        """Return the first waiting entries whose consumer can take them."""
-        # Those that were acknowledged while they waited leave the queue: others may be behind them.
-        while self.replay and (positions := self.replay.first(most, self._may_go)):
-            found = [self._still_there(at) for at in positions]
-            entries = [entry for entry in found if entry is not None]
-            if entries:
-                return entries
-        return []
+    def _first_waiting(self, most: int) -> list[Position]:
+        """Return the first waiting positions whose consumer can take them."""
+        return self.replay.first(most, self._may_go)
 
     def _may_go(self, sticky_hash: int) -> bool:
         consumer = self.ring.select(sticky_hash % _HASH_ZERO)

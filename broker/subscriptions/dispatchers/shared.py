@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.subscriptions.delayed import DelayedMessages
-from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher, Place
+from broker.subscriptions.dispatchers.dispatcher import READ_ENTRIES, Dispatcher, Place
 from broker.subscriptions.replay import ReplayQueue
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ class SharedDispatcher(Dispatcher):
             allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
             if not allowed:
                 break
-            entries = self._waiting_entries(allowed) or self._new_entries(allowed)
+            entries = self._waiting_entries(allowed)
+            if entries is not None and not entries:
+                entries = self._new_entries(allowed)
             if entries is None:
                 break
             handled += (
@@ -101,23 +103,29 @@ class SharedDispatcher(Dispatcher):
         self._call_when_writable(self.consumers)
         return handled
 
-    def _waiting_entries(self, most: int) -> list[Entry]:
-        """Return the first entries of the replay queue, and drop what is acknowledged."""
-        entries: list[Entry] = []
-        while self.replay and len(entries) < most:
-            found = [self._still_there(at) for at in self.replay.first(most)]
-            entries = [entry for entry in found if entry is not None]
-            if entries:
-                break
-        return entries
+    def _waiting_entries(self, most: int) -> list[Entry] | None:
+        """Return the first entries of the replay queue; None if they are being fetched."""
+        while self.replay and (positions := self._first_waiting(most)):
+            entries = self._still_there(positions)
+            if entries is None or entries:
+                return entries
+        return []
 
-    def _still_there(self, position: Position) -> Entry | None:
-        """Return an entry of the replay queue; forget it if it need not be delivered."""
-        cursor = self._cursor
-        entry = None if cursor.is_acknowledged(position) else self._ledger.entry(position)
-        if entry is None:
-            self.replay.remove(position)
-        return entry
+    def _first_waiting(self, most: int) -> list[Position]:
+        """Return the first positions of the replay queue whose entries may go out now."""
+        return self.replay.first(most)
+
+    def _still_there(self, positions: list[Position]) -> list[Entry] | None:
+        """Return entries of the replay queue, and forget those that need not be delivered.
+
+        None if they are being fetched.
+        """
+        left = [at for at in positions if not self._cursor.is_acknowledged(at)]
+        entries = self._read_each(left)
+        if entries is not None and len(entries) < len(positions):
+            for gone in {*positions}.difference(entry.position for entry in entries):
+                self.replay.remove(gone)
+        return entries
 
     def _new_entries(self, most: int) -> list[Entry] | None:
         """Return the next entries that may be delivered now; None if there are none to read."""
@@ -127,7 +135,7 @@ class SharedDispatcher(Dispatcher):
         if cursor.at_end:
             self._wait_at_end(most)
             return None
-        read = self._ledger.read(cursor.read_position, self._end_wait(most), READ_BYTES)
+        read = self._read(cursor.read_position, self._end_wait(most))
         if not read:
             return None
         cursor.read_position = self._ledger.following(read[-1].position)

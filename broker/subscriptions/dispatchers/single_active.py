@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, Position
-from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher, Place
+from broker.subscriptions.dispatchers.dispatcher import FETCH_BYTES, READ_ENTRIES, Dispatcher, Place
 from broker.subscriptions.failover import active_of, rank
 from server.connection.request_errors import RequestError
 
@@ -39,7 +39,7 @@ class SingleActiveDispatcher(Dispatcher):
         if active is None:
             return 0
         while handled < most and active.takes_messages and not cursor.at_end:
-            entries = self._read(active)
+            entries = self._next_entries(active)
             if not entries:
                 break
             handled += self._work_of(entries)
@@ -53,18 +53,30 @@ class SingleActiveDispatcher(Dispatcher):
         self._call_when_writable((active,))
         return handled
 
-    def _read(self, active: Consumer) -> list[Entry]:
-        """Read as many entries as there are permits, also if they turn out to be batches."""
+    def _next_entries(self, active: Consumer) -> list[Entry] | None:
+        """Return as many entries as there are permits, also if they turn out to be batches.
+
+        None if they are being fetched.
+        """
         allowed = self._allowed(self._end_wait(min(READ_ENTRIES, active.permits)))
         if not allowed:
             return []
         cursor, compacted = self._cursor, self._compacted()
         if compacted is not None and cursor.read_position <= compacted.horizon:
-            left = compacted.read(cursor.read_position, allowed, READ_BYTES)
-            if left:
-                return left
+            if not self._fetched:
+                self._fetch(self._fetch_compacted(compacted, allowed))
+                return None
+            left, self._fetched = list(self._fetched.values()), {}
+            return left
+        return self._read(cursor.read_position, allowed)
+
+    async def _fetch_compacted(self, compacted: CompactedEntries, most: int) -> list[Entry]:
+        """Fetch what compaction has left; where that is nothing, read on in the topic."""
+        cursor = self._cursor
+        entries = await compacted.fetch(cursor.read_position, most, FETCH_BYTES)
+        if not entries:
             cursor.read_position = self._ledger.following(compacted.horizon)
-        return self._ledger.read(cursor.read_position, allowed, READ_BYTES)
+        return entries
 
     def _compacted(self) -> CompactedEntries | None:
         """Return what compaction has left of the topic, if the active consumer reads that."""
@@ -81,6 +93,7 @@ class SingleActiveDispatcher(Dispatcher):
         """Read next the first entry that is not acknowledged."""
         cursor = self._cursor
         cursor.rewind()
+        self._forget_fetched()
         self._waiting_for = 0
         if self._compacted() is not None:
             mark = cursor.mark_delete

@@ -36,7 +36,7 @@ async def kinds_until_the_end(peer: MessagePeer) -> list[int]:
 
 async def test_receipts_leave_before_the_producer_is_closed(tmp_path: Path) -> None:
     # Given
-    store = {"floodgateMessageStore": f"log://{tmp_path}"}
+    store = {"floodgateMessageStore": f"sqlite://{tmp_path}/messages.db"}
     async with cluster(broker=store) as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)
         await peer.producer(TOPIC)

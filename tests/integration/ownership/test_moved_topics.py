@@ -96,7 +96,7 @@ async def test_a_topic_that_cannot_go_there_stays(
     # Given: nobody lives there, and then the messages are in a log
     async with AsyncExitStack() as stack:
         config = {"metadataStoreUrl": postgresql_url, "floodgateFaultsEnabled": "true"}
-        store = {"floodgateMessageStore": f"log://{tmp_path}/one"}
+        store = {"floodgateMessageStore": f"sqlite://{tmp_path}/one.db"}
         one = await stack.enter_async_context(BrokerService(broker_config({**config, **store})))
         topic = await owned_by(one)
         two = await stack.enter_async_context(BrokerService(broker_config(config)))

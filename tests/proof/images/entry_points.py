@@ -67,7 +67,7 @@ def _storm(server: Container, client: Container, logs: Path, result: ProofResult
     with ExitStack() as stack:
         command = [*server.image.config["Cmd"], *ANY_WEB_PORT, "--set", "brokerServicePort=0"]
         command += ["--set", f"metadataStoreUrl={DATABASE}", "--import", "/data/topics"]
-        command += ["--set", "floodgateMessageStore=log:///data/messages"]
+        command += ["--set", "floodgateMessageStore=sqlite:///data/messages.db"]
         command += ["--set", "advertisedAddress=127.0.0.1"]
         broker = stack.enter_context(serving(server, "broker", command, logs / "broker.log"))
         command = ["floodgate-proxy", *ANY_WEB_PORT, "--set", "servicePort=0"]

@@ -46,7 +46,7 @@ def running_fleet(out: Path, database: str) -> Iterator[Fleet]:
                 **LOCAL,
                 "metadataStoreUrl": database,
                 "metadataStoreSessionTimeoutMillis": str(LEASE_MILLIS),
-                "floodgateMessageStore": f"log://{(out / f'messages-{name}').resolve()}",
+                "floodgateMessageStore": f"sqlite://{(out / f'messages-{name}.db').resolve()}",
             }
             launch = partial(_launch, "broker", "brokerServicePort", settings, out / f"{name}.log")
             fleet.processes[name] = Restartable(stack, launch)

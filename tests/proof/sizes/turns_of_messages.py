@@ -72,7 +72,9 @@ def prove(options: ProofOptions) -> ProofResult:
     result = ProofResult()
     judge.SECONDS = CHECK_SECONDS
     for store in STORES:
-        keys = {"floodgateMessageStore": f"log://{options.out}/log"} if store == "log" else {}
+        keys = {"floodgateMessageStore": f"sqlite://{options.out}/messages.db"}
+        if store == "sqlite"
+        else {"floodgateMessageStore": "memory"}
         run(_prove_store(options, store, keys, sizes, result))
     return result
 

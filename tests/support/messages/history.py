@@ -142,7 +142,7 @@ class History:
         return {
             at: set(range(published[at].size))
             for at in sorted(published)
-            if at >= first and ledger.entry(at) is not None
+            if at >= first and ledger.holds(at)
         }
 
     def _unload(self, _: int, __: int) -> None:

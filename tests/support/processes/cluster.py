@@ -41,6 +41,7 @@ RARE_TURNS, RARE_SECONDS = 60, 0.03
 BUSY_LOOKS, IDLE_SECONDS = 200, 0.001
 NOWHERE = "pulsar://127.0.0.1:1"
 _LOCAL = {"bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1", "webServicePort": "0"}
+_IN_MEMORY = {"floodgateMessageStore": "memory"}
 _SHORT_DRAIN = {"brokerShutdownTimeoutMs": "5000"}
 
 
@@ -227,9 +228,9 @@ async def _until_empty(holdings: Callable[[], dict[str, object]], role: str) -> 
 
 
 def broker_config(keys: Mapping[str, str]) -> BrokerConfig:
-    """Return a broker's configuration on free ports of the loopback."""
+    """Return a broker's configuration on free ports of the loopback, with messages in memory."""
     return BrokerConfig.from_properties(
-        {**_LOCAL, **_SHORT_DRAIN, "brokerServicePort": "0", **keys}
+        {**_LOCAL, **_SHORT_DRAIN, **_IN_MEMORY, "brokerServicePort": "0", **keys}
     )
 
 

@@ -74,7 +74,7 @@ class RestartedServer:
 
 def restarted_broker(folder: Path) -> RestartedServer:
     """Return a broker whose messages are on the disk."""
-    keys = {"floodgateMessageStore": f"log://{folder / 'messages'}?fsync=true"}
+    keys = {"floodgateMessageStore": f"sqlite://{folder / 'messages.db'}?fsync=true"}
     return RestartedServer("broker", keys, folder / "broker.log")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support.certificates import PemFiles
 
-LOCAL = {"bindAddress": "127.0.0.1"}
+LOCAL = {"bindAddress": "127.0.0.1", "floodgateMessageStore": "memory"}
 
 
 @asynccontextmanager

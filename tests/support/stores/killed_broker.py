@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 import broker.messages.stores.log.cleaner as cleaner
 import broker.messages.stores.log.writer as writer
-import broker.messages.stores.open_store as opened
-from broker.__main__ import main
 from broker.messages.stores.log.files import DiskFile, DiskFiles
 from broker.messages.stores.log.managed_ledger import LogManagedLedger
 from broker.messages.stores.log.records import CURSOR
+
+import broker.messages.stores.open_store as opened
+from broker.__main__ import main
 from broker.subscriptions.subscription import Subscription
 from broker.subscriptions.subscriptions import Subscriptions
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import pytest
-
 from broker.messages.metadata import MessageDigest
-from broker.messages.stores.log import cleaner, segments, writer
-from broker.messages.stores.log.store import LogMessageStore, LogOptions
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.room import NO_BOUNDS
+from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.stores.simulated_files import SimulatedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from broker.messages.managed_ledger import ManagedLedger, MessageStore, MessageStoreError
     from broker.messages.position import Position
@@ -52,19 +50,34 @@ def digest(publish_time: int = 1, deliver_at: int = 0, message_count: int = 1) -
     return MessageDigest(message_count, publish_time, deliver_at)
 
 
-def log_store(
-    files: SimulatedFiles, *, fsync: bool = False, drop_damaged: bool = False, per_ledger: int = 5
-) -> LogMessageStore:
-    """A log store on simulated files, whose ledgers have few entries."""
-    options = LogOptions(fsync, drop_damaged, per_ledger)
-    return LogMessageStore(files, ManualClock(), options=options, now_ms=lambda: 1_000)
+KINDS = ("memory", "sqlite", "sqlite with fsync", "sqlite with nothing in memory")
+"""The stores that all tests of stores run against."""
 
 
-def message_store(kind: str, per_ledger: int = 5) -> MessageStore:
+def sqlite_store(
+    path: Path,
+    *,
+    fsync: bool = False,
+    skip_damaged: bool = False,
+    per_ledger: int = 5,
+    recent_bytes: int = 1 << 24,
+    clock: ManualClock | None = None,
+) -> SqliteMessageStore:
+    """A store in a database, whose ledgers have few entries."""
+    options = DatabaseOptions(fsync, skip_damaged, max_entries_per_ledger=per_ledger)
+    return SqliteMessageStore(path, clock or ManualClock(1.0), NO_BOUNDS, options, recent_bytes)
+
+
+def message_store(kind: str, folder: Path, per_ledger: int = 5) -> MessageStore:
     """A store by its name in the parameters of a test."""
     if kind == "memory":
         return MemoryMessageStore(max_entries_per_ledger=per_ledger, now_ms=lambda: 1_000)
-    return log_store(SimulatedFiles(), fsync=kind == "log with fsync", per_ledger=per_ledger)
+    return sqlite_store(
+        folder / "messages.db",
+        fsync=kind == "sqlite with fsync",
+        per_ledger=per_ledger,
+        recent_bytes=0 if "nothing" in kind else 1 << 24,
+    )
 
 
 @asynccontextmanager
@@ -85,12 +98,3 @@ async def filled(ledger: ManagedLedger, count: int, first: int = 0) -> list[Posi
     ]
     await ledger.flushed()
     return positions
-
-
-def small_segments(size_bytes: int) -> Iterator[None]:
-    """Let segments of the log be small, so that there are many."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (writer, segments, cleaner):
-            patch.setattr(module, "SEGMENT_BYTES", size_bytes)
-        patch.setattr(cleaner, "NEARLY_DEAD_BYTES", size_bytes // 4)
-        yield

@@ -41,16 +41,16 @@ def test_every_key_is_one_of_both_servers() -> None:
 
 def test_the_broker_tells_where_messages_are_and_how_many_it_takes() -> None:
     # Given
-    keys = {"floodgateMessageStore": "log:///data/m?fsync=true", "floodgateMessageStoreMaxMB": "9"}
+    keys = {"floodgateMessageStore": "sqlite:///data/m.db?fsync=true", "floodgateMessageStoreMaxMB": "9"}
     config = BrokerConfig.from_properties({**keys, "maxMessagePublishBufferSizeInMB": "3"})
     # When
     sentence, info = info_sentence("broker", config), server_info(config)
     # Then
-    assert "floodgateMessageStore=log:///data/m, floodgateMessageStoreFsync=true" in sentence
+    assert "floodgateMessageStore=sqlite:///data/m.db, floodgateMessageStoreFsync=true" in sentence
     assert "maxMessagePublishBufferSizeInMB=3" in sentence
     assert info["floodgateMessageStoreMaxMB"] == "9"
     assert info["floodgateMessageStoreMaxTopicMB"] == "0"
-    assert server_info(BrokerConfig())["floodgateMessageStore"] == "memory"
+    assert server_info(BrokerConfig())["floodgateMessageStore"] == "temporary"
     assert set(config.own_keys) <= {each.key for each in broker_keys()}
     proxy = ProxyConfig.from_properties({"brokerServiceURL": "pulsar://a"})
     assert "MessageStore" not in info_sentence("proxy", proxy)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from broker.admin.resources.messages.subjects import subscriptions_of
 from broker.messages.position import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.topic import PersistentTopic
     from broker.subscriptions.cursor import ManagedCursor
@@ -34,10 +33,8 @@ def nth_left(cursor: ManagedCursor, ledger: ManagedLedger, place: int) -> Positi
     return position
 
 
-def analyzed(
-    cursor: ManagedCursor, ledger: ManagedLedger
-) -> Generator[None, None, dict[str, object]]:
-    """Count the entries that a cursor has left, a step for each read.
+async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, object]:
+    """Count the entries that a cursor has left; others have their turn after each read.
 
     Returns:
         The body of the answer; ``aborted`` when there are more than MOST_ANALYZED.
@@ -46,7 +43,7 @@ def analyzed(
     entries = messages = 0
     first_read = last_read = Position(-1, -1)
     while position <= last and entries < MOST_ANALYZED:
-        found = ledger.read(position, _READ_ENTRIES, _READ_BYTES)
+        found = await ledger.fetch(position, _READ_ENTRIES, _READ_BYTES)
         if not found:
             break
         for entry in found:
@@ -57,7 +54,7 @@ def analyzed(
             entries += 1
             messages += entry.message_count
         position = ledger.following(found[-1].position)
-        yield
+        await asyncio.sleep(0)
     return {
         "entries": entries,
         "messages": messages,

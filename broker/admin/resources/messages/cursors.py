@@ -98,7 +98,7 @@ class CursorAdmin:
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
         await check_subscribed(topics, name)
         async for topic in self._topics.each(topics):
-            _expire(subscription_of(topic, name), seconds)
+            await _expire(subscription_of(topic, name), seconds)
         return done()
 
     async def expire_all(self, request: web.Request) -> web.Response:
@@ -106,8 +106,8 @@ class CursorAdmin:
         seconds = path_number(request, "expireTimeInSeconds")
         topics = await self._all_that_expire(request, "messages for all subscriptions")
         async for topic in self._topics.each(topics):
-            for subscription in subscriptions_of(topic):
-                _expire(subscription, seconds)
+            for subscription in tuple(subscriptions_of(topic)):
+                await _expire(subscription, seconds)
         return done()
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
@@ -142,7 +142,8 @@ class CursorAdmin:
         await check_subscribed(topics, name)
         stored = stored_of(topics)
         async for topic in self._topics.each(stored):
-            subscription_of(topic, name).seek(topic.ledger.published_at(time_ms))
+            first = await topic.ledger.published_at(time_ms)
+            subscription_of(topic, name).seek(first)
         async for topic in in_turns(stored):
             await self._topics.flushed(topic)
         return done()
@@ -159,7 +160,7 @@ class CursorAdmin:
         return done()
 
 
-def _expire(subscription: Subscription, seconds: int) -> None:
+async def _expire(subscription: Subscription, seconds: int) -> None:
     """Expire what is older than some seconds.
 
     Raises:
@@ -177,9 +178,9 @@ def _expire(subscription: Subscription, seconds: int) -> None:
             "on a partitioned topic operation might succeeded on other partitions, please check "
             "stats of individual partition.",
         )
-    subscription.expire_older(than_ms)
+    await subscription.expire_older(than_ms)
 
 
 def _first_is_older(subscription: Subscription, than_ms: int) -> bool:
-    first = subscription.topic.ledger.entry(subscription.cursor.first_left)
+    first = subscription.topic.ledger.digest(subscription.cursor.first_left)
     return first is not None and first.publish_time < than_ms

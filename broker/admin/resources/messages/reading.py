@@ -93,8 +93,8 @@ class ReadingAdmin:
             ),
         ]
 
-    def _message(self, ledger: ManagedLedger, position: Position) -> web.Response:
-        entry = ledger.entry(position)
+    async def _message(self, ledger: ManagedLedger, position: Position) -> web.Response:
+        entry = await ledger.entry(position)
         if entry is None:
             raise RestError(404, _NONE)
         return message_response(entry, self._context.config.max_message_size)
@@ -117,7 +117,7 @@ class ReadingAdmin:
         position = nth_left(subscription.cursor, topic.ledger, place)
         if position is None:
             raise RestError(404, _NONE)
-        return self._message(topic.ledger, position)
+        return await self._message(topic.ledger, position)
 
     async def analyze(self, request: web.Request) -> web.Response:
         """Return what the backlog of a subscription holds, as far as it is read."""
@@ -129,8 +129,7 @@ class ReadingAdmin:
         await check_subscribed([found], subscription_name(request))
         topic = persistent(found)
         subscription = subscription_of(topic, subscription_name(request))
-        analyzing = analyzed(subscription.cursor, topic.ledger)
-        return json_response(await self._steps.take(analyzing))
+        return json_response(await analyzed(subscription.cursor, topic.ledger))
 
     async def examine(self, request: web.Request) -> web.Response:
         """Return the n-th message that is stored, from the first or from the last on."""
@@ -147,7 +146,7 @@ class ReadingAdmin:
         place = _query_number(request, "messagePosition", 1)
         if request.query.get("initialPosition") != "earliest":
             place = total - place + 1
-        return self._message(ledger, ledger.at(EARLIEST, min(max(place, 1), total)))
+        return await self._message(ledger, ledger.at(EARLIEST, min(max(place, 1), total)))
 
     async def id_at_time(self, request: web.Request) -> web.Response:
         """Return the id of the first message that was published at a time or later."""
@@ -158,7 +157,7 @@ class ReadingAdmin:
             "Get message ID by timestamp on a partitioned topic is not allowed, please try do it "
             "on specific topic partition",
         )
-        found = topic.ledger.published_at(time_ms) if time_ms else EARLIEST
+        found = await topic.ledger.published_at(time_ms) if time_ms else EARLIEST
         return json_response(message_id(found, topic.name.partition_index))
 
     async def id_by_index(self, request: web.Request) -> web.Response:
@@ -176,11 +175,11 @@ class ReadingAdmin:
         known = [one.ledger_id for one in ledger.ledgers]
         if position.ledger_id not in known:
             raise RestError(404, "Message id not found")
-        if self._context.rules.fails_as_upstream and ledger.entry(position) is None:
+        if self._context.rules.fails_as_upstream and not ledger.holds(position):
             last = ledger.last_confirmed
             text = f"LastConfirmedEntry is {last} when reading entry {position.entry_id}"
             raise RestError(500, text)
-        return self._message(ledger, position)
+        return await self._message(ledger, position)
 
     async def last_message_id(self, request: web.Request) -> web.Response:
         """Return the id of the last message; (-1, -1) where it is no longer stored."""

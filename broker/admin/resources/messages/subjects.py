@@ -185,7 +185,7 @@ def last_id(topic: PersistentTopic) -> Position:
     """
     ledger = topic.ledger
     last = ledger.last_confirmed
-    if last.entry_id < 0 or ledger.entry(last) is not None:
+    if last.entry_id < 0 or ledger.holds(last):
         return last
     return Position(ledger.ledgers[-1].ledger_id, -1) if topic.terminated else EARLIEST
 

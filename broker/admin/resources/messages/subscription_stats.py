@@ -160,7 +160,7 @@ def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]
 
 def _earliest(subscription: Subscription) -> int:
     """Return the publish time of the first entry that is left; 0 without one."""
-    first = subscription.topic.ledger.entry(subscription.cursor.first_left)
+    first = subscription.topic.ledger.digest(subscription.cursor.first_left)
     return first.publish_time if first is not None else 0
 
 

@@ -80,13 +80,13 @@ class Play:
             elif key is not None:
                 self.latest.pop(key, None)
 
-    def left(self) -> list[Place]:
+    async def left(self) -> list[Place]:
         """Return all messages that compaction has left."""
         compacted = self.topic.compaction.compacted
         assert compacted is not None
         found: list[Place] = []
         at = EARLIEST
-        while read := compacted.read(at, 2, 1_000):
+        while read := await compacted.fetch(at, 2, 1_000):
             for entry in read:
                 found += in_entry(entry.data, entry.position)
             at = Position(read[-1].ledger_id, read[-1].entry_id + 1)
@@ -99,7 +99,7 @@ async def play(steps: list[object]) -> tuple[list[Place], list[Place]]:
     playing = Play(topic)
     for step in [*steps, COMPACT]:
         await playing.do(step)
-    return playing.left(), sorted(playing.latest.values())
+    return await playing.left(), sorted(playing.latest.values())
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from broker.configuration.config import BrokerConfig
-from broker.configuration.message_store_keys import MOST_LOG_BYTES, MOST_MEMORY_BYTES
+from broker.configuration.message_store_keys import MOST_DATABASE_BYTES, MOST_MEMORY_BYTES
 from server.errors import ConfigError
 
 
@@ -15,32 +15,46 @@ def keys(**properties: str):
     return BrokerConfig.from_properties(properties).message_store
 
 
-@pytest.mark.parametrize("url", [None, "memory", "memory:local"])
-def test_without_a_log_messages_are_in_memory(url: str | None) -> None:
-    # When
-    found = keys(**({} if url is None else {"floodgateMessageStore": url}))
-    # Then
-    assert found.log_directory is None
+@pytest.mark.parametrize("url", ["memory", "memory:local"])
+def test_messages_are_in_memory_where_that_is_asked_for(url: str) -> None:
+    found = keys(floodgateMessageStore=url)
+    assert found.in_memory
     assert 0 < found.max_bytes <= MOST_MEMORY_BYTES
     assert found.max_entries_per_ledger == 50_000
+
+
+def test_messages_are_in_a_temporary_database_unless_a_key_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    found = keys()
+    assert not found.in_memory
+    assert found.temporary_in == tmp_path
+    assert 0 < found.max_bytes <= MOST_DATABASE_BYTES
+    assert found.told["floodgateMessageStore"] == "temporary"
 
 
 @pytest.mark.parametrize(
     ("url", "fsync"),
     [
-        ("log:///var/log", False),
-        ("log:////var/log", False),
-        ("log:///var/log?fsync=true", True),
-        ("log:///var/log?fsync=false", False),
+        ("sqlite:///var/messages.db", False),
+        ("sqlite:////var/messages.db", False),
+        ("sqlite:///var/messages.db?fsync=true", True),
+        ("sqlite:///var/messages.db?fsync=false", False),
     ],
 )
-def test_the_path_of_a_log_is_absolute(url: str, *, fsync: bool) -> None:
-    # When
+def test_the_path_of_a_database_is_absolute(url: str, *, fsync: bool) -> None:
     found = keys(floodgateMessageStore=url)
-    # Then
-    assert found.log_directory == Path("/var/log")
+    assert found.database == Path("/var/messages.db")
+    assert found.temporary_in is None
     assert found.fsync is fsync
-    assert found.max_bytes == MOST_LOG_BYTES
+    assert found.max_bytes == MOST_DATABASE_BYTES
+    assert found.told["floodgateMessageStore"] == "sqlite:///var/messages.db"
+
+
+def test_a_log_of_an_older_version_is_refused_with_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"logs were replaced .* set sqlite:///path/messages\.db"):
+        keys(floodgateMessageStore="log:///var/log")
 
 
 def test_bounds_are_megabytes_and_0_is_none() -> None:
@@ -62,9 +76,9 @@ def test_bounds_are_megabytes_and_0_is_none() -> None:
     assert found.max_entries_per_ledger == 10
 
 
-@pytest.mark.parametrize("url", ["log:path", "log:///", "disk", "log:///a?sync=true"])
+@pytest.mark.parametrize("url", ["sqlite:path", "sqlite:///", "disk", "sqlite:///a?sync=true"])
 def test_another_url_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="expected memory, log:///path"):
+    with pytest.raises(ConfigError, match="expected temporary, memory, sqlite:///path"):
         keys(floodgateMessageStore=url)
 
 

@@ -24,9 +24,9 @@ def test_the_buffer_of_publishing_is_the_profiles(profile: str, megabytes: str) 
     assert found["maxMessagePublishBufferSizeInMB"] == megabytes
 
 
-def test_the_bound_and_the_fsync_of_a_log_are_those_in_force() -> None:
+def test_the_bound_and_the_fsync_of_a_database_are_those_in_force() -> None:
     # GIVEN a log whose address asks for fsync, and no bound WHEN its values are shown
-    found = shown("floodgateMessageStore=log:///var/lib/floodgate?fsync=true")
+    found = shown("floodgateMessageStore=sqlite:///var/lib/floodgate/messages.db?fsync=true")
     # THEN both are those that hold
     assert found["floodgateMessageStoreMaxMB"] == "10240"
     assert found["floodgateMessageStoreFsync"] == "true"

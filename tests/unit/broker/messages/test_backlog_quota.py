@@ -63,7 +63,7 @@ async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) ->
     )
     assert len(topic.producers) == 1
     # When
-    enforce_quota(topic)
+    await enforce_quota(topic)
     # Then
     (closed,) = cnx.take()
     assert closed.type == pb.BaseCommand.CLOSE_PRODUCER
@@ -76,12 +76,12 @@ async def test_an_eviction_leaves_as_much_as_was_recorded() -> None:
     topic, cnx, _ = await with_backlog(size_quota(2000, EVICT))
     check_quota(topic)
     # When
-    enforce_quota(topic)
+    await enforce_quota(topic)
     # Then
     (subscription,) = topic.subscriptions
     assert subscription.cursor.backlog == 4
     assert cnx.take() == []
-    enforce_quota(topic)
+    await enforce_quota(topic)
     assert subscription.cursor.backlog == 4
     assert topic.evictions == {"size": 1, "time": 0}
 
@@ -89,7 +89,7 @@ async def test_an_eviction_leaves_as_much_as_was_recorded() -> None:
 async def test_below_the_quota_nothing_happens() -> None:
     topic, cnx, _ = await with_backlog(size_quota(100_000, HOLD))
     check_quota(topic)
-    enforce_quota(topic)
+    await enforce_quota(topic)
     assert (cnx.take(), exceeded_quotas(topic)) == ([], [])
 
 
@@ -123,6 +123,6 @@ async def test_an_age_is_that_of_the_message_where_that_is_asked_for() -> None:
 async def test_what_is_too_old_is_skipped_by_policy() -> None:
     policies = replace(DEFAULTS, age_quota=BacklogQuota(60, EVICT))
     topic, _, _ = await with_backlog(policies, preciseTimeBasedBacklogQuotaCheck="true")
-    enforce_quota(topic)
+    await enforce_quota(topic)
     (subscription,) = topic.subscriptions
     assert subscription.cursor.backlog == 0

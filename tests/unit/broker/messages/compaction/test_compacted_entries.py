@@ -39,7 +39,7 @@ async def test_entries_are_read_from_a_position_of_their_topic(
     # Given
     compacted = await left()
     # When: a read ends with a ledger, and the next goes on.
-    found = compacted.read(first, 100, 1_000_000)
+    found = await compacted.fetch(first, 100, 1_000_000)
     # Then
     assert [entry.position for entry in found] == expected
     assert len(compacted) == 4
@@ -49,16 +49,7 @@ async def test_an_entry_is_as_it_was_in_its_topic() -> None:
     # Given
     compacted = await left()
     # When
-    (entry,) = compacted.read(Position(4, 7), 1, 1)
+    (entry,) = await compacted.fetch(Position(4, 7), 1, 1)
     # Then
     assert entry.data == b"data of 7"
     assert (entry.message_count, entry.publish_time, entry.deliver_at) == (2, 3, 4)
-
-
-async def test_only_what_is_left_is_held() -> None:
-    # Given
-    compacted = await left()
-    # When, Then
-    assert compacted.holds(Position(9, 0))
-    assert not compacted.holds(Position(9, 1))
-    assert not compacted.holds(Position(9, 6))

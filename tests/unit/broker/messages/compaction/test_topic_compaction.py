@@ -152,7 +152,7 @@ async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_g
     # When: it acknowledges one that is not left, then the first that is, and comes again.
     found = topic.compaction.compacted
     assert found is not None
-    first = found.read(Position(0, 0), 1, 1)[0].position
+    first = (await found.fetch(Position(0, 0), 1, 1))[0].position
     subscription = consumer.subscription
     before = subscription.cursor.mark_delete
     subscription.acknowledge_cumulatively(consumer, pb.MessageIdData(ledgerId=0, entryId=0))

@@ -28,11 +28,14 @@ async def test_what_cannot_be_read_holds_up_no_other_subscription_and_is_read_ag
     await settle()
     read = topic.ledger.read
 
-    def fails_once(first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        monkeypatch.setattr(topic.ledger, "read", read)
+    async def fails(first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
         raise MessageStoreError("the disk is gone")
 
-    monkeypatch.setattr(topic.ledger, "read", fails_once)
+    def is_not_here_once(first: Position, max_entries: int, max_bytes: int) -> None:
+        monkeypatch.setattr(topic.ledger, "read", read)
+
+    monkeypatch.setattr(topic.ledger, "read", is_not_here_once)
+    monkeypatch.setattr(topic.ledger, "fetch", fails)
     topic.publish()
     # When
     there.entries_added()

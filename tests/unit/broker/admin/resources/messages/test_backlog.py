@@ -39,13 +39,7 @@ async def test_the_nth_entry_that_is_left_is_found_however_many_are_acknowledged
             left.append(position)
     # When
     found = [nth_left(cursor, ledger, place) for place in range(1, len(left) + 3)]
-    steps = analyzed(cursor, ledger)
-    body: dict[str, object] = {}
-    while not body:
-        try:
-            next(steps)
-        except StopIteration as done:
-            body = done.value
+    body = await analyzed(cursor, ledger)
     # Then
     assert found == [*left, None, None]
     assert (body["entries"], body["messages"]) == (len(left), 2 * len(left))

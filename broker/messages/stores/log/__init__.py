@@ -1,1 +1,0 @@
-"""Messages in a log of files: one log for the broker, in segments."""

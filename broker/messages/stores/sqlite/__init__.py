@@ -1,0 +1,1 @@
+"""Messages in a SQLite database: one file a broker."""

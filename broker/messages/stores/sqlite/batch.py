@@ -1,0 +1,201 @@
+"""What is written to a message database in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from broker.messages.stores.sqlite.database import ENTRY_BITS, head_of, row_checksum
+
+if TYPE_CHECKING:
+    import asyncio
+    import sqlite3
+    from collections.abc import Hashable
+
+    from broker.messages.managed_ledger import MessageStoreError
+    from broker.messages.metadata import MessageDigest
+    from broker.messages.position import Position
+    from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
+
+ROWS_A_STATEMENT = 128
+"""Entries of one statement: each statement takes the interpreter's lock anew."""
+DELETED_BYTES, DELETED_ROWS = 4 * 1024 * 1024, 2_000
+"""The most that one transaction deletes of a dropped ledger."""
+
+
+class Writing(Protocol):
+    """A topic that waits for its entries to be stored."""
+
+    def stored(self, last: Position) -> None:
+        """Confirm everything up to here."""
+
+    def not_stored(self, error: MessageStoreError) -> None:
+        """Give up what is not stored yet: it will not be."""
+
+
+class DroppedLedger:
+    """A ledger that nobody needs any more, whose entries are deleted a few at a time.
+
+    Attributes:
+        ledger_id: Its number.
+        entries: How many it had.
+        rows_a_step: How many are deleted in one transaction.
+        deleted: How many are deleted already.
+    """
+
+    def __init__(self, ledger_id: int, entries: int, size_bytes: int) -> None:
+        self.ledger_id = ledger_id
+        self.entries = entries
+        mean = max(1, size_bytes // max(1, entries))
+        self.rows_a_step = min(DELETED_ROWS, max(16, DELETED_BYTES // mean))
+        self.deleted = 0
+
+    def delete_some(self, connection: sqlite3.Connection) -> bool:
+        """Delete the next entries in a transaction of their own; true when none is left."""
+        first = (self.ledger_id << ENTRY_BITS) + self.deleted
+        end = first + self.rows_a_step
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM entries WHERE row_id >= ? AND row_id < ?", (first, end))
+        deleted = self.deleted + self.rows_a_step
+        if deleted >= self.entries:
+            connection.execute("DELETE FROM ledgers WHERE ledger_id = ?", (self.ledger_id,))
+        connection.execute("COMMIT")
+        self.deleted = deleted
+        return deleted >= self.entries
+
+
+class Batch:
+    """What came in one turn of the event loop, or while the transaction before was written.
+
+    Attributes:
+        entries: Row id, bytes and digest of each.
+        last: The topics with entries among them, and the last entry of each.
+        added: Entries and bytes of each ledger with entries among them.
+        changed: Ledgers whose figures are written with it.
+        states: Statements that set small states; of those with the same key the last one counts.
+        dropped: Ledgers whose entries are to be deleted behind it.
+        waiting: Are settled when it is stored, or has failed.
+        size_bytes: Bytes of the entries.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[int, bytes, MessageDigest]] = []
+        self.last: dict[Writing, Position] = {}
+        self.added: dict[SqliteLedger, list[int]] = {}
+        self.changed: dict[SqliteLedger, None] = {}
+        self.states: dict[Hashable, tuple[str, tuple[object, ...]]] = {}
+        self.dropped: list[DroppedLedger] = []
+        self.waiting: list[asyncio.Future[None]] = []
+        self.size_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.changed or self.states or self.dropped)
+
+    def add_entry(
+        self,
+        topic: Writing,
+        ledger: SqliteLedger,
+        position: Position,
+        data: bytes,
+        digest: MessageDigest,
+    ) -> None:
+        """Add an entry."""
+        row_id = (position.ledger_id << ENTRY_BITS) + position.entry_id
+        self.entries.append((row_id, data, digest))
+        self.last[topic] = position
+        added = self.added.get(ledger)
+        if added is None:
+            added = self.added[ledger] = [0, 0]
+            self.changed[ledger] = None
+        added[0] += 1
+        added[1] += len(data)
+        self.size_bytes += len(data)
+
+    def set_state(self, key: Hashable, statement: str, *values: object) -> None:
+        """Add a statement, in place of one with the same key."""
+        self.states.pop(key, None)
+        self.states[key] = statement, values
+
+    def seal(self) -> None:
+        """Take the figures of ledgers as they are now: nothing more is added."""
+        for ledger in self.changed:
+            row = (
+                *(ledger.ledger_id, ledger.topic_id, len(ledger)),
+                *(ledger.size_bytes, ledger.closed_at),
+            )
+            self.set_state(
+                ("ledger", ledger.ledger_id),
+                "REPLACE INTO ledgers VALUES (?, ?, ?, ?, ?, ?)",
+                *(*row, row_checksum(*row)),
+            )
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Write all of it in one transaction.
+
+        Raises:
+            sqlite3.Error: None of it is stored.
+        """
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for first in range(0, len(self.entries), ROWS_A_STATEMENT):
+                some = self.entries[first : first + ROWS_A_STATEMENT]
+                rows: list[object] = []
+                for row_id, data, digest in some:
+                    rows += (row_id, head_of(row_id, data, digest), data)
+                connection.execute(_insertion(len(some)), rows)
+            for statement, values in self.states.values():
+                connection.execute(statement, values)
+            connection.execute("COMMIT")
+        except BaseException:
+            # A full disk has rolled back by itself; its own error is the one to raise.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    # -- states -------------------------------------------------------------------------------
+
+    def set_ids(self, reserved: int) -> None:
+        """Keep below which number all ids may be given already."""
+        self.set_state("ids", "REPLACE INTO store VALUES ('ids', ?)", str(reserved))
+
+    def set_topic(self, topic_id: int, name: str) -> None:
+        """Keep a topic."""
+        row = (topic_id, name)
+        key = ("topic", topic_id)
+        self.set_state(key, "REPLACE INTO topics VALUES (?, ?, ?)", *row, row_checksum(*row))
+
+    def set_cursor(self, topic_id: int, name: str, state: bytes) -> None:
+        """Keep a subscription."""
+        row = (topic_id, name, state)
+        key = ("cursor", topic_id, name)
+        self.set_state(key, "REPLACE INTO cursors VALUES (?, ?, ?, ?)", *row, row_checksum(*row))
+
+    def set_property(self, topic_id: int, name: str, value: str) -> None:
+        """Keep a property of a topic."""
+        row = (topic_id, name, value)
+        key = ("property", topic_id, name)
+        statement = "REPLACE INTO properties VALUES (?, ?, ?, ?)"
+        self.set_state(key, statement, *row, row_checksum(*row))
+
+    def forget(self, table: str, topic_id: int, name: str) -> None:
+        """Forget a subscription or a property of a topic."""
+        key = ("cursor" if table == "cursors" else "property", topic_id, name)
+        statement = f"DELETE FROM {table} WHERE topic_id = ? AND name = ?"
+        self.set_state(key, statement, topic_id, name)
+
+    def forget_topic(self, topic_id: int) -> None:
+        """Forget a topic with its subscriptions and properties."""
+        for table in ("topics", "cursors", "properties"):
+            statement = f"DELETE FROM {table} WHERE topic_id = ?"
+            self.set_state((table, topic_id), statement, topic_id)
+
+
+_insertions: dict[int, str] = {}
+
+
+def _insertion(rows: int) -> str:
+    """Return the statement that inserts so many entries."""
+    found = _insertions.get(rows)
+    if found is None:
+        values = ",".join(["(?,?,?)"] * rows)
+        found = _insertions[rows] = f"INSERT INTO entries VALUES {values}"
+    return found

@@ -1,0 +1,197 @@
+"""The file of a message database: its tables, its connections, and what its errors mean."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+from struct import Struct
+from typing import TYPE_CHECKING
+
+import google_crc32c
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.metadata import MessageDigest
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
+
+FORMAT_VERSION = 1
+PAGE_BYTES = 16 * 1024
+_WAL_BYTES = 64 * 1024 * 1024
+"""What is kept of a write-ahead log that once was larger."""
+WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
+
+ENTRY_BITS = 32
+"""A row's id is its ledger's number, then the entry's number in so many bits: entries stand in order
+without an index, and a composite key was four times as slow."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS store (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS topics (
+    topic_id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS ledgers (
+    ledger_id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, entries INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL, closed_at INTEGER NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS cursors (
+    topic_id INTEGER NOT NULL, name TEXT NOT NULL, state BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (topic_id, name));
+CREATE TABLE IF NOT EXISTS properties (
+    topic_id INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (topic_id, name));
+CREATE TABLE IF NOT EXISTS entries (
+    row_id INTEGER PRIMARY KEY, head BLOB NOT NULL, data BLOB NOT NULL);
+"""
+_HEAD = Struct("<iQqI")
+_SUMMED = Struct("<qiQq")
+
+
+def head_of(row_id: int, data: bytes, digest: MessageDigest) -> bytes:
+    """Return what stands beside an entry's bytes: its digest, and a CRC32C of all of the row."""
+    checksum = google_crc32c.extend(google_crc32c.value(_SUMMED.pack(row_id, *digest)), data)
+    return _HEAD.pack(*digest, checksum)
+
+
+def digest_in(row_id: int, head: object, data: object) -> MessageDigest | None:
+    """Return the digest that stands beside an entry's bytes; None if the row is damaged."""
+    if not (isinstance(head, bytes) and isinstance(data, bytes) and len(head) == _HEAD.size):
+        return None
+    *digest, checksum = _HEAD.unpack(head)
+    summed = google_crc32c.value(_SUMMED.pack(row_id, *digest))
+    return MessageDigest(*digest) if google_crc32c.extend(summed, data) == checksum else None
+
+
+def unchecked_digest(head: object) -> MessageDigest:
+    """Return the digest of an entry whose bytes are not read.
+
+    Raises:
+        MessageStoreError: There is none.
+    """
+    if not isinstance(head, bytes) or len(head) != _HEAD.size:
+        raise MessageStoreError("a stored entry is damaged")
+    return MessageDigest(*_HEAD.unpack(head)[:3])
+
+
+def row_checksum(*values: object) -> int:
+    """Return the CRC32C of a row of the catalog, which SQLite itself does not have."""
+    parts = [one if isinstance(one, bytes) else str(one).encode() for one in values]
+    return int(google_crc32c.value(b"\0".join(parts)))
+
+
+def is_intact(row: tuple[object, ...]) -> bool:
+    """Tell whether a row of the catalog is as it was written; its checksum stands last."""
+    return row_checksum(*row[:-1]) == row[-1]
+
+
+class DatabaseFile:
+    """The file of a database, kept for one process.
+
+    Args:
+        path: The file; its folder is made if missing.
+        temporary: It is deleted at the end, and no disk need have it.
+        fsync: A transaction is on the disk when it is committed.
+
+    Raises:
+        MessageStoreError: Another broker has it, or it cannot be made.
+    """
+
+    def __init__(self, path: Path, *, temporary: bool, fsync: bool) -> None:
+        self.path = path
+        self.temporary = temporary
+        self._synchronous = "OFF" if temporary else "FULL" if fsync else "NORMAL"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(path)
+        except OSError as error:
+            reason = error.strerror or error
+            raise MessageStoreError(f"the message database {path}: {reason}") from None
+
+    def writer(self, max_pages: int = 0) -> sqlite3.Connection:
+        """Return the connection that writes; tables are made where they are missing.
+
+        Args:
+            max_pages: Most pages of the file; 0 is no bound.
+
+        Raises:
+            sqlite3.Error: The file cannot be used.
+            MessageStoreError: It is of a version that this one does not know.
+        """
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            connection.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
+            connection.execute(f"PRAGMA cache_size={-WRITER_CACHE_KIB}")
+            if max_pages:
+                connection.execute(f"PRAGMA max_page_count={max_pages}")
+            self._make_tables(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _make_tables(self, connection: sqlite3.Connection) -> None:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if not version:
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version={FORMAT_VERSION}")
+        elif version != FORMAT_VERSION:
+            raise MessageStoreError(
+                f"the message database {self.path} has format {version}; this version of "
+                f"Floodgate reads format {FORMAT_VERSION}"
+            )
+
+    def reader(self) -> sqlite3.Connection:
+        """Return a connection that reads: it waits for no writer, and none for it.
+
+        Raises:
+            sqlite3.Error: The file cannot be read.
+        """
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA query_only=ON")
+        connection.execute(f"PRAGMA cache_size={-READER_CACHE_KIB}")
+        return connection
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the file and of its write-ahead log."""
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(one.stat().st_size for one in files if one.exists())
+
+    def has_no_room(self, error: sqlite3.Error) -> bool:
+        """Tell whether an error says that the disk, or the database's own bound, is full."""
+        code = getattr(error, "sqlite_errorcode", 0)
+        if code == sqlite3.SQLITE_FULL:
+            return True
+        if code & 0xFF != sqlite3.SQLITE_IOERR:
+            return False
+        # The index of the write-ahead log cannot grow then, and SQLite calls that an I/O error.
+        disk = os.statvfs(self.path.parent)
+        return disk.f_bavail * disk.f_frsize < 1024 * 1024
+
+    def release(self) -> None:
+        """Let others have the file; a temporary one is deleted with its folder."""
+        if self.temporary:
+            shutil.rmtree(self.path.parent, ignore_errors=True)
+        self._lock.close()
+
+
+def _locked(path: Path) -> FileIO:
+    """Return the lock file beside a database; the kernel's lock ends with the process."""
+    lock = open(path.with_name(path.name + ".lock"), "ab+", buffering=0)  # noqa: SIM115
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        holder = lock.read(20).decode("ascii", "replace").strip() or "unknown"
+        lock.close()
+        raise MessageStoreError(
+            f"the message database {path} is in use by process {holder}; a database belongs to "
+            "one broker"
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()).encode())
+    return lock

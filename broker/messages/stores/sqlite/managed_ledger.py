@@ -1,0 +1,263 @@
+"""The messages of one topic in a message database."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.messages.entry import Entry
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import Position
+from broker.messages.stores.cursor_bytes import cursor_bytes
+from broker.messages.stores.sqlite.batch import DroppedLedger
+from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
+from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from broker.messages.managed_ledger import CursorState
+    from broker.messages.metadata import MessageDigest
+    from broker.messages.stores.ledger_row import LedgerRow
+    from broker.messages.stores.room import TopicRoom
+    from broker.messages.stores.sqlite.reads import DatabaseReads
+    from broker.messages.stores.sqlite.writer import DatabaseWriter
+
+NOBODY = 0
+"""The topic of ledgers that are dropped, and whose entries are still to be deleted."""
+
+
+class SqliteTopic(StoredTopic[SqliteLedger]):
+    """All that a database keeps of a topic; cursors and properties are read when it is opened.
+
+    Attributes:
+        topic_id: Its number; a topic that is made again has another.
+        room: The room that its entries take.
+    """
+
+    __slots__ = ("room", "topic_id")
+
+    def __init__(
+        self, name: str, topic_id: int, row: LedgerRow[SqliteLedger], room: TopicRoom
+    ) -> None:
+        super().__init__(name, row)
+        self.topic_id = topic_id
+        self.room = room
+
+
+class DatabaseParts(NamedTuple):
+    """The parts of a store that its topics need.
+
+    Attributes:
+        next_id: Gives a number that was never given before.
+        now_ms: The time in ms since 1970.
+    """
+
+    writer: DatabaseWriter
+    reads: DatabaseReads
+    next_id: Callable[[], int]
+    now_ms: Callable[[], int]
+    max_entries_per_ledger: int
+
+
+def drop_ledger(ledger: SqliteLedger, writer: DatabaseWriter) -> None:
+    """Have a ledger's entries deleted, a few at a time.
+
+    Raises:
+        MessageStoreError: Nothing more can be written.
+    """
+    ledger.forget_recent(len(ledger.recent))
+    if len(ledger):
+        ledger.topic_id = NOBODY
+        batch = writer.batch()
+        batch.changed[ledger] = None
+        batch.dropped.append(DroppedLedger(ledger.ledger_id, len(ledger), ledger.size_bytes))
+
+
+class SqliteManagedLedger(TopicLedger[SqliteLedger]):
+    """The messages of one topic in a database; see ManagedLedger."""
+
+    def __init__(self, topic: SqliteTopic, parts: DatabaseParts) -> None:
+        super().__init__(topic)
+        self._topic_id = topic.topic_id
+        self._parts = parts
+        self._room = topic.room
+        self._writer = parts.writer
+        # Ledgers with entries that are being written, in order.
+        self._waiting: deque[SqliteLedger] = deque()
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def append(self, data: bytes, digest: MessageDigest) -> Position:
+        """Add an entry; the listener hears when it is stored.
+
+        Raises:
+            MessageStoreFullError: There is no room for it.
+            MessageStoreError: The ledger takes no more.
+        """
+        self._check_open()
+        batch = self._writer.batch()
+        size = len(data)
+        self._room.take(size)
+        ledger = self._row.open
+        number = ledger.add(data, digest)
+        position = Position(ledger.ledger_id, number)
+        batch.add_entry(self, ledger, position, data, digest)
+        self._added_entries += 1
+        self._added_bytes += size
+        if not self._waiting or self._waiting[-1] is not ledger:
+            self._waiting.append(ledger)
+        if number + 1 >= self._parts.max_entries_per_ledger:
+            self.roll()
+        return position
+
+    def stored(self, last: Position) -> None:
+        """Tell the topic that everything up to here is stored."""
+        waiting = self._waiting
+        while waiting and waiting[0].confirmed == len(waiting[0]):
+            waiting.popleft()
+        self._row.last_confirmed = last
+        if self.listener is not None:
+            self.listener.confirmed(last)
+
+    def not_stored(self, error: MessageStoreError) -> None:
+        """Give up what is not confirmed, and take no more until the topic is opened again."""
+        for ledger in self._waiting:
+            entries, size_bytes = ledger.cut()
+            self._room.charge(-entries, -size_bytes)
+        self._waiting.clear()
+        self._error = self._error or error
+        if self.listener is not None:
+            self.listener.failed(error)
+
+    def save_cursor(self, subscription: str, state: CursorState) -> None:
+        """Keep a subscription's state."""
+        self._check_open()
+        self._topic.cursors[subscription] = state
+        self._writer.batch().set_cursor(self._topic_id, subscription, cursor_bytes(state))
+
+    def delete_cursor(self, subscription: str) -> None:
+        """Forget a subscription."""
+        self._check_open()
+        if self._topic.cursors.pop(subscription, None) is not None:
+            self._writer.batch().forget("cursors", self._topic_id, subscription)
+
+    def set_property(self, key: str, value: str | None) -> None:
+        """Keep a property of the topic; None removes it."""
+        self._check_open()
+        if value is not None:
+            self._topic.properties[key] = value
+            self._writer.batch().set_property(self._topic_id, key, value)
+        elif self._topic.properties.pop(key, None) is not None:
+            self._writer.batch().forget("properties", self._topic_id, key)
+
+    async def flushed(self) -> None:
+        """Return once all that was written before is as durable as the database makes it.
+
+        Raises:
+            MessageStoreError: It failed.
+        """
+        await self._writer.flushed()
+        self._check_open()
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
+        """Return stored entries from a position on; None if the first is not in memory."""
+        found = self._first_stored(first)
+        if found is None:
+            return []
+        ledger, number = found
+        offset = ledger.recent_from
+        if number < offset:
+            return None
+        end = ledger.end_of_recent(number, max_entries, max_bytes)
+        return [
+            Entry(ledger.ledger_id, entry_id, *stored)
+            for entry_id, stored in enumerate(ledger.recent[number - offset : end - offset], number)
+        ]
+
+    async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return the same entries from the database.
+
+        Raises:
+            MessageStoreError: They are damaged, or cannot be read.
+        """
+        while True:
+            entries = self.read(first, max_entries, max_bytes)
+            if entries is not None:
+                return entries
+            found = self._first_stored(first)
+            assert found is not None  # Else the read above had found that there is none.
+            ledger, number = found
+            end = min(ledger.confirmed, number + max(1, max_entries))
+            entries, damage = await self._parts.reads.range(
+                ledger.ledger_id, number, end, max_bytes
+            )
+            if entries:
+                return entries
+            if self._row.holding(Position(ledger.ledger_id, number)) is None:
+                continue  # The ledger was dropped meanwhile.
+            if not self._parts.reads.skip_damaged:
+                raise MessageStoreError(
+                    f"{damage} in the message database; bring it back from a copy, or start the "
+                    "broker with floodgateMessageStoreDropDamaged=true, which leaves damaged "
+                    "entries out"
+                )
+            first = Position(ledger.ledger_id, end)
+
+    def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
+        """Return those of some entries that are stored; None if one is not in memory."""
+        entries = []
+        for position in positions:
+            found = self._row.holding(position)
+            if found is None:
+                continue
+            ledger, number = found
+            if number < ledger.recent_from:
+                return None
+            stored = ledger.recent[number - ledger.recent_from]
+            entries.append(Entry(ledger.ledger_id, number, *stored))
+        return entries
+
+    async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
+        """Return the same entries from the database; damaged ones are left out.
+
+        Raises:
+            MessageStoreError: They cannot be read.
+        """
+        entries = self.read_each(positions)
+        if entries is not None:
+            return entries
+        there = [position for position in positions if self._row.holding(position) is not None]
+        return await self._parts.reads.each(there)
+
+    def digest(self, position: Position) -> MessageDigest | None:
+        """Return the digest of a stored entry; None if it is gone, or cannot be read."""
+        found = self._row.holding(position)
+        if found is None:
+            return None
+        ledger, number = found
+        if number < ledger.recent_from:
+            return self._parts.reads.digest(position)
+        return ledger.recent[number - ledger.recent_from][1]
+
+    async def _publish_time(self, ledger: SqliteLedger, number: int) -> int:
+        if number >= ledger.recent_from:
+            return ledger.recent[number - ledger.recent_from][1].publish_time
+        return await self._parts.reads.publish_time(ledger.ledger_id, number)
+
+    # -- ledgers ------------------------------------------------------------------------------
+
+    def roll(self) -> None:
+        """Close the open ledger and open the next; an empty one is replaced."""
+        row, now_ms = self._row, self._parts.now_ms()
+        last = row.open if row else None
+        if last is not None and not last.closed_at and row.close(now_ms) is None:
+            self._writer.batch().changed[last] = None
+        row.add(SqliteLedger(self._parts.next_id(), self._topic_id, now_ms))
+
+    def _drop(self, ledgers: Sequence[SqliteLedger]) -> None:
+        for ledger in ledgers:
+            self._room.charge(-len(ledger), -ledger.size_bytes)
+            drop_ledger(ledger, self._writer)

@@ -1,0 +1,204 @@
+"""Reads entries of a message database, on threads of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from threading import local
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from broker.messages.entry import Entry
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.stores.sqlite.database import ENTRY_BITS, digest_in, unchecked_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from broker.messages.metadata import MessageDigest
+    from broker.messages.position import Position
+    from broker.messages.stores.sqlite.database import DatabaseFile
+
+T = TypeVar("T")
+
+THREADS = 2
+AT_ONCE = 8
+"""Reads whose entries may be in memory at the same time; others wait for their turn."""
+_NUMBER_MASK = (1 << ENTRY_BITS) - 1
+_RANGE = "SELECT row_id, head, data FROM entries WHERE row_id >= ? AND row_id < ? ORDER BY row_id"
+_ONE = "SELECT row_id, head, data FROM entries WHERE row_id = ?"
+_HEAD = "SELECT head FROM entries WHERE row_id = ?"
+
+
+class Read(NamedTuple):
+    """What a read found.
+
+    Attributes:
+        entries: Whole ones, in order.
+        damage: Says why there are no more of them; empty if nothing is wrong.
+    """
+
+    entries: list[Entry]
+    damage: str = ""
+
+
+class DatabaseReads:
+    """Reads a database beside its writer. A row that is not as it was written is not returned.
+
+    Args:
+        file: The database.
+        skip_damaged: Leave damaged entries out, and go on behind them.
+    """
+
+    def __init__(self, file: DatabaseFile, *, skip_damaged: bool) -> None:
+        self._file = file
+        self.skip_damaged = skip_damaged
+        self._local = local()
+        self._connections: list[sqlite3.Connection] = []
+        self._threads = ThreadPoolExecutor(THREADS, "message-reads")
+        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._here: sqlite3.Connection | None = None
+        self.fetched_entries = 0
+
+    async def in_thread(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what some reading returns, done on a thread with a connection of its own.
+
+        Raises:
+            MessageStoreError: It failed.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            async with self._at_once:
+                return await loop.run_in_executor(self._threads, self._read, read)
+        except sqlite3.Error as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: sqlite3.Error) -> MessageStoreError:
+        return MessageStoreError(f"the message database {self._file.path} is not read: {error}")
+
+    def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._file.reader()
+            self._connections.append(connection)
+        return read(connection)
+
+    async def range(self, ledger_id: int, first: int, end: int, max_bytes: int) -> Read:
+        """Read entries of a ledger in a row; at least one if it is whole.
+
+        Raises:
+            MessageStoreError: The database cannot be read.
+        """
+        start = ledger_id << ENTRY_BITS
+        found = await self.in_thread(
+            lambda connection: self._range(connection, start + first, start + end, max_bytes)
+        )
+        self.fetched_entries += len(found.entries)
+        return found
+
+    def _range(self, connection: sqlite3.Connection, first: int, end: int, max_bytes: int) -> Read:
+        entries: list[Entry] = []
+        damage, size, expected = "", 0, first
+        for row_id, head, data in self._rows(connection, first, end):
+            if entries and size + len(data) > max_bytes:
+                break
+            entry = None if row_id != expected else _entry(row_id, head, data)
+            if entry is None and not self.skip_damaged:
+                damage = f"entry {_named(expected)} is damaged"
+                break
+            expected = row_id + 1
+            if entry is not None:
+                entries.append(entry)
+                size += len(data)
+        else:
+            if not entries:
+                damage = f"entry {_named(expected)} is missing"
+        return Read(entries, damage)
+
+    def _rows(
+        self, connection: sqlite3.Connection, first: int, end: int
+    ) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield rows; where a page is damaged and may be left out, those that can be read."""
+        row_id = first
+        try:
+            for row in connection.execute(_RANGE, (first, end)):
+                yield row
+                row_id = row[0] + 1
+        except sqlite3.DatabaseError:
+            if not self.skip_damaged:
+                if row_id == first:
+                    raise
+                return  # What was whole is returned; the next read begins where it is not.
+            for one in range(row_id, end):
+                yield from self._whole_row(connection, one)
+
+    @staticmethod
+    def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
+        try:
+            return connection.execute(_ONE, (row_id,)).fetchall()
+        except sqlite3.DatabaseError:
+            return []
+
+    async def each(self, positions: Sequence[Position]) -> list[Entry]:
+        """Read some entries; those that are missing or damaged are left out.
+
+        Raises:
+            MessageStoreError: The database cannot be read.
+        """
+        row_ids = [(ledger_id << ENTRY_BITS) + entry_id for ledger_id, entry_id in positions]
+        found = await self.in_thread(lambda connection: _each(connection, row_ids))
+        self.fetched_entries += len(found)
+        return found
+
+    async def publish_time(self, ledger_id: int, number: int) -> int:
+        """Return when the producer of an entry says that it was sent; 0 if it is missing.
+
+        Raises:
+            MessageStoreError: The database cannot be read, or the entry is damaged.
+        """
+        row_id = (ledger_id << ENTRY_BITS) + number
+        heads = await self.in_thread(
+            lambda connection: connection.execute(_HEAD, (row_id,)).fetchall()
+        )
+        return unchecked_digest(heads[0][0]).publish_time if heads else 0
+
+    def digest(self, position: Position) -> MessageDigest | None:
+        """Return an entry's digest, read here and now; None if it is missing or damaged."""
+        row_id = (position.ledger_id << ENTRY_BITS) + position.entry_id
+        try:
+            if self._here is None:
+                self._here = self._file.reader()
+            heads = self._here.execute(_HEAD, (row_id,)).fetchall()
+            return unchecked_digest(heads[0][0]) if heads else None
+        except (sqlite3.Error, MessageStoreError):
+            return None
+
+    async def close(self) -> None:
+        """End the threads, and close their connections."""
+        await asyncio.to_thread(self._threads.shutdown)
+        for connection in self._connections:
+            connection.close()
+        if self._here is not None:
+            self._here.close()
+
+
+def _each(connection: sqlite3.Connection, row_ids: Sequence[int]) -> list[Entry]:
+    entries = []
+    for row_id in row_ids:
+        for row in connection.execute(_ONE, (row_id,)):
+            entry = _entry(*row)
+            if entry is not None:
+                entries.append(entry)
+    return entries
+
+
+def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
+    """Return an entry; None if its row is not as it was written."""
+    digest = digest_in(row_id, head, data)
+    if digest is None:
+        return None
+    return Entry(row_id >> ENTRY_BITS, row_id & _NUMBER_MASK, data, digest)
+
+
+def _named(row_id: int) -> str:
+    return f"{row_id >> ENTRY_BITS}:{row_id & _NUMBER_MASK}"

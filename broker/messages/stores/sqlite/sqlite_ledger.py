@@ -1,0 +1,150 @@
+"""One ledger of a message database: its figures, and its newest entries in memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from broker.messages.stores.stored_ledger import StoredLedger
+
+if TYPE_CHECKING:
+    from broker.messages.metadata import MessageDigest
+
+_MOST_MARKS = 256
+ENTRY_OVERHEAD_BYTES = 200
+"""What an entry in memory costs beside its bytes: objects and numbers."""
+
+
+class SqliteLedger(StoredLedger):
+    """A ledger whose entries stand in the database, the newest also in memory.
+
+    Its memory does not grow with its entries: where they end is known for every one at first, then
+    for every second, every fourth and so on, and estimated between.
+
+    Attributes:
+        topic_id: Whose it is; 0 is nobody: it is dropped, and its entries are being deleted.
+        size_bytes: Bytes of all its entries.
+        recent_from: The first entry that is in memory; all behind it are.
+        recent: Those entries.
+    """
+
+    __slots__ = (
+        "_confirmed_bytes",
+        "_count",
+        "_marks",
+        "_stride",
+        "recent",
+        "recent_from",
+        "size_bytes",
+        "topic_id",
+    )
+
+    def __init__(self, ledger_id: int, topic_id: int, opened_at: int = 0) -> None:
+        super().__init__(ledger_id, opened_at)
+        self.topic_id = topic_id
+        self.size_bytes = 0
+        self.recent_from = 0
+        self.recent: list[tuple[bytes, MessageDigest]] = []
+        self._count = 0
+        self._confirmed_bytes = 0
+        self._marks: list[int] = []
+        self._stride = 1
+
+    @classmethod
+    def stored(
+        cls, ledger_id: int, topic_id: int, entries: int, size_bytes: int, closed_at: int
+    ) -> SqliteLedger:
+        """Return a ledger as the database has it."""
+        ledger = cls(ledger_id, topic_id)
+        ledger.closed_at = closed_at
+        ledger.size_bytes = ledger._confirmed_bytes = size_bytes
+        ledger.confirmed = ledger.recent_from = ledger._count = entries
+        ledger._marks, ledger._stride = [0], max(1, entries)
+        return ledger
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, data: bytes, digest: MessageDigest) -> int:
+        """Add an entry that is going to be written; return its number."""
+        number = self._count
+        if number == len(self._marks) * self._stride:
+            self._mark()
+        self.recent.append((data, digest))
+        self.size_bytes += len(data)
+        self._count = number + 1
+        return number
+
+    def _mark(self) -> None:
+        if len(self._marks) == _MOST_MARKS:
+            self._marks = self._marks[::2]
+            self._stride *= 2
+        self._marks.append(self.size_bytes)
+
+    def confirm(self, entries: int, size_bytes: int) -> None:
+        """Count the next entries as stored."""
+        self.confirmed += entries
+        self._confirmed_bytes += size_bytes
+
+    def cut(self) -> tuple[int, int]:
+        """Forget the entries that are not stored; return how many they are, and their bytes."""
+        entries, size_bytes = self._count - self.confirmed, self.size_bytes - self._confirmed_bytes
+        if entries:
+            del self.recent[-entries:]
+            self._count, self.size_bytes = self.confirmed, self._confirmed_bytes
+            del self._marks[-(-self._count // self._stride) :]
+        return entries, size_bytes
+
+    def bytes_before(self, number: int) -> int:
+        """Return about the bytes of the entries before this one; exact for all, and all stored."""
+        if number >= self._count:
+            return self.size_bytes
+        if number == self.confirmed:
+            return self._confirmed_bytes
+        index, rest = divmod(number, self._stride)
+        before = self._marks[index]
+        if not rest:
+            return before
+        if index + 1 < len(self._marks):
+            behind, width = self._marks[index + 1], self._stride
+        else:
+            behind, width = self.size_bytes, self._count - index * self._stride
+        return before + (behind - before) * rest // width
+
+    def forget_recent(self, entries: int) -> None:
+        """Keep the oldest entries that are in memory no longer there."""
+        del self.recent[:entries]
+        self.recent_from += entries
+
+    def end_of_recent(self, first: int, max_entries: int, max_bytes: int) -> int:
+        """Return the number behind the last entry of a read from memory; at least one is read."""
+        most = min(self.confirmed, first + max(1, max_entries))
+        recent, offset, size = self.recent, self.recent_from, 0
+        for number in range(first, most):
+            size += len(recent[number - offset][0])
+            if size > max_bytes and number > first:
+                return number
+        return most
+
+
+class RecentEntries:
+    """The newest stored entries of all ledgers, which are in memory up to a bound.
+
+    Attributes:
+        size_bytes: What they take.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.size_bytes = 0
+        self._max_bytes = max_bytes
+        self._groups: deque[tuple[SqliteLedger, int, int]] = deque()
+
+    def add(self, ledger: SqliteLedger, entries: int, size_bytes: int) -> None:
+        """Count entries that were stored just now, and forget the oldest."""
+        cost = size_bytes + entries * ENTRY_OVERHEAD_BYTES
+        self._groups.append((ledger, entries, cost))
+        self.size_bytes += cost
+        while self.size_bytes > self._max_bytes and self._groups:
+            oldest, count, freed = self._groups.popleft()
+            oldest.forget_recent(count)
+            self.size_bytes -= freed

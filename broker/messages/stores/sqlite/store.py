@@ -1,0 +1,339 @@
+"""Messages in a SQLite database: they outlive the process, or are deleted with a temporary file."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import uuid
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.stores.cursor_bytes import cursor_state
+from broker.messages.stores.figures import room_figures
+from broker.messages.stores.ledger_row import LedgerRow
+from broker.messages.stores.room import StoreBounds, StoreRoom
+from broker.messages.stores.sqlite.batch import DroppedLedger
+from broker.messages.stores.sqlite.database import PAGE_BYTES, DatabaseFile, is_intact
+from broker.messages.stores.sqlite.managed_ledger import (
+    DatabaseParts,
+    SqliteManagedLedger,
+    SqliteTopic,
+    drop_ledger,
+)
+from broker.messages.stores.sqlite.reads import DatabaseReads
+from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
+from broker.messages.stores.sqlite.temporary import temporary_database
+from broker.messages.stores.sqlite.writer import DatabaseWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.figures import StoreFigures
+    from limiter.clock import Clock
+
+RECENT_BYTES = 16 * 1024 * 1024
+"""Enough for consumers that keep up with producers."""
+IDS_AT_ONCE = 1_000
+"""As many ids are reserved in one write."""
+MAX_ENTRIES_PER_LEDGER = 50_000
+"""managedLedgerMaxEntriesPerLedger as shipped."""
+_SPARE_BYTES = 256 * 1024 * 1024
+"""What the file may have beside twice its bound: pages are filled in part, and freed later."""
+
+
+class DatabaseOptions(NamedTuple):
+    """The way in which a database keeps messages.
+
+    Attributes:
+        fsync: Confirm a message when the disk has it.
+        skip_damaged: Leave out what is damaged.
+        temporary: The database is made in a folder, and deleted at the end.
+    """
+
+    fsync: bool = False
+    skip_damaged: bool = False
+    temporary: bool = False
+    max_entries_per_ledger: int = MAX_ENTRIES_PER_LEDGER
+
+
+class _Catalog(NamedTuple):
+    """The rows that a start reads: nothing that grows with the entries."""
+
+    store: dict[str, str]
+    topics: list[tuple[int, str]]
+    ledgers: list[tuple[int, int, int, int, int]]
+
+
+class SqliteMessageStore:
+    """Keeps messages and cursors in a database (``floodgateMessageStore=sqlite:///path``).
+
+    Args:
+        path: The file; of a temporary one the folder in which it is made.
+        clock: For the next try on a full disk, and for when ledgers are closed.
+        bounds: Most bytes a topic, a namespace and all together may take.
+        options: How it is done.
+        recent_bytes: Newest entries of all topics that are in memory too.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        bounds: StoreBounds,
+        options: DatabaseOptions,
+        recent_bytes: int = RECENT_BYTES,
+    ) -> None:
+        self.identity = ""
+        self.room = StoreRoom(bounds)
+        self._path = path
+        self._clock = clock
+        self._options = options
+        self._recent = RecentEntries(recent_bytes)
+        self._topics: dict[str, SqliteTopic] = {}
+        self._open: dict[str, SqliteManagedLedger] = {}
+        self._next_id = self._reserved = 1
+        self._file: DatabaseFile | None = None
+        self._parts: DatabaseParts
+
+    # -- its life -----------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Open the database, and read its catalog.
+
+        Raises:
+            MessageStoreError: It cannot be opened, or its catalog is damaged.
+        """
+        options = self._options
+        path = _new_temporary(self._path) if options.temporary else self._path
+        file = DatabaseFile(path, temporary=options.temporary, fsync=options.fsync)
+        try:
+            await self._open_file(file)
+        except BaseException:
+            file.release()
+            raise
+        self._file = file
+
+    async def _open_file(self, file: DatabaseFile) -> None:
+        bound = self.room.bounds.process
+        max_pages = (2 * bound + _SPARE_BYTES) // PAGE_BYTES if bound else 0
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = await asyncio.to_thread(file.writer, max_pages)
+            catalog = await asyncio.to_thread(self._catalog, connection)
+            identity = catalog.store.get("identity") or self._new_identity(connection)
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            raise self._damaged(f"cannot be opened: {error}") from None
+        except BaseException:
+            if connection is not None:
+                connection.close()
+            raise
+        # What ends with the broker is named like what is in memory: no other broker waits for it.
+        self.identity = f"memory-{identity}" if file.temporary else identity
+        reads = DatabaseReads(file, skip_damaged=self._options.skip_damaged)
+        dropped = self._take(catalog)
+        writer = DatabaseWriter(file, connection, self._recent, self._clock, dropped)
+        self._parts = DatabaseParts(
+            writer, reads, self.next_id, self._clock.wall_ms, self._options.max_entries_per_ledger
+        )
+
+    def _damaged(self, what: str) -> MessageStoreError:
+        return MessageStoreError(
+            f"the message database {self._path} {what}; bring it back from a copy, or move it away "
+            "to begin with an empty one"
+        )
+
+    @staticmethod
+    def _new_identity(connection: sqlite3.Connection) -> str:
+        identity = uuid.uuid4().hex
+        connection.execute("INSERT INTO store VALUES ('identity', ?)", (identity,))
+        return identity
+
+    def _catalog(self, connection: sqlite3.Connection) -> _Catalog:
+        topics = "SELECT topic_id, name, checksum FROM topics"
+        ledgers = (
+            "SELECT ledger_id, topic_id, entries, size_bytes, closed_at, checksum FROM ledgers "
+            "ORDER BY ledger_id"
+        )
+        return _Catalog(
+            dict(connection.execute("SELECT key, value FROM store")),
+            self._intact(connection.execute(topics), "a topic"),
+            self._intact(connection.execute(ledgers), "a ledger"),
+        )
+
+    def _intact(self, rows: Iterable[tuple[Any, ...]], what: str) -> list[tuple[Any, ...]]:
+        """Return rows of the catalog without their checksums.
+
+        Raises:
+            MessageStoreError: One is not as it was written.
+        """
+        intact = []
+        for row in rows:
+            if is_intact(row):
+                intact.append(row[:-1])
+            elif not self._options.skip_damaged:
+                raise MessageStoreError(
+                    f"the message database {self._path} is damaged: {what} is not as it was "
+                    "written; bring it back from a copy, or start the broker with "
+                    "floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
+                )
+        return intact
+
+    def _take(self, catalog: _Catalog) -> list[DroppedLedger]:
+        """Make topics of the rows; return the ledgers whose entries are still to be deleted."""
+        dropped = []
+        by_id: dict[int, SqliteTopic] = {}
+        for topic_id, name in catalog.topics:
+            topic = SqliteTopic(name, topic_id, LedgerRow([]), self.room.of_topic(name))
+            self._topics[name] = by_id[topic_id] = topic
+        for row in catalog.ledgers:
+            ledger_id, topic_id, entries, size_bytes, _ = row
+            owner = by_id.get(topic_id)
+            if owner is None:
+                dropped.append(DroppedLedger(ledger_id, entries, size_bytes))
+                continue
+            owner.row.add(SqliteLedger.stored(*row))
+            owner.room.charge(entries, size_bytes)
+        ids = (*by_id, *(row[0] for row in catalog.ledgers))
+        self._reserved = max(int(catalog.store.get("ids", 1)), max(ids, default=0) + 1)
+        self._next_id = self._reserved
+        return dropped
+
+    async def close(self) -> None:
+        """Write what waits, and release the file."""
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        for ledger in self._open.values():
+            ledger.close("the message store is closed")
+        self._open.clear()
+        await self._parts.reads.close()
+        await self._parts.writer.close()
+        file.release()
+
+    # -- topics -------------------------------------------------------------------------------
+
+    def names(self) -> Sequence[str]:
+        """Return the topics of which anything is stored."""
+        return list(self._topics)
+
+    def holds(self, name: str) -> bool:
+        """Tell whether anything is stored for a topic."""
+        return name in self._topics
+
+    def next_id(self) -> int:
+        """Return a number that was never given before.
+
+        Raises:
+            MessageStoreError: Nothing more can be written.
+        """
+        if self._next_id >= self._reserved:
+            self._parts.writer.batch().set_ids(self._next_id + IDS_AT_ONCE)
+            self._reserved = self._next_id + IDS_AT_ONCE
+        self._next_id += 1
+        return self._next_id - 1
+
+    async def open_ledger(self, name: str) -> ManagedLedger:
+        """Return the ledger of a topic, empty at first; the same one until it is closed.
+
+        Raises:
+            MessageStoreError: It cannot be read, or nothing more can be written.
+        """
+        if name not in self._open:
+            # What is being written belongs to the opening before this one.
+            with suppress(MessageStoreError):
+                await self._parts.writer.flushed()
+        topic = self._topics.get(name)
+        if topic is not None and name not in self._open:
+            await self._read_states(topic)
+        found = self._open.get(name)
+        return found if found is not None else self._open_now(name)
+
+    async def _read_states(self, topic: SqliteTopic) -> None:
+        cursors, properties = await self._parts.reads.in_thread(partial(_states, topic.topic_id))
+        topic.cursors.clear()
+        for _, name, state in self._intact(cursors, f"a subscription of {topic.name}"):
+            topic.cursors[name] = cursor_state(state)
+        topic.properties.clear()
+        for _, name, value in self._intact(properties, f"a property of {topic.name}"):
+            topic.properties[name] = value
+
+    def _open_now(self, name: str) -> SqliteManagedLedger:
+        topic = self._topics.get(name)
+        if topic is None:
+            topic_id = self.next_id()
+            self._parts.writer.batch().set_topic(topic_id, name)
+            topic = SqliteTopic(name, topic_id, LedgerRow([]), self.room.of_topic(name))
+            self._topics[name] = topic
+        ledger = SqliteManagedLedger(topic, self._parts)
+        ledger.roll()
+        topic.row.look_for_last()
+        self._open[name] = ledger
+        return ledger
+
+    def close_ledger(self, name: str) -> None:
+        """Take no more for a topic, and keep what is stored; it opens with a new ledger."""
+        ledger = self._open.pop(name, None)
+        if ledger is not None:
+            ledger.close(f"the ledger of {name} is closed")
+
+    async def delete_ledger(self, name: str) -> None:
+        """Delete the messages and cursors of a topic; nothing happens if there are none.
+
+        Raises:
+            MessageStoreError: That could not be written.
+        """
+        self.close_ledger(name)
+        with suppress(MessageStoreError):
+            await self._parts.writer.flushed()
+        self.close_ledger(name)
+        topic = self._topics.pop(name, None)
+        if topic is None:
+            return
+        topic.room.leave()
+        self._parts.writer.batch().forget_topic(topic.topic_id)
+        for ledger in topic.row:
+            drop_ledger(ledger, self._parts.writer)
+        await self._parts.writer.flushed()
+
+    # -- the store as a whole -----------------------------------------------------------------
+
+    def figures(self) -> StoreFigures:
+        """Return what it holds and has written, for metrics."""
+        figures = room_figures(self.room)
+        if self._file is None:
+            return figures
+        return figures._replace(
+            file_bytes=self._file.size_bytes,
+            recent_bytes=self._recent.size_bytes,
+            unwritten_bytes=self._parts.writer.unwritten_bytes,
+            fetched_entries=self._parts.reads.fetched_entries,
+            writing=self._parts.writer.figures,
+        )
+
+
+def _new_temporary(place: Path) -> Path:
+    try:
+        return temporary_database(place)
+    except OSError as error:
+        raise MessageStoreError(
+            f"no temporary message database can be made in {place}: {error.strerror}; name another "
+            "folder with the environment's TMPDIR, or set floodgateMessageStore=memory"
+        ) from None
+
+
+def _states(
+    topic_id: int, connection: sqlite3.Connection
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Read the cursors and the properties of a topic."""
+    cursors = "SELECT topic_id, name, state, checksum FROM cursors WHERE topic_id = ?"
+    properties = "SELECT topic_id, name, value, checksum FROM properties WHERE topic_id = ?"
+    return (
+        connection.execute(cursors, (topic_id,)).fetchall(),
+        connection.execute(properties, (topic_id,)).fetchall(),
+    )

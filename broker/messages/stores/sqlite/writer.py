@@ -1,0 +1,266 @@
+"""Writes a message database: a transaction for what came in a turn, on one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections import deque
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.stores.figures import WriteFigures
+from broker.messages.stores.sqlite.batch import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker.messages.position import Position
+    from broker.messages.stores.sqlite.batch import DroppedLedger, Writing
+    from broker.messages.stores.sqlite.database import DatabaseFile
+    from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries
+    from limiter.clock import Clock, TimerHandle
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+"""A transaction for which there was no room is written again so much later."""
+
+
+class DatabaseWriter:
+    """Writes batches in order, one at a time; what comes meanwhile is the next one.
+
+    A full disk holds up the batch that it met, and all behind it, until there is room: none of it
+    is confirmed, and none is lost. Any other error ends all writing until the broker is restarted.
+
+    Bound: what is not confirmed is bounded where it is published (maxPendingPublishRequests...,
+    maxMessagePublishBufferSizeInMB); of a small state only the newest waits.
+
+    Args:
+        file: The database.
+        connection: Writes it; closed at the end.
+        recent: Is told of what was stored.
+        clock: For the next try on a full disk.
+        dropped: Ledgers whose entries are still to be deleted.
+
+    Attributes:
+        figures: What it has written.
+        full: True while there is no room.
+    """
+
+    def __init__(
+        self,
+        file: DatabaseFile,
+        connection: sqlite3.Connection,
+        recent: RecentEntries,
+        clock: Clock,
+        dropped: Iterable[DroppedLedger],
+    ) -> None:
+        self.figures = WriteFigures()
+        self.full = False
+        self._file = file
+        self._connection = connection
+        self._recent = recent
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._next = Batch()
+        self._written: Batch | None = None
+        self._is_due = False
+        self._retry: TimerHandle | None = None
+        self._error: MessageStoreError | None = None
+        self._closing: asyncio.Future[None] | None = None
+        self._jobs: SimpleQueue[Batch | None] = SimpleQueue()
+        self._dropped = deque(dropped)
+        self._thread = Thread(target=self._run, name="message-database", daemon=True)
+        self._thread.start()
+
+    # -- on the event loop --------------------------------------------------------------------
+
+    def batch(self) -> Batch:
+        """Return the batch to which may be added in this turn.
+
+        Raises:
+            MessageStoreError: Nothing more can be written.
+        """
+        if self._error is not None:
+            raise self._error
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._turn_ended)
+        return self._next
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """Bytes of entries that wait to be stored."""
+        return self._next.size_bytes + (self._written.size_bytes if self._written else 0)
+
+    def _turn_ended(self) -> None:
+        self._is_due = False
+        if self._written is None:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        if self._next:
+            self._written, self._next = self._next, Batch()
+            self._written.seal()
+            self._jobs.put(self._written)
+            return
+        for waiter in self._next.waiting:
+            _settle(waiter, None)
+        self._next.waiting.clear()
+        if self._closing is not None and not self._closing.done():
+            self._closing.set_result(None)
+
+    async def flushed(self) -> None:
+        """Return once all that was added before is stored.
+
+        Raises:
+            MessageStoreError: It is not: the disk is full, or nothing can be written any more.
+        """
+        batch = self.batch()
+        if self.full:
+            raise self._no_room()
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        batch.waiting.append(waiter)
+        await waiter
+
+    def _no_room(self) -> MessageStoreError:
+        return MessageStoreError(
+            f"there is no room for the message database {self._file.path}; free some room on its "
+            "disk: what waits is stored then"
+        )
+
+    def _done(self, batch: Batch, error: sqlite3.Error | None, seconds: float) -> None:
+        if error is None:
+            self._stored(batch, seconds)
+            return
+        self.figures.failures += 1
+        if self._file.has_no_room(error):
+            self._wait_for_room(batch)
+        else:
+            self._fail(batch, error)
+
+    def _stored(self, batch: Batch, seconds: float) -> None:
+        self.figures.wrote(batch.size_bytes, seconds)
+        if self.full:
+            self.full = False
+            logger.warning("the message database %s has room again", self._file.path)
+        for ledger, (entries, size_bytes) in batch.added.items():
+            ledger.confirm(entries, size_bytes)
+            self._recent.add(ledger, entries, size_bytes)
+        self._written = None
+        # First what came meanwhile is written on, then this is confirmed.
+        self._hand_over()
+        for topic, last in batch.last.items():
+            topic.stored(last)
+        for waiter in batch.waiting:
+            _settle(waiter, None)
+
+    def _wait_for_room(self, batch: Batch) -> None:
+        error = self._no_room()
+        if not self.full:
+            self.full = True
+            logger.warning("%s", error)
+        for waiter in (*batch.waiting, *self._next.waiting):
+            _settle(waiter, error)
+        batch.waiting.clear()
+        self._next.waiting.clear()
+        if self._closing is not None:
+            self._give_up(error)
+            return
+        self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
+
+    def _write_again(self) -> None:
+        """Write the batch once more for which there was no room."""
+        self._retry = None
+        self._jobs.put(self._written)
+
+    def _fail(self, batch: Batch, error: sqlite3.Error) -> None:
+        reason = f"the message database {self._file.path} cannot be written: {error}"
+        self._error = MessageStoreError(f"{reason}; restart the broker when that is mended")
+        logger.error("%s", self._error)
+        self._give_up(self._error)
+
+    def _give_up(self, error: MessageStoreError) -> None:
+        """Tell all that wait that nothing of theirs is stored."""
+        self._error = self._error or error
+        batches = [one for one in (self._written, self._next) if one is not None]
+        self._written, self._next = None, Batch()
+        topics: dict[Writing, Position] = {}
+        for batch in batches:
+            topics |= batch.last
+            for waiter in batch.waiting:
+                _settle(waiter, error)
+        for topic in topics:
+            topic.not_stored(error)
+        if self._closing is not None and not self._closing.done():
+            self._closing.set_result(None)
+
+    async def close(self) -> None:
+        """Write what waits, and end the thread; what cannot be written now is given up."""
+        self._closing = self._loop.create_future()
+        if self._error is not None:
+            self._closing.set_result(None)
+        elif self._retry is not None:
+            self._retry.cancel()
+            self._write_again()
+        elif self._written is None:
+            self._hand_over()
+        await self._closing
+        self._error = self._error or MessageStoreError("the message store is closed")
+        self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    # -- on the thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        may_delete = True
+        while True:
+            try:
+                batch = self._jobs.get(block=not (self._dropped and may_delete))
+            except Empty:
+                may_delete = self._delete_some()
+                continue
+            if batch is None:
+                break
+            error = self._write(batch)
+            may_delete = self._delete_some() if error is None or self.full else False
+        self._connection.close()
+
+    def _write(self, batch: Batch) -> sqlite3.Error | None:
+        begun = perf_counter()
+        error = None
+        try:
+            batch.write(self._connection)
+        except sqlite3.Error as failure:
+            error = failure
+        else:
+            self._dropped.extend(batch.dropped)
+        self._loop.call_soon_threadsafe(self._done, batch, error, perf_counter() - begun)
+        return error
+
+    def _delete_some(self) -> bool:
+        """Delete a few entries of a dropped ledger; false if that is not possible now."""
+        if not self._dropped:
+            return True
+        try:
+            if self._dropped[0].delete_some(self._connection):
+                self._dropped.popleft()
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            logger.warning("dropped entries are not deleted from %s: %s", self._file.path, error)
+            return False
+        return True
+
+
+def _settle(waiter: asyncio.Future[None], error: MessageStoreError | None) -> None:
+    if waiter.done():
+        return
+    if error is None:
+        waiter.set_result(None)
+    else:
+        waiter.set_exception(error)
