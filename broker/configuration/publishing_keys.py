@@ -30,6 +30,9 @@ class PublishingConfig(NamedTuple):
         precise_backlog_age: preciseTimeBasedBacklogQuotaCheck.
         expiry_check_seconds: messageExpiryCheckIntervalInMinutes.
         retention_check_seconds: retentionCheckIntervalInSeconds.
+        rollover_seconds: managedLedgerMinLedgerRolloverTimeMinutes: an open ledger that nobody
+            needs is dropped after so long. Differs: upstream keeps it until its size, or
+            managedLedgerMaxLedgerRolloverTimeMinutes.
         statistics_seconds: statsUpdateFrequencyInSecs.
         inactive_check_seconds: brokerDeleteInactiveTopicsFrequencySeconds.
         deletes_unused_partitioned: brokerDeleteInactivePartitionedTopicMetadataEnabled.
@@ -48,6 +51,7 @@ class PublishingConfig(NamedTuple):
     precise_backlog_age: bool = False
     expiry_check_seconds: int = 300
     retention_check_seconds: int = 120
+    rollover_seconds: int = 600
     statistics_seconds: int = 60
     inactive_check_seconds: int = 60
     deletes_unused_partitioned: bool = False
@@ -76,6 +80,7 @@ def publishing_config(checked: CheckedKeys) -> PublishingConfig:
         precise_backlog_age=checked.flag("preciseTimeBasedBacklogQuotaCheck"),
         expiry_check_seconds=60 * checked.integer("messageExpiryCheckIntervalInMinutes"),
         retention_check_seconds=checked.integer("retentionCheckIntervalInSeconds"),
+        rollover_seconds=60 * checked.integer("managedLedgerMinLedgerRolloverTimeMinutes"),
         statistics_seconds=checked.integer("statsUpdateFrequencyInSecs"),
         inactive_check_seconds=checked.integer("brokerDeleteInactiveTopicsFrequencySeconds"),
         deletes_unused_partitioned=checked.flag(

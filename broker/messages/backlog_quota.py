@@ -111,18 +111,16 @@ async def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
             topic.evictions["time"] += 1
 
 
-def make_room(topic: QuotaTopic) -> None:
-    """Drop what nobody needs, also of the open ledger; by policy also the oldest that is needed.
+def evict_oldest(topic: QuotaTopic) -> None:
+    """Skip the oldest ledger that a subscription still needs, where the policy says so.
 
     The store has no room for another message of the topic.
     """
     ledger = topic.ledger
+    if topic.policies.size_quota.action is not QuotaAction.EVICT:
+        return
     if ledger.ledgers[-1].entries:
         ledger.roll()
-    before = ledger.size_bytes
-    topic.subscriptions.moved()
-    if ledger.size_bytes < before or topic.policies.size_quota.action is not QuotaAction.EVICT:
-        return
     oldest = next((one for one in ledger.ledgers if one.closed_at), None)
     if oldest is None:
         return

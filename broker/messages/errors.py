@@ -44,12 +44,19 @@ def terminated() -> RequestError:
     return _with_class(pb.TopicTerminatedError, "TopicTerminatedException", text)
 
 
-def quota_exceeded(*, hold: bool) -> RequestError:
-    """Return the refusal of a producer of a topic whose backlog is above its quota."""
+_ABOVE_QUOTA = "Cannot create producer on topic with backlog quota exceeded"
+
+
+def quota_exceeded(*, hold: bool, text: str = _ABOVE_QUOTA) -> RequestError:
+    """Return the refusal of a producer of a topic whose backlog is above its quota.
+
+    Args:
+        hold: The producer is to wait; otherwise it fails.
+        text: Says why, if it is another bound that is reached.
+    """
     code = (
         pb.ProducerBlockedQuotaExceededError if hold else pb.ProducerBlockedQuotaExceededException
     )
-    text = "Cannot create producer on topic with backlog quota exceeded"
     return _with_class(code, "TopicBacklogQuotaExceededException", text)
 
 

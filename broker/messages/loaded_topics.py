@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.errors import Refusal, RefusedError
@@ -15,6 +15,7 @@ from broker.messages.made_topics import MOST_TOPICS, MadeTopics
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
+from broker.messages.unneeded import RoomMaker
 from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
@@ -23,7 +24,7 @@ from server.configuration.addresses import NO_URLS, ServerUrls
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
@@ -89,7 +90,10 @@ class LoadedTopics:
         self._parts = parts
         self.clock = parts.clock
         self.past_latency = PublishLatency()
-        self._context = TopicContext(parts.config, parts.clock, parts.policies_of, self._broken)
+        self._room = RoomMaker(self, parts.store, parts.clock)
+        self._context = TopicContext(
+            parts.config, parts.clock, parts.policies_of, self._broken, self._room.make
+        )
         self._compactor = Compactor(parts.store)
         self.made = MadeTopics(parts.clock)
         parts.topics.on_made(self._note_made)
@@ -110,6 +114,18 @@ class LoadedTopics:
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(tuple(self._topics.values()))
+
+    def stored(self) -> Iterator[PersistentTopic]:
+        """Yield the loaded topics that store their messages, and stay."""
+        for topic in self:
+            if isinstance(topic, PersistentTopic) and not topic.closing:
+                yield topic
+
+    @asynccontextmanager
+    async def unloaded(self, name: str) -> AsyncIterator[bool]:
+        """Keep a topic from being loaded for a block of code; false if it is loaded."""
+        async with self._locks.of(name):
+            yield name not in self._topics
 
     def within(self, namespace: NamespaceName) -> Iterator[Topic]:
         """Yield the loaded topics of a namespace."""
@@ -464,6 +480,7 @@ class LoadedTopics:
             new_owner: Returns the addresses of the broker that serves a topic now; empty for
                 none, which has clients look the topic up.
         """
+        await self._room.close()
         names = [topic.name for topic in self]
         for begin in range(0, len(names), CLOSED_AT_ONCE):
             some = names[begin : begin + CLOSED_AT_ONCE]

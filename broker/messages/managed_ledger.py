@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from broker.messages.entry import Entry
     from broker.messages.metadata import MessageDigest
@@ -95,6 +95,9 @@ class ManagedLedger(Protocol):
             MessageStoreFullError: There is no room for it.
             MessageStoreError: The ledger takes no more (failed, or closed).
         """
+
+    def refused(self) -> None:
+        """Count an entry for which no room could be made."""
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
         """Keep a subscription's state."""
@@ -253,6 +256,9 @@ class MessageStore(Protocol):
 
     def names(self) -> Sequence[str]:
         """Return the topics of which anything is stored."""
+
+    def when_scarce(self, callback: Callable[[], object]) -> None:
+        """Have something called when nearly all room is taken, and messages are to be dropped."""
 
     @property
     def identity(self) -> str:

@@ -16,6 +16,7 @@ from broker.messages.backlog_quota import enforce_quota
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import PersistentTopic
+from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import DeleteMode
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
@@ -107,7 +108,8 @@ class TopicMonitors:
 
     async def trim(self) -> None:
         """Drop ledgers that nobody needs any more, as far as retention allows."""
-        await self._each(_trim)
+        opened_before_ms = self._clock.wall_ms() - int(1000 * self._config.rollover_seconds)
+        await self._each(lambda topic: _trim(topic, opened_before_ms))
 
     async def keep_sequence_ids(self) -> None:
         """Have deduplication keep what it knows."""
@@ -190,9 +192,9 @@ def _expire_subscriptions(topic: Topic) -> None:
             subscription.delete()
 
 
-def _trim(topic: Topic) -> None:
+def _trim(topic: Topic, opened_before_ms: int) -> None:
     if isinstance(topic, PersistentTopic):
-        topic.subscriptions.moved()
+        drop_unneeded(topic, opened_before_ms)
 
 
 def _keep_sequence_ids(topic: Topic) -> None:

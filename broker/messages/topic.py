@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.backlog_quota import check_quota, make_room
+from broker.messages.backlog_quota import check_quota, evict_oldest
 from broker.messages.compaction.topic_compaction import TopicCompaction
 from broker.messages.deduplication import Deduplication, Verdict
 from broker.messages.entry import Entry
@@ -21,6 +21,7 @@ from broker.messages.publishing.entry_sizes import EntrySizes
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.publishing.statistics import PublishStatistics
 from broker.messages.publishing.throttling import PublishRate
+from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
 
@@ -62,12 +63,14 @@ class TopicContext:
     Attributes:
         policies_of: Returns the policies in force for a topic.
         broken: Told of a topic whose ledger failed: it must be unloaded.
+        make_room: Has messages of other topics dropped that nobody needs.
     """
 
     config: BrokerConfig
     clock: Clock
     policies_of: Callable[[TopicName], EffectivePolicies]
     broken: Callable[[Topic], object]
+    make_room: Callable[[], object] = lambda: None
 
 
 class Topic(ABC):
@@ -229,6 +232,7 @@ class PersistentTopic(Topic):
         self.created_at = self._created_at()
         self.last_published_at = 0
         self.full_since: float | None = None
+        self._full_error = ""
         config = context.config.publishing
         self.deduplication = Deduplication(
             ledger, config.dedup_entries_interval, config.dedup_max_producers
@@ -303,11 +307,7 @@ class PersistentTopic(Topic):
         """Store an entry; None if that failed, which the producers hear."""
         self._appending = True
         try:
-            try:
-                return self.ledger.append(data, digest)
-            except MessageStoreFullError:
-                make_room(self)
-                return self.ledger.append(data, digest)
+            return self._append_in_room(data, digest)
         except MessageStoreFullError as error:
             self._full(error)
         except MessageStoreError as error:
@@ -315,6 +315,21 @@ class PersistentTopic(Topic):
         finally:
             self._appending = False
         return None
+
+    def _append_in_room(self, data: bytes, digest: MessageDigest) -> Position:
+        """Store an entry; where there is no room, drop what nobody needs, or what policies say."""
+        for make_room in (self._drop_unneeded, self._context.make_room, self._evict):
+            try:
+                return self.ledger.append(data, digest)
+            except MessageStoreFullError:
+                make_room()
+        return self.ledger.append(data, digest)
+
+    def _drop_unneeded(self) -> None:
+        drop_unneeded(self)
+
+    def _evict(self) -> None:
+        evict_oldest(self)
 
     def _is_new(self, producer: Producer, sequence_id: int, highest_sequence_id: int) -> bool:
         """Judge a message by its number; one that is not new is answered."""
@@ -385,12 +400,14 @@ class PersistentTopic(Topic):
         """Close the producers: they come back, and are refused for a while."""
         if not self.full:
             logger.warning("%s takes no more messages: %s", self.name, error)
-        self.full_since = self.clock.now()
+        self.ledger.refused()
+        self.full_since, self._full_error = self.clock.now(), str(error)
         self.deduplication.lost()
-        self.producers.disconnect(self._quota_exceeded())
+        self.producers.disconnect(self._no_room())
 
-    def _quota_exceeded(self) -> RequestError:
-        return quota_exceeded(hold=self.policies.size_quota.action is not QuotaAction.EXCEPTION)
+    def _no_room(self) -> RequestError:
+        hold = self.policies.size_quota.action is not QuotaAction.EXCEPTION
+        return quota_exceeded(hold=hold, text=self._full_error)
 
     @property
     def full(self) -> bool:
@@ -405,7 +422,7 @@ class PersistentTopic(Topic):
             RequestError: The store has no room, or a backlog is above its quota.
         """
         if self.full:
-            raise self._quota_exceeded()
+            raise self._no_room()
         check_quota(self)
 
     # -- its life -----------------------------------------------------------------------------

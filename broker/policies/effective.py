@@ -52,6 +52,11 @@ class Retention(NamedTuple):
     minutes: int = 0
     megabytes: int = 0
 
+    def bounds(self, now_ms: int) -> tuple[int, int]:
+        """Return the bounds as ``ManagedLedger.trim`` takes them: bytes, and since when."""
+        keep_bytes = self.megabytes * 1024 * 1024 if self.megabytes >= 0 else -1
+        return keep_bytes, 0 if self.minutes < 0 else now_ms - self.minutes * 60_000
+
 
 class DeleteMode(Enum):
     """A topic that nobody uses is deleted: in which case (upstream: InactiveTopicDeleteMode)."""

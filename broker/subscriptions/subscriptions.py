@@ -254,11 +254,8 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     def moved(self) -> None:
         """Drop ledgers that nobody needs any more, as far as retention allows."""
-        retention = self._topic.policies.retention
-        now_ms = self._topic.clock.wall_ms()
-        keep_since = 0 if retention.minutes < 0 else now_ms - retention.minutes * 60_000
-        keep_bytes = retention.megabytes * 1024 * 1024 if retention.megabytes >= 0 else -1
-        self._topic.ledger.trim(self.slowest, keep_bytes, keep_since)
+        bounds = self._topic.policies.retention.bounds(self._topic.clock.wall_ms())
+        self._topic.ledger.trim(self.slowest, *bounds)
 
     # -- saving -------------------------------------------------------------------------------
 

@@ -116,6 +116,10 @@ class MemoryMessageStore:
         """Return the topics of which anything is stored."""
         return list(self._topics)
 
+    def when_scarce(self, callback: Callable[[], object]) -> None:
+        """Have something called when nearly all room is taken."""
+        self.room.on_scarce = callback
+
     def figures(self) -> StoreFigures:
         """Return what it holds, for metrics."""
         return room_figures(self.room)
@@ -127,8 +131,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
     def __init__(
         self, topic: StoredTopic[MemoryLedger], room: TopicRoom, store: MemoryMessageStore
     ) -> None:
-        super().__init__(topic)
-        self._room = room
+        super().__init__(topic, room)
         self._store = store
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:

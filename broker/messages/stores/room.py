@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from broker.messages.managed_ledger import MessageStoreFullError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCARCE_PART = 0.9
+"""Room is scarce when so much of the process's bound is taken."""
 ENTRY_COST_BYTES = 64
 """What an entry costs beside its bytes: its figures, and the head of a Python object."""
 
@@ -61,7 +66,8 @@ class StoreRoom:
         bounds: Most bytes.
         taken: What all topics take.
         namespaces: What the topics of a namespace take, for namespaces with topics.
-        refused: Appends that were refused for want of room.
+        refused: Entries for which no room could be made.
+        on_scarce: Called when nearly all room is taken; again when 2 % more is.
     """
 
     def __init__(self, bounds: StoreBounds) -> None:
@@ -69,22 +75,32 @@ class StoreRoom:
         self.taken = RoomTaken()
         self.namespaces: dict[str, RoomTaken] = {}
         self.refused = 0
+        self.on_scarce: Callable[[], object] | None = None
+        self.scarce_above = 0
+
+    def look(self) -> None:
+        """Tell that room is scarce, if it is; the next time when there is less of it."""
+        bound, taken = self.bounds.process, self.taken.charged_bytes
+        least = int(bound * SCARCE_PART)
+        self.scarce_above = max(least, taken + bound // 50)
+        if self.on_scarce is not None and bound and taken > least:
+            self.on_scarce()
 
     def of_topic(self, name: str) -> TopicRoom:
         """Return the room of one topic, in which nothing is yet."""
         namespace = name.partition("://")[2].rpartition("/")[0]
         return TopicRoom(name, namespace, self)
 
-    def refuse(self, topic: str, whose: str, bound: int, key: str) -> NoReturn:
-        """Count a refused entry, and say so.
+    def refuse(self, whose: str, bound: int, key: str) -> NoReturn:
+        """Say that a bound is reached.
 
         Raises:
             MessageStoreFullError: Always.
         """
-        self.refused += 1
         megabytes = bound / _MEGABYTE_BYTES
         raise MessageStoreFullError(
-            f"the messages of {whose} take the {megabytes:g} MB that {key} allows"
+            f"the messages of {whose} take the {megabytes:g} MB that {key} allows; raise it, or "
+            "let consumers acknowledge some"
         )
 
 
@@ -115,22 +131,28 @@ class TopicRoom:
         cost = size_bytes + ENTRY_COST_BYTES
         topic, namespace, process = self._room.bounds
         if process and self._all.charged_bytes + cost > process:
-            self._room.refuse(self._name, "all topics", process, "floodgateMessageStoreMaxMB")
+            self._room.refuse("all topics", process, "floodgateMessageStoreMaxMB")
         if namespace and self._of_namespace.charged_bytes + cost > namespace:
             whose, key = f"namespace {self._namespace}", "floodgateMessageStoreMaxNamespaceMB"
-            self._room.refuse(self._name, whose, namespace, key)
+            self._room.refuse(whose, namespace, key)
         if topic and self.taken.charged_bytes + cost > topic:
             whose, key = f"topic {self._name}", "floodgateMessageStoreMaxTopicMB"
-            self._room.refuse(self._name, whose, topic, key)
+            self._room.refuse(whose, topic, key)
         for taken in (self.taken, self._of_namespace, self._all):
             taken.entries += 1
             taken.data_bytes += size_bytes
             taken.charged_bytes += cost
+        if process and self._all.charged_bytes > self._room.scarce_above:
+            self._room.look()
 
     def charge(self, entries: int, data_bytes: int) -> None:
         """Count entries whatever the bounds are; negative figures for those that were dropped."""
         for taken in (self.taken, self._of_namespace, self._all):
             taken.charge(entries, data_bytes)
+
+    def refused(self) -> None:
+        """Count an entry for which no room could be made."""
+        self._room.refused += 1
 
     def leave(self) -> None:
         """Give back the room of all entries: the topic is deleted."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from broker.messages.entry import Entry
     from broker.messages.managed_ledger import CursorState, LedgerInfo, LedgerListener
     from broker.messages.metadata import MessageDigest
+    from broker.messages.stores.room import TopicRoom
 
 
 class StoredTopic(Generic[LedgerT]):
@@ -40,13 +41,14 @@ class StoredTopic(Generic[LedgerT]):
 class TopicLedger(ABC, Generic[LedgerT]):
     """The messages of an open topic; stores add where the bytes are. See ManagedLedger."""
 
-    def __init__(self, topic: StoredTopic[LedgerT]) -> None:
+    def __init__(self, topic: StoredTopic[LedgerT], room: TopicRoom) -> None:
         self.name = topic.name
         self.listener: LedgerListener | None = None
         self.cursors: Mapping[str, CursorState] = MappingProxyType(topic.cursors)
         self.properties: Mapping[str, str] = MappingProxyType(topic.properties)
         self._topic = topic
         self._row = topic.row
+        self._room = room
         self._added_entries = 0
         self._added_bytes = 0
         self._error: MessageStoreError | None = None
@@ -56,6 +58,10 @@ class TopicLedger(ABC, Generic[LedgerT]):
     @abstractmethod
     def append(self, data: bytes, digest: MessageDigest) -> Position:
         """Add an entry; the listener hears when it is stored."""
+
+    def refused(self) -> None:
+        """Count an entry for which no room could be made."""
+        self._room.refused()
 
     def close(self, reason: str) -> None:
         """Take nothing more."""

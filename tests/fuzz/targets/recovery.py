@@ -11,14 +11,14 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import google_crc32c
-
-from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.metadata import MessageDigest
-from broker.messages.position import EARLIEST
 from broker.messages.stores.log import records
 from broker.messages.stores.log.segments import segment_name
 from broker.messages.stores.log.states import TopicState, cursor_bytes, topic_bytes
 from broker.messages.stores.log.store import LogMessageStore, LogOptions
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.metadata import MessageDigest
+from broker.messages.position import EARLIEST
 from broker.stores.changes import StoreError
 from broker.subscriptions.cursor import ManagedCursor
 from loadgen.virtual.loop import VirtualClock

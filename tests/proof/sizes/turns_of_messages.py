@@ -58,7 +58,7 @@ SCHEMA_BYTES = 1_000_000
 TOPICS, QUICK_TOPICS = 10_000, 300
 """Topics with samples of their own, each with a subscription."""
 LONG_ACK_IDS, SHORT_ACK_IDS = 20_000, 1_000
-STORES = ("memory", "log")
+STORES = ("memory", "sqlite")
 Key_Shared, Shared = pb.CommandSubscribe.Key_Shared, pb.CommandSubscribe.Shared
 
 
@@ -71,10 +71,9 @@ def prove(options: ProofOptions) -> ProofResult:
     )
     result = ProofResult()
     judge.SECONDS = CHECK_SECONDS
+    database = options.out / "messages.db"
     for store in STORES:
-        keys = {"floodgateMessageStore": f"sqlite://{options.out}/messages.db"}
-        if store == "sqlite"
-        else {"floodgateMessageStore": "memory"}
+        keys = {"floodgateMessageStore": store if store == "memory" else f"sqlite://{database}"}
         run(_prove_store(options, store, keys, sizes, result))
     return result
 

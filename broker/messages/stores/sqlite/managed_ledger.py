@@ -78,10 +78,9 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
     """The messages of one topic in a database; see ManagedLedger."""
 
     def __init__(self, topic: SqliteTopic, parts: DatabaseParts) -> None:
-        super().__init__(topic)
+        super().__init__(topic, topic.room)
         self._topic_id = topic.topic_id
         self._parts = parts
-        self._room = topic.room
         self._writer = parts.writer
         # Ledgers with entries that are being written, in order.
         self._waiting: deque[SqliteLedger] = deque()

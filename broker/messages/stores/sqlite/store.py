@@ -28,7 +28,7 @@ from broker.messages.stores.sqlite.temporary import temporary_database
 from broker.messages.stores.sqlite.writer import DatabaseWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from broker.messages.managed_ledger import ManagedLedger
@@ -302,6 +302,10 @@ class SqliteMessageStore:
         await self._parts.writer.flushed()
 
     # -- the store as a whole -----------------------------------------------------------------
+
+    def when_scarce(self, callback: Callable[[], object]) -> None:
+        """Have something called when nearly all room is taken."""
+        self.room.on_scarce = callback
 
     def figures(self) -> StoreFigures:
         """Return what it holds and has written, for metrics."""

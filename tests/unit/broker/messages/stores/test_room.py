@@ -29,6 +29,7 @@ def test_an_entry_above_a_bound_is_refused(
     # When
     with pytest.raises(MessageStoreFullError, match=f"the messages of {whose} take"):
         topic.take(1)
+    topic.refused()
     # Then
     assert room.refused == 1
     topic.charge(-1, -100)

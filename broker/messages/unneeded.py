@@ -1,0 +1,173 @@
+"""Frees the room of stored messages that no subscription needs.
+
+A closed ledger is dropped as soon as nobody needs it. The open one stays, for whoever seeks or
+reads back; it goes too once it has been open for some minutes, and when anybody needs the room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from time import perf_counter
+from typing import TYPE_CHECKING, Protocol
+
+from broker.messages.managed_ledger import MessageStoreError
+from proto.names import InvalidNameError, TopicName
+from server.tasks.cooperative import TURN_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractAsyncContextManager
+
+    from broker.messages.deduplication import Deduplication
+    from broker.messages.managed_ledger import ManagedLedger, MessageStore
+    from broker.messages.subscribed import TopicSubscriptions
+    from broker.policies.effective import EffectivePolicies
+    from limiter.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 1.0
+"""After a look through all loaded topics that freed nothing, the next begins so much later."""
+
+
+class StoredTopic(Protocol):
+    """A loaded topic, as far as its room depends on it."""
+
+    ledger: ManagedLedger
+    subscriptions: TopicSubscriptions
+    deduplication: Deduplication
+
+
+class Topics(Protocol):
+    """The topics of a broker, as far as their room depends on them."""
+
+    def stored(self) -> Iterator[StoredTopic]:
+        """Yield the loaded topics that store their messages."""
+
+    def unloaded(self, name: str) -> AbstractAsyncContextManager[bool]:
+        """Keep a topic from being loaded for a block of code; false if it is loaded."""
+
+    def serves(self, name: TopicName) -> bool:
+        """Tell whether nobody else serves a topic."""
+
+    def policies_of(self, name: TopicName) -> EffectivePolicies:
+        """Return the policies in force for a topic."""
+
+
+def drop_unneeded(topic: StoredTopic, opened_before_ms: int | None = None) -> None:
+    """Drop the ledgers of a topic that no subscription needs, as far as retention allows.
+
+    Args:
+        topic: The topic, loaded.
+        opened_before_ms: Also the open one if it was opened before; None for whenever.
+
+    Raises:
+        MessageStoreError: Nothing more can be written.
+    """
+    ledger = topic.ledger
+    open_one = ledger.ledgers[-1]
+    is_due = opened_before_ms is None or open_one.opened_at < opened_before_ms
+    if open_one.entries and is_due and topic.subscriptions.slowest > ledger.last_confirmed:
+        # What deduplication knows of these entries must not go with them.
+        topic.deduplication.save()
+        ledger.roll()
+    topic.subscriptions.moved()
+
+
+class RoomMaker:
+    """Looks through all topics for messages that nobody needs, when room becomes scarce.
+
+    Args:
+        topics: Those of the broker.
+        store: Their messages.
+        clock: For the pause between two looks, and for retention.
+    """
+
+    def __init__(self, topics: Topics, store: MessageStore, clock: Clock) -> None:
+        self._topics = topics
+        self._store = store
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        # A look through the loaded topics that has not ended.
+        self._looks: Iterator[None] | None = None
+        self._not_before = clock.now()
+        self._has_had_its_turn = False
+        store.when_scarce(self.make)
+
+    def make(self) -> None:
+        """Free what this turn of the event loop has time for, and the rest in the next turns."""
+        if self._has_had_its_turn or self._clock.now() < self._not_before:
+            return
+        loop = asyncio.get_running_loop()
+        self._has_had_its_turn = True
+        loop.call_soon(self._turn_ended)
+        self._look_on()
+        if self._task is None:
+            self._task = loop.create_task(self._go_on())
+            self._task.add_done_callback(self._done)
+
+    def _turn_ended(self) -> None:
+        self._has_had_its_turn = False
+
+    def _look_on(self) -> None:
+        """Look through loaded topics for as long as a turn may take."""
+        if self._looks is None:
+            self._looks = self._through_loaded()
+        end = perf_counter() + TURN_SECONDS
+        for _ in self._looks:
+            if perf_counter() >= end:
+                return
+        self._looks = None
+
+    def _through_loaded(self) -> Iterator[None]:
+        dropped_bytes = 0
+        for topic in self._topics.stored():
+            before = topic.ledger.size_bytes
+            try:
+                drop_unneeded(topic)
+            except MessageStoreError as error:
+                logger.info("%s keeps its messages: %s", topic.ledger.name, error)
+            dropped_bytes += before - topic.ledger.size_bytes
+            yield
+        if not dropped_bytes:
+            self._not_before = self._clock.now() + PAUSE_SECONDS
+
+    async def _go_on(self) -> None:
+        while self._looks is not None:
+            await asyncio.sleep(0)
+            self._look_on()
+        if self._clock.now() < self._not_before:  # Nothing was freed.
+            await self._through_unloaded()
+
+    async def _through_unloaded(self) -> None:
+        for name in self._store.names():
+            try:
+                await self._drop_stored(TopicName.parse(name))
+            except InvalidNameError:
+                continue  # What compaction has left of a topic goes with the topic.
+            except MessageStoreError as error:
+                logger.info("%s keeps its messages: %s", name, error)
+
+    async def _drop_stored(self, name: TopicName) -> None:
+        """Drop what nobody needs of a topic that is not loaded."""
+        async with self._topics.unloaded(str(name)) as is_unloaded:
+            if not is_unloaded or not self._topics.serves(name):
+                return
+            ledger = await self._store.open_ledger(str(name))
+            try:
+                needed = [ledger.following(one.mark_delete) for one in ledger.cursors.values()]
+                end = ledger.following(ledger.last_confirmed)
+                retention = self._topics.policies_of(name).retention
+                ledger.trim(min(needed, default=end), *retention.bounds(self._clock.wall_ms()))
+            finally:
+                self._store.close_ledger(str(name))
+
+    def _done(self, _: asyncio.Task[None]) -> None:
+        self._task = None
+
+    async def close(self) -> None:
+        """Stop."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
