@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LEAST_TOPICS = 50
+"""As many are looked at whatever the time: of few topics none is refused room that is there."""
 PAUSE_SECONDS = 1.0
-"""After a look through all loaded topics that freed nothing, the next begins so much later."""
+"""Topics that are not loaded, which must be opened for it, are looked through so seldom."""
 
 
 class StoredTopic(Protocol):
@@ -91,13 +93,14 @@ class RoomMaker:
         self._task: asyncio.Task[None] | None = None
         # A look through the loaded topics that has not ended.
         self._looks: Iterator[None] | None = None
+        self._freed_nothing = False
         self._not_before = clock.now()
         self._has_had_its_turn = False
         store.when_scarce(self.make)
 
     def make(self) -> None:
         """Free what this turn of the event loop has time for, and the rest in the next turns."""
-        if self._has_had_its_turn or self._clock.now() < self._not_before:
+        if self._has_had_its_turn:
             return
         loop = asyncio.get_running_loop()
         self._has_had_its_turn = True
@@ -115,8 +118,8 @@ class RoomMaker:
         if self._looks is None:
             self._looks = self._through_loaded()
         end = perf_counter() + TURN_SECONDS
-        for _ in self._looks:
-            if perf_counter() >= end:
+        for looked_at, _ in enumerate(self._looks, 1):
+            if looked_at >= LEAST_TOPICS and perf_counter() >= end:
                 return
         self._looks = None
 
@@ -130,14 +133,14 @@ class RoomMaker:
                 logger.info("%s keeps its messages: %s", topic.ledger.name, error)
             dropped_bytes += before - topic.ledger.size_bytes
             yield
-        if not dropped_bytes:
-            self._not_before = self._clock.now() + PAUSE_SECONDS
+        self._freed_nothing = not dropped_bytes
 
     async def _go_on(self) -> None:
         while self._looks is not None:
             await asyncio.sleep(0)
             self._look_on()
-        if self._clock.now() < self._not_before:  # Nothing was freed.
+        if self._freed_nothing and self._clock.now() >= self._not_before:
+            self._not_before = self._clock.now() + PAUSE_SECONDS
             await self._through_unloaded()
 
     async def _through_unloaded(self) -> None:
