@@ -63,7 +63,8 @@ class DatabaseOptions(NamedTuple):
 class _Catalog(NamedTuple):
     """The rows that a start reads: nothing that grows with the entries."""
 
-    store: dict[str, str]
+    ids: int
+    identity: str | None
     topics: list[tuple[int, str]]
     ledgers: list[tuple[int, int, int, int, int]]
 
@@ -108,7 +109,9 @@ class SqliteMessageStore:
             MessageStoreError: It cannot be opened, or its catalog is damaged.
         """
         options = self._options
-        path = _new_temporary(self._path) if options.temporary else self._path
+        path = self._path
+        if options.temporary:
+            path = await asyncio.to_thread(_new_temporary, path)
         file = DatabaseFile(path, temporary=options.temporary, fsync=options.fsync)
         try:
             await self._open_file(file)
@@ -124,8 +127,8 @@ class SqliteMessageStore:
         try:
             connection = await asyncio.to_thread(file.writer, max_pages)
             catalog = await asyncio.to_thread(self._catalog, connection)
-            identity = catalog.store.get("identity") or self._new_identity(connection)
-        except sqlite3.Error as error:
+            identity = catalog.identity or self._new_identity(connection)
+        except (sqlite3.Error, ValueError) as error:
             if connection is not None:
                 connection.close()
             raise self._damaged(f"cannot be opened: {error}") from None
@@ -160,8 +163,10 @@ class SqliteMessageStore:
             "SELECT ledger_id, topic_id, entries, size_bytes, closed_at, checksum FROM ledgers "
             "ORDER BY ledger_id"
         )
+        store = dict(connection.execute("SELECT key, value FROM store"))
         return _Catalog(
-            dict(connection.execute("SELECT key, value FROM store")),
+            int(store.get("ids", 1)),
+            store.get("identity"),
             self._intact(connection.execute(topics), "a topic"),
             self._intact(connection.execute(ledgers), "a ledger"),
         )
@@ -200,7 +205,7 @@ class SqliteMessageStore:
             owner.row.add(SqliteLedger.stored(*row))
             owner.room.charge(entries, size_bytes)
         ids = (*by_id, *(row[0] for row in catalog.ledgers))
-        self._reserved = max(int(catalog.store.get("ids", 1)), max(ids, default=0) + 1)
+        self._reserved = max(catalog.ids, max(ids, default=0) + 1)
         self._next_id = self._reserved
         return dropped
 
@@ -214,7 +219,7 @@ class SqliteMessageStore:
         self._open.clear()
         await self._parts.reads.close()
         await self._parts.writer.close()
-        file.release()
+        await asyncio.to_thread(file.release)
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -249,19 +254,20 @@ class SqliteMessageStore:
             with suppress(MessageStoreError):
                 await self._parts.writer.flushed()
         topic = self._topics.get(name)
-        if topic is not None and name not in self._open:
+        if topic is not None and not topic.is_read:
             await self._read_states(topic)
         found = self._open.get(name)
         return found if found is not None else self._open_now(name)
 
     async def _read_states(self, topic: SqliteTopic) -> None:
-        cursors, properties = await self._parts.reads.in_thread(partial(_states, topic.topic_id))
-        topic.cursors.clear()
-        for _, name, state in self._intact(cursors, f"a subscription of {topic.name}"):
-            topic.cursors[name] = cursor_state(state)
-        topic.properties.clear()
-        for _, name, value in self._intact(properties, f"a property of {topic.name}"):
-            topic.properties[name] = value
+        rows = await self._parts.reads.in_thread(partial(_states, topic.topic_id))
+        if topic.is_read:
+            return  # Another opening was faster, and may have changed them since.
+        cursors = self._intact(rows[0], f"a subscription of {topic.name}")
+        properties = self._intact(rows[1], f"a property of {topic.name}")
+        topic.cursors.update({name: cursor_state(state) for _, name, state in cursors})
+        topic.properties.update({name: value for _, name, value in properties})
+        topic.is_read = True
 
     def _open_now(self, name: str) -> SqliteManagedLedger:
         topic = self._topics.get(name)
@@ -269,6 +275,7 @@ class SqliteMessageStore:
             topic_id = self.next_id()
             self._parts.writer.batch().set_topic(topic_id, name)
             topic = SqliteTopic(name, topic_id, LedgerRow([]), self.room.of_topic(name))
+            topic.is_read = True
             self._topics[name] = topic
         ledger = SqliteManagedLedger(topic, self._parts)
         ledger.roll()

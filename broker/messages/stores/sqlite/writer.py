@@ -252,7 +252,10 @@ class DatabaseWriter:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            logger.warning("dropped entries are not deleted from %s: %s", self._file.path, error)
+            if not self._file.has_no_room(error):
+                # The next start tries again.
+                logger.warning("dropped entries stay in %s: %s", self._file.path, error)
+                self._dropped.clear()
             return False
         return True
 
