@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from broker.messages.stores.sqlite.database import ENTRY_BITS, head_of, row_checksum
@@ -134,6 +135,8 @@ class Batch:
         Raises:
             sqlite3.Error: None of it is stored.
         """
+        # Entries of a ledger stand together then, however many topics took turns.
+        self.entries.sort(key=itemgetter(0))
         connection.execute("BEGIN IMMEDIATE")
         try:
             for first in range(0, len(self.entries), ROWS_A_STATEMENT):
