@@ -41,7 +41,10 @@ def test_every_key_is_one_of_both_servers() -> None:
 
 def test_the_broker_tells_where_messages_are_and_how_many_it_takes() -> None:
     # Given
-    keys = {"floodgateMessageStore": "sqlite:///data/m.db?fsync=true", "floodgateMessageStoreMaxMB": "9"}
+    keys = {
+        "floodgateMessageStore": "sqlite:///data/m.db?fsync=true",
+        "floodgateMessageStoreMaxMB": "9",
+    }
     config = BrokerConfig.from_properties({**keys, "maxMessagePublishBufferSizeInMB": "3"})
     # When
     sentence, info = info_sentence("broker", config), server_info(config)
