@@ -33,9 +33,10 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
     Attributes:
         topic_id: Its number; a topic that is made again has another.
         room: The room that its entries take.
+        is_read: Its cursors and properties are here, also those that wait to be written.
     """
 
-    __slots__ = ("room", "topic_id")
+    __slots__ = ("is_read", "room", "topic_id")
 
     def __init__(
         self, name: str, topic_id: int, row: LedgerRow[SqliteLedger], room: TopicRoom
@@ -43,6 +44,7 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
         super().__init__(name, row)
         self.topic_id = topic_id
         self.room = room
+        self.is_read = False
 
 
 class DatabaseParts(NamedTuple):

@@ -264,10 +264,9 @@ class SqliteMessageStore:
             with suppress(MessageStoreError):
                 await self._parts.writer.flushed()
         topic = self._topics.get(name)
-        if topic is not None and name not in self._open:
+        if topic is not None and not topic.is_read:
             states = await self._parts.reads.states(topic.topic_id)
-            # Another one may have opened it meanwhile, and changed them.
-            if name not in self._open:
+            if not topic.is_read:  # Else another one has opened it meanwhile.
                 self._take_states(topic, *states)
         found = self._open.get(name)
         return found if found is not None else self._open_now(name)
@@ -279,6 +278,7 @@ class SqliteMessageStore:
         topic.properties.clear()
         for _, name, value in self._intact(properties, f"a property of {topic.name}"):
             topic.properties[name] = value
+        topic.is_read = True
 
     def _open_now(self, name: str) -> SqliteManagedLedger:
         topic = self._topics.get(name)
@@ -286,6 +286,7 @@ class SqliteMessageStore:
             topic_id = self.next_id()
             self._parts.writer.batch().set_topic(topic_id, name)
             topic = SqliteTopic(name, topic_id, LedgerRow([]), self.room.of_topic(name))
+            topic.is_read = True
             self._topics[name] = topic
         ledger = SqliteManagedLedger(topic, self._parts)
         ledger.roll()

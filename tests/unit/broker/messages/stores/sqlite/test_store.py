@@ -214,6 +214,28 @@ async def test_two_that_open_a_topic_at_once_have_the_same_one_with_its_newest_c
         assert list(ledger.cursors) == ["s", "new"]
 
 
+async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_be_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writer(monkeypatch)
+    await make(path)
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        last = ledger.last_confirmed
+        await ledger.flushed()
+        made[-1].execute("PRAGMA max_page_count=1")
+        ledger.append(bytes(1 << 16), digest())
+        ledger.save_cursor("s", CursorState(last))
+        ledger.save_cursor("new", CursorState(last))
+        ledger.set_property("k", None)
+        with pytest.raises(MessageStoreError, match="there is no room"):
+            await ledger.flushed()
+        store.close_ledger(TOPIC)
+        again = await store.open_ledger(TOPIC)
+        assert dict(again.cursors) == {"s": CursorState(last), "new": CursorState(last)}
+        assert (dict(again.properties), again.last_confirmed) == ({}, last)
+
+
 # -- what is dropped --------------------------------------------------------------------------
 
 
