@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.managed_ledger import MessageStoreError
@@ -12,7 +14,7 @@ from broker.messages.position import Position
 from broker.policies.rate_limiter import RateLimiter
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from broker.messages.entry import Entry
     from broker.subscriptions.consumer import Consumer
@@ -58,8 +60,10 @@ class Dispatcher(ABC):
         self._rate_timer: TimerHandle | None = None
         self._read_timer: TimerHandle | None = None
         self._fetching: asyncio.Task[None] | None = None
-        # What was fetched, until the run that it was fetched for.
-        self._fetched: dict[Place, Entry] = {}
+        # What was fetched until the run that it was fetched for, and the first place that was asked
+        # for, or all places. Of these entries some may be missing: they are damaged, or gone.
+        self._fetched: list[Entry] = []
+        self._asked: Place | frozenset[Place] | None = None
         self.consumers: list[Consumer] = []
         self.policies_changed()
 
@@ -83,50 +87,64 @@ class Dispatcher(ABC):
         if handled >= ENTRIES_A_TURN:
             self.wake()
         else:
-            self._fetched = {}
+            self._fetched, self._asked = [], None
 
     # -- reading ------------------------------------------------------------------------------
 
     def _read(self, first: Position, most: int) -> list[Entry] | None:
         """Return entries from a position on; None if they are being fetched, which wakes it."""
         first = self._ledger.following(Position(first.ledger_id, first.entry_id - 1))
-        if first in self._fetched:
-            return self._fetched_from(first, most)
+        if self._asked == first:
+            return self._take_fetched(most)
         read = self._ledger.read(first, most, READ_BYTES)
         if read is None:
-            self._fetch(self._ledger.fetch(first, most, FETCH_BYTES))
+            self._fetch(first, partial(self._ledger.fetch, first, most, FETCH_BYTES))
         return read
 
-    def _fetched_from(self, first: Position, most: int) -> list[Entry]:
-        entries: list[Entry] = []
-        while len(entries) < most and (entry := self._fetched.pop(first, None)) is not None:
-            entries.append(entry)
-            first = self._ledger.following(first)
-        return entries
+    def _take_fetched(self, most: int) -> list[Entry]:
+        """Return the first entries of what was fetched in a row."""
+        taken, self._fetched = self._fetched[:most], self._fetched[most:]
+        last = taken[-1] if self._fetched else None
+        self._asked = None if last is None else (last.ledger_id, last.entry_id + 1)
+        return taken
 
-    def _read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return those of some entries that are stored; None if they are being fetched."""
-        if all(position in self._fetched for position in positions):
-            return [self._fetched.pop(position) for position in positions]
+    def _read_each(
+        self, positions: Sequence[Position]
+    ) -> tuple[Sequence[Position], list[Entry]] | None:
+        """Return the first of some positions, and their entries that are still stored.
+
+        None if they are being fetched, which wakes it.
+        """
+        asked = self._asked
+        if isinstance(asked, frozenset) and positions and positions[0] in asked:
+            # By now there may be room for more; what was given back meanwhile would be first.
+            positions = list(takewhile(asked.__contains__, positions))
+            wanted = {*positions}
+            return positions, [one for one in self._fetched if one.position in wanted]
         read = self._ledger.read_each(positions)
         if read is None:
-            self._fetch(self._ledger.fetch_each(positions))
-        return read
+            self._fetch(frozenset(positions), partial(self._ledger.fetch_each, positions))
+            return None
+        return positions, read
 
-    def _fetch(self, fetching: Awaitable[list[Entry]]) -> None:
+    def _fetch(
+        self, asked: Place | frozenset[Place], fetch: Callable[[], Awaitable[list[Entry]]]
+    ) -> None:
         """Wait for entries that are not in memory, and run again then."""
-        self._fetching = asyncio.get_running_loop().create_task(self._take(fetching))
+        self._fetching = asyncio.get_running_loop().create_task(self._take(asked, fetch))
 
-    async def _take(self, fetching: Awaitable[list[Entry]]) -> None:
+    async def _take(
+        self, asked: Place | frozenset[Place], fetch: Callable[[], Awaitable[list[Entry]]]
+    ) -> None:
         try:
-            entries = await fetching
+            entries = await fetch()
         except MessageStoreError as error:
             # Other subscriptions may read elsewhere: they go on.
             self._fetching = None
             self._read_later(error)
             return
         self._fetching = None
-        self._fetched = {(one.ledger_id, one.entry_id): one for one in entries}
+        self._fetched, self._asked = entries, asked
         self.wake()
 
     def _forget_fetched(self) -> None:
@@ -134,7 +152,7 @@ class Dispatcher(ABC):
         if self._fetching is not None:
             self._fetching.cancel()
             self._fetching = None
-        self._fetched = {}
+        self._fetched, self._asked = [], None
 
     def _read_later(self, error: MessageStoreError) -> None:
         topic = self._context.topic

@@ -121,11 +121,19 @@ class SharedDispatcher(Dispatcher):
         None if they are being fetched.
         """
         left = [at for at in positions if not self._cursor.is_acknowledged(at)]
-        entries = self._read_each(left)
-        if entries is not None and len(entries) < len(positions):
-            for gone in {*positions}.difference(entry.position for entry in entries):
-                self.replay.remove(gone)
+        if len(left) < len(positions):
+            self._forget(positions, left)
+        read = self._read_each(left)
+        if read is None:
+            return None
+        looked_at, entries = read
+        if len(entries) < len(looked_at):
+            self._forget(looked_at, [entry.position for entry in entries])
         return entries
+
+    def _forget(self, positions: Iterable[Position], but: Iterable[Position]) -> None:
+        for gone in {*positions}.difference(but):
+            self.replay.remove(gone)
 
     def _new_entries(self, most: int) -> list[Entry] | None:
         """Return the next entries that may be delivered now; None if there are none to read."""
@@ -449,6 +457,7 @@ class SharedDispatcher(Dispatcher):
         self.replay.clear()
         self.delayed.clear()
         self._disarm()
+        self._forget_fetched()
         self._cursor.rewind()
 
     # -- delayed delivery ---------------------------------------------------------------------

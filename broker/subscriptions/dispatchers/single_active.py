@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -63,11 +64,11 @@ class SingleActiveDispatcher(Dispatcher):
             return []
         cursor, compacted = self._cursor, self._compacted()
         if compacted is not None and cursor.read_position <= compacted.horizon:
-            if not self._fetched:
-                self._fetch(self._fetch_compacted(compacted, allowed))
-                return None
-            left, self._fetched = list(self._fetched.values()), {}
-            return left
+            if self._asked == cursor.read_position:
+                return self._take_fetched(allowed)
+            fetch = partial(self._fetch_compacted, compacted, allowed)
+            self._fetch(cursor.read_position, fetch)
+            return None
         return self._read(cursor.read_position, allowed)
 
     async def _fetch_compacted(self, compacted: CompactedEntries, most: int) -> list[Entry]:

@@ -158,7 +158,8 @@ class Batch:
 
     def set_ids(self, reserved: int) -> None:
         """Keep below which number all ids may be given already."""
-        self.set_state("ids", "REPLACE INTO store VALUES ('ids', ?)", str(reserved))
+        row = ("ids", str(reserved))
+        self.set_state("ids", "REPLACE INTO store VALUES (?, ?, ?)", *row, row_checksum(*row))
 
     def set_topic(self, topic_id: int, name: str) -> None:
         """Keep a topic."""

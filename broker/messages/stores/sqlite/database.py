@@ -29,7 +29,8 @@ ENTRY_BITS = 32
 order without an index (a composite key was four times as slow)."""
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS store (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS store (
+    key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS topics (
     topic_id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS ledgers (
@@ -83,6 +84,12 @@ def row_checksum(*values: object) -> int:
 def is_intact(row: tuple[object, ...]) -> bool:
     """Tell whether a row of the catalog is as it was written; its checksum stands last."""
     return row_checksum(*row[:-1]) == row[-1]
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Tell whether an error says that the file is damaged, and not that it cannot be read now."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Text that is none has none.
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class DatabaseFile:
@@ -169,7 +176,10 @@ class DatabaseFile:
         if code & 0xFF != sqlite3.SQLITE_IOERR:
             return False
         # The index of the write-ahead log cannot grow then, and SQLite calls that an I/O error.
-        disk = os.statvfs(self.path.parent)
+        try:
+            disk = os.statvfs(self.path.parent)
+        except OSError:
+            return False  # Its folder is gone.
         return disk.f_bavail * disk.f_frsize < 1024 * 1024
 
     def release(self) -> None:

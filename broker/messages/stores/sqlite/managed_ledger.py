@@ -33,7 +33,7 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
     Attributes:
         topic_id: Its number; a topic that is made again has another.
         room: The room that its entries take.
-        is_read: Its cursors and properties are in memory: they are read when it is first opened.
+        is_read: Its cursors and properties are here, also those that wait to be written.
     """
 
     __slots__ = ("is_read", "room", "topic_id")

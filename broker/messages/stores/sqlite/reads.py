@@ -6,11 +6,16 @@ import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.stores.sqlite.database import ENTRY_BITS, digest_in, unchecked_digest
+from broker.messages.stores.sqlite.database import (
+    ENTRY_BITS,
+    digest_in,
+    is_damage,
+    unchecked_digest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +32,8 @@ AT_ONCE = 8
 _NUMBER_MASK = (1 << ENTRY_BITS) - 1
 _RANGE = "SELECT row_id, head, data FROM entries WHERE row_id >= ? AND row_id < ? ORDER BY row_id"
 _ONE = "SELECT row_id, head, data FROM entries WHERE row_id = ?"
+_CURSORS = "SELECT topic_id, name, state, checksum FROM cursors WHERE topic_id = ?"
+_PROPERTIES = "SELECT topic_id, name, value, checksum FROM properties WHERE topic_id = ?"
 _HEAD = "SELECT head FROM entries WHERE row_id = ?"
 
 
@@ -58,6 +65,7 @@ class DatabaseReads:
         self._threads = ThreadPoolExecutor(THREADS, "message-reads")
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._here: sqlite3.Connection | None = None
+        self._is_closed = False
         self.fetched_entries = 0
 
     async def in_thread(self, read: Callable[[sqlite3.Connection], T]) -> T:
@@ -69,6 +77,8 @@ class DatabaseReads:
         loop = asyncio.get_running_loop()
         try:
             async with self._at_once:
+                if self._is_closed:
+                    raise MessageStoreError("the message store is closed")
                 return await loop.run_in_executor(self._threads, self._read, read)
         except sqlite3.Error as error:
             raise self._failure(error) from None
@@ -98,22 +108,25 @@ class DatabaseReads:
 
     def _range(self, connection: sqlite3.Connection, first: int, end: int, max_bytes: int) -> Read:
         entries: list[Entry] = []
-        damage, size, expected = "", 0, first
-        for row_id, head, data in self._rows(connection, first, end):
-            if entries and size + len(data) > max_bytes:
-                break
-            entry = None if row_id != expected else _entry(row_id, head, data)
-            if entry is None and not self.skip_damaged:
-                damage = f"entry {_named(expected)} is damaged"
-                break
-            expected = row_id + 1
-            if entry is not None:
+        size, expected = 0, first
+        try:
+            for row_id, head, data in self._rows(connection, first, end):
+                entry = _entry(row_id, head, data)
+                if (entry is None or row_id != expected) and not self.skip_damaged:
+                    return Read(entries, f"entry {_named(expected)} is damaged")
+                expected = row_id + 1
+                if entry is None:
+                    continue
+                size += len(entry.data)
+                if entries and size > max_bytes:
+                    break
                 entries.append(entry)
-                size += len(data)
-        else:
-            if not entries:
-                damage = f"entry {_named(expected)} is missing"
-        return Read(entries, damage)
+        except sqlite3.DatabaseError as error:
+            # What is whole is returned; the next read begins where it is not.
+            if not entries and not is_damage(error):
+                raise
+            return Read(entries, f"entry {_named(expected)} is damaged")
+        return Read(entries, "" if entries else f"entry {_named(expected)} is missing")
 
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
@@ -125,19 +138,12 @@ class DatabaseReads:
                 yield row
                 row_id = row[0] + 1
         except sqlite3.DatabaseError:
-            if not self.skip_damaged:
-                if row_id == first:
-                    raise
-                return  # What was whole is returned; the next read begins where it is not.
+            # The one before it is not returned either: rows are read one ahead.
             for one in range(row_id, end):
-                yield from self._whole_row(connection, one)
-
-    @staticmethod
-    def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
-        try:
-            return connection.execute(_ONE, (row_id,)).fetchall()
-        except sqlite3.DatabaseError:
-            return []
+                rows = _whole_row(connection, one)
+                if not rows and not self.skip_damaged:
+                    raise
+                yield from rows
 
     async def each(self, positions: Sequence[Position]) -> list[Entry]:
         """Read some entries; those that are missing or damaged are left out.
@@ -149,6 +155,19 @@ class DatabaseReads:
         found = await self.in_thread(lambda connection: _each(connection, row_ids))
         self.fetched_entries += len(found)
         return found
+
+    async def states(self, topic_id: int) -> tuple[list[Any], list[Any]]:
+        """Read the rows of a topic's cursors and properties, each with its checksum.
+
+        Raises:
+            MessageStoreError: The database cannot be read.
+        """
+        return await self.in_thread(
+            lambda connection: (
+                connection.execute(_CURSORS, (topic_id,)).fetchall(),
+                connection.execute(_PROPERTIES, (topic_id,)).fetchall(),
+            )
+        )
 
     async def publish_time(self, ledger_id: int, number: int) -> int:
         """Return when the producer of an entry says that it was sent; 0 if it is missing.
@@ -175,6 +194,7 @@ class DatabaseReads:
 
     async def close(self) -> None:
         """End the threads, and close their connections."""
+        self._is_closed = True
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
             connection.close()
@@ -182,10 +202,20 @@ class DatabaseReads:
             self._here.close()
 
 
+def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
+    """Return a row in a list; an empty one if it is missing, or on a page that is damaged."""
+    try:
+        return connection.execute(_ONE, (row_id,)).fetchall()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return []
+
+
 def _each(connection: sqlite3.Connection, row_ids: Sequence[int]) -> list[Entry]:
     entries = []
     for row_id in row_ids:
-        for row in connection.execute(_ONE, (row_id,)):
+        for row in _whole_row(connection, row_id):
             entry = _entry(*row)
             if entry is not None:
                 entries.append(entry)

@@ -6,7 +6,6 @@ import asyncio
 import sqlite3
 import uuid
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.messages.managed_ledger import MessageStoreError
@@ -15,8 +14,15 @@ from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.room import StoreBounds, StoreRoom
 from broker.messages.stores.sqlite.batch import DroppedLedger
-from broker.messages.stores.sqlite.database import PAGE_BYTES, DatabaseFile, is_intact
+from broker.messages.stores.sqlite.database import (
+    PAGE_BYTES,
+    DatabaseFile,
+    is_damage,
+    is_intact,
+    row_checksum,
+)
 from broker.messages.stores.sqlite.managed_ledger import (
+    NOBODY,
     DatabaseParts,
     SqliteManagedLedger,
     SqliteTopic,
@@ -63,8 +69,7 @@ class DatabaseOptions(NamedTuple):
 class _Catalog(NamedTuple):
     """The rows that a start reads: nothing that grows with the entries."""
 
-    ids: int
-    identity: str | None
+    store: dict[str, str]
     topics: list[tuple[int, str]]
     ledgers: list[tuple[int, int, int, int, int]]
 
@@ -127,46 +132,47 @@ class SqliteMessageStore:
         try:
             connection = await asyncio.to_thread(file.writer, max_pages)
             catalog = await asyncio.to_thread(self._catalog, connection)
-            identity = catalog.identity or self._new_identity(connection)
-        except (sqlite3.Error, ValueError) as error:
+            dropped = self._take(catalog)
+            identity = catalog.store.get("identity") or self._new_identity(connection)
+        except BaseException as error:
             if connection is not None:
                 connection.close()
-            raise self._damaged(f"cannot be opened: {error}") from None
-        except BaseException:
-            if connection is not None:
-                connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._not_opened(error) from None
             raise
         # What ends with the broker is named like what is in memory: no other broker waits for it.
         self.identity = f"memory-{identity}" if file.temporary else identity
         reads = DatabaseReads(file, skip_damaged=self._options.skip_damaged)
-        dropped = self._take(catalog)
         writer = DatabaseWriter(file, connection, self._recent, self._clock, dropped)
         self._parts = DatabaseParts(
             writer, reads, self.next_id, self._clock.wall_ms, self._options.max_entries_per_ledger
         )
 
-    def _damaged(self, what: str) -> MessageStoreError:
+    def _not_opened(self, error: sqlite3.Error) -> MessageStoreError:
+        cure = (
+            "; bring it back from a copy, or move it away to begin with an empty one"
+            if is_damage(error)
+            else ""
+        )
         return MessageStoreError(
-            f"the message database {self._path} {what}; bring it back from a copy, or move it away "
-            "to begin with an empty one"
+            f"the message database {self._path} cannot be opened: {error}{cure}"
         )
 
     @staticmethod
     def _new_identity(connection: sqlite3.Connection) -> str:
-        identity = uuid.uuid4().hex
-        connection.execute("INSERT INTO store VALUES ('identity', ?)", (identity,))
-        return identity
+        row = ("identity", uuid.uuid4().hex)
+        connection.execute("REPLACE INTO store VALUES (?, ?, ?)", (*row, row_checksum(*row)))
+        return row[1]
 
     def _catalog(self, connection: sqlite3.Connection) -> _Catalog:
+        store = "SELECT key, value, checksum FROM store"
         topics = "SELECT topic_id, name, checksum FROM topics"
         ledgers = (
             "SELECT ledger_id, topic_id, entries, size_bytes, closed_at, checksum FROM ledgers "
             "ORDER BY ledger_id"
         )
-        store = dict(connection.execute("SELECT key, value FROM store"))
         return _Catalog(
-            int(store.get("ids", 1)),
-            store.get("identity"),
+            dict(self._intact(connection.execute(store), "an entry of its store")),
             self._intact(connection.execute(topics), "a topic"),
             self._intact(connection.execute(ledgers), "a ledger"),
         )
@@ -181,13 +187,17 @@ class SqliteMessageStore:
         for row in rows:
             if is_intact(row):
                 intact.append(row[:-1])
-            elif not self._options.skip_damaged:
-                raise MessageStoreError(
-                    f"the message database {self._path} is damaged: {what} is not as it was "
-                    "written; bring it back from a copy, or start the broker with "
-                    "floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
-                )
+            else:
+                self._leave_out(what)
         return intact
+
+    def _leave_out(self, what: str) -> None:
+        if not self._options.skip_damaged:
+            raise MessageStoreError(
+                f"the message database {self._path} is damaged: {what} is not as it was "
+                "written; bring it back from a copy, or start the broker with "
+                "floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
+            )
 
     def _take(self, catalog: _Catalog) -> list[DroppedLedger]:
         """Make topics of the rows; return the ledgers whose entries are still to be deleted."""
@@ -200,12 +210,14 @@ class SqliteMessageStore:
             ledger_id, topic_id, entries, size_bytes, _ = row
             owner = by_id.get(topic_id)
             if owner is None:
+                if topic_id != NOBODY:
+                    self._leave_out("a topic")  # Its row is gone: it was not deleted by us.
                 dropped.append(DroppedLedger(ledger_id, entries, size_bytes))
                 continue
             owner.row.add(SqliteLedger.stored(*row))
             owner.room.charge(entries, size_bytes)
         ids = (*by_id, *(row[0] for row in catalog.ledgers))
-        self._reserved = max(catalog.ids, max(ids, default=0) + 1)
+        self._reserved = max(int(catalog.store.get("ids", 1)), max(ids, default=0) + 1)
         self._next_id = self._reserved
         return dropped
 
@@ -255,18 +267,19 @@ class SqliteMessageStore:
                 await self._parts.writer.flushed()
         topic = self._topics.get(name)
         if topic is not None and not topic.is_read:
-            await self._read_states(topic)
+            states = await self._parts.reads.states(topic.topic_id)
+            if not topic.is_read:  # Else another one has opened it meanwhile.
+                self._take_states(topic, *states)
         found = self._open.get(name)
         return found if found is not None else self._open_now(name)
 
-    async def _read_states(self, topic: SqliteTopic) -> None:
-        rows = await self._parts.reads.in_thread(partial(_states, topic.topic_id))
-        if topic.is_read:
-            return  # Another opening was faster, and may have changed them since.
-        cursors = self._intact(rows[0], f"a subscription of {topic.name}")
-        properties = self._intact(rows[1], f"a property of {topic.name}")
-        topic.cursors.update({name: cursor_state(state) for _, name, state in cursors})
-        topic.properties.update({name: value for _, name, value in properties})
+    def _take_states(self, topic: SqliteTopic, cursors: list[Any], properties: list[Any]) -> None:
+        topic.cursors.clear()
+        for _, name, state in self._intact(cursors, f"a subscription of {topic.name}"):
+            topic.cursors[name] = cursor_state(state)
+        topic.properties.clear()
+        for _, name, value in self._intact(properties, f"a property of {topic.name}"):
+            topic.properties[name] = value
         topic.is_read = True
 
     def _open_now(self, name: str) -> SqliteManagedLedger:
@@ -336,15 +349,3 @@ def _new_temporary(place: Path) -> Path:
             f"no temporary message database can be made in {place}: {error.strerror}; name another "
             "folder with the environment's TMPDIR, or set floodgateMessageStore=memory"
         ) from None
-
-
-def _states(
-    topic_id: int, connection: sqlite3.Connection
-) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Read the cursors and the properties of a topic."""
-    cursors = "SELECT topic_id, name, state, checksum FROM cursors WHERE topic_id = ?"
-    properties = "SELECT topic_id, name, value, checksum FROM properties WHERE topic_id = ?"
-    return (
-        connection.execute(cursors, (topic_id,)).fetchall(),
-        connection.execute(properties, (topic_id,)).fetchall(),
-    )

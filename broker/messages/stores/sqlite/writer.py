@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.figures import WriteFigures
 from broker.messages.stores.sqlite.batch import Batch
+from broker.messages.stores.sqlite.database import is_damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -252,10 +253,10 @@ class DatabaseWriter:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            if not self._file.has_no_room(error):
-                # The next start tries again.
+            if not self.full:  # Of a full disk the log has been told.
                 logger.warning("dropped entries stay in %s: %s", self._file.path, error)
-                self._dropped.clear()
+            if is_damage(error):
+                self._dropped.clear()  # The next start tries again.
             return False
         return True
 

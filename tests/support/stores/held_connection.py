@@ -1,0 +1,53 @@
+"""A connection to a database whose transactions a test holds up, and lets fail."""
+
+from __future__ import annotations
+
+from collections import deque
+from threading import Event
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+class HeldConnection:
+    """Stands before a connection, as far as the writer of a message database uses it.
+
+    Attributes:
+        errors: What the next transactions meet in place of beginning; None for nothing.
+        transactions: How many were begun, also those that failed.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._may_begin = Event()
+        self._may_begin.set()
+        self.errors: deque[sqlite3.Error | None] = deque()
+        self.transactions = 0
+
+    def hold(self) -> None:
+        """Let the next transaction wait for ``release``."""
+        self._may_begin.clear()
+
+    def release(self) -> None:
+        """Let transactions go on."""
+        self._may_begin.set()
+
+    def execute(self, statement: str, values: object = ()) -> sqlite3.Cursor:
+        """Execute a statement, once it may be."""
+        if statement.startswith("BEGIN"):
+            self._may_begin.wait()
+            self.transactions += 1
+            error = self.errors.popleft() if self.errors else None
+            if error is not None:
+                raise error
+        return self._connection.execute(statement, values)
+
+    @property
+    def in_transaction(self) -> bool:
+        """True between begin and end."""
+        return self._connection.in_transaction
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

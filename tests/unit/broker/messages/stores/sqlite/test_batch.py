@@ -1,0 +1,183 @@
+"""What one transaction writes."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.position import Position
+from broker.messages.stores.sqlite.batch import (
+    DELETED_ROWS,
+    ROWS_A_STATEMENT,
+    Batch,
+    DroppedLedger,
+)
+from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile, is_intact
+from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
+from tests.support.stores.message_stores import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from broker.messages.managed_ledger import MessageStoreError
+
+
+class Topic:
+    """A topic that hears nothing."""
+
+    def stored(self, last: Position) -> None:
+        """Hear nothing."""
+
+    def not_stored(self, error: MessageStoreError) -> None:
+        """Hear nothing."""
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    file = DatabaseFile(tmp_path / "messages.db", temporary=False, fsync=False)
+    connection = file.writer()
+    yield connection
+    connection.close()
+    file.release()
+
+
+def rows(connection: sqlite3.Connection, table: str) -> list[tuple[object, ...]]:
+    """The rows of a table, whose checksums are right, without them."""
+    found = connection.execute(f"SELECT * FROM {table}").fetchall()
+    assert all(map(is_intact, found))
+    return [row[:-1] for row in found]
+
+
+def add(batch: Batch, topic: Topic, ledger: SqliteLedger, *entries: bytes) -> None:
+    """Add entries as a topic does."""
+    for data in entries:
+        position = Position(ledger.ledger_id, ledger.add(data, digest()))
+        batch.add_entry(topic, ledger, position, data, digest())
+
+
+def test_of_a_state_that_changes_often_the_last_one_counts(connection: sqlite3.Connection) -> None:
+    batch = Batch()
+    for state in (b"1", b"2", b"3"):
+        batch.set_cursor(1, "s", state)
+    batch.set_cursor(2, "s", b"4")
+    batch.set_property(1, "s", "5")
+    batch.write(connection)
+    assert rows(connection, "cursors") == [(1, "s", b"3"), (2, "s", b"4")]
+    assert rows(connection, "properties") == [(1, "s", "5")]
+    assert len(batch.states) == 3
+
+
+def test_what_is_deleted_behind_a_change_is_gone_and_what_is_set_behind_that_is_there(
+    connection: sqlite3.Connection,
+) -> None:
+    batch = Batch()
+    batch.set_cursor(1, "gone", b"1")
+    batch.forget("cursors", 1, "gone")
+    batch.set_property(1, "gone", "1")
+    batch.forget("properties", 1, "gone")
+    batch.forget("cursors", 1, "there")
+    batch.set_cursor(1, "there", b"2")
+    batch.write(connection)
+    assert rows(connection, "cursors") == [(1, "there", b"2")]
+    assert not rows(connection, "properties")
+
+
+def test_a_topic_is_forgotten_with_all_that_was_kept_of_it(connection: sqlite3.Connection) -> None:
+    kept = Batch()
+    for topic_id in (1, 2):
+        kept.set_topic(topic_id, "persistent://t/n/x")
+        kept.set_cursor(topic_id, "s", b"1")
+        kept.set_property(topic_id, "k", "v")
+    kept.write(connection)
+    batch = Batch()
+    batch.set_cursor(1, "late", b"2")
+    batch.forget_topic(1)
+    batch.write(connection)
+    assert [row[0] for row in rows(connection, "topics")] == [2]
+    assert [row[0] for row in rows(connection, "cursors")] == [2]
+    assert [row[0] for row in rows(connection, "properties")] == [2]
+
+
+def test_a_ledger_is_written_as_it_is_when_the_batch_is_sealed(
+    connection: sqlite3.Connection,
+) -> None:
+    batch, ledger, topic = Batch(), SqliteLedger(7, 1), Topic()
+    add(batch, topic, ledger, b"one", b"three")
+    batch.seal()
+    add(Batch(), topic, ledger, b"of the next")
+    batch.write(connection)
+    assert rows(connection, "ledgers") == [(7, 1, 2, 8, 0)]
+
+
+def test_what_a_batch_adds_is_counted_for_each_topic_and_ledger() -> None:
+    batch, one, other = Batch(), Topic(), Topic()
+    first, second, third = SqliteLedger(1, 1), SqliteLedger(2, 1), SqliteLedger(3, 2)
+    assert not batch
+    add(batch, one, first, b"1", b"22")
+    add(batch, other, third, b"333")
+    add(batch, one, second, b"4444")
+    assert batch
+    assert batch.last == {one: Position(2, 0), other: Position(3, 0)}
+    assert batch.added == {first: [2, 3], third: [1, 3], second: [1, 4]}
+    assert batch.size_bytes == 10
+
+
+@pytest.mark.parametrize("count", [1, ROWS_A_STATEMENT, 2 * ROWS_A_STATEMENT + 1])
+def test_entries_are_written_in_statements_of_many(
+    connection: sqlite3.Connection, count: int
+) -> None:
+    batch, ledger = Batch(), SqliteLedger(1, 1)
+    add(batch, Topic(), ledger, *(b"%d" % number for number in range(count)))
+    batch.write(connection)
+    found = connection.execute("SELECT row_id, data FROM entries ORDER BY row_id").fetchall()
+    assert found == [((1 << ENTRY_BITS) + number, b"%d" % number) for number in range(count)]
+
+
+def test_of_a_batch_that_fails_nothing_is_stored(connection: sqlite3.Connection) -> None:
+    batch, ledger = Batch(), SqliteLedger(1, 1)
+    add(batch, Topic(), ledger, b"data")
+    batch.set_state("broken", "INSERT INTO nowhere VALUES (1)")
+    with pytest.raises(sqlite3.OperationalError, match="no such table: nowhere"):
+        batch.write(connection)
+    assert not connection.in_transaction
+    assert not connection.execute("SELECT * FROM entries").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("entries", "size_bytes", "a_step"),
+    [
+        (5_000, 5_000, DELETED_ROWS),
+        (5_000, 5_000 * 16 * 1024, 256),
+        (20, 20 * 5 * 1024 * 1024, 16),
+    ],
+)
+def test_a_dropped_ledger_is_deleted_in_steps_of_some_rows_and_some_bytes(
+    entries: int, size_bytes: int, a_step: int
+) -> None:
+    assert DroppedLedger(1, entries, size_bytes).rows_a_step == a_step
+
+
+def test_a_dropped_ledgers_row_goes_with_its_last_entries(connection: sqlite3.Connection) -> None:
+    batch, topic = Batch(), Topic()
+    ledgers = [SqliteLedger(number, 1) for number in (1, 2, 3)]
+    for ledger in ledgers:
+        add(batch, topic, ledger, *[bytes(1 << 18)] * 40)
+    batch.seal()
+    batch.write(connection)
+    dropped = DroppedLedger(2, 40, 40 << 18)
+    left = []
+    while not dropped.delete_some(connection):
+        left.append(count_of(connection))
+        assert len(rows(connection, "ledgers")) == 3
+    assert left == [104, 88]
+    assert count_of(connection) == 80
+    assert [row[0] for row in rows(connection, "ledgers")] == [1, 3]
+
+
+def count_of(connection: sqlite3.Connection) -> int:
+    """How many entries the database has."""
+    (count,) = connection.execute("SELECT COUNT(*) FROM entries").fetchone()
+    return count

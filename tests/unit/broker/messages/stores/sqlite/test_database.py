@@ -1,0 +1,145 @@
+"""The file of a database: who has it, its format, its rows' checksums, and what errors mean."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.metadata import MessageDigest
+from broker.messages.stores.sqlite.database import (
+    FORMAT_VERSION,
+    DatabaseFile,
+    digest_in,
+    head_of,
+    is_intact,
+    row_checksum,
+    unchecked_digest,
+)
+from tests.support.stores.message_stores import sqlite_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DIGEST = MessageDigest(-5, 2**64 - 1, -(2**63))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[DatabaseFile]:
+    file = DatabaseFile(tmp_path / "new" / "messages.db", temporary=False, fsync=False)
+    yield file
+    file.release()
+
+
+# -- rows -------------------------------------------------------------------------------------
+
+
+def test_an_entrys_digest_comes_back() -> None:
+    head = head_of(7, b"data", DIGEST)
+    assert digest_in(7, head, b"data") == unchecked_digest(head) == DIGEST
+
+
+@pytest.mark.parametrize("at", range(24))
+def test_any_bit_of_a_head_that_is_altered_is_seen(at: int) -> None:
+    head = bytearray(head_of(7, b"data", DIGEST))
+    head[at] ^= 1
+    assert digest_in(7, bytes(head), b"data") is None
+
+
+@pytest.mark.parametrize("data", [b"date", b"dat", b"data\0", b"", None, "data", 5])
+def test_any_other_data_is_seen(data: object) -> None:
+    assert digest_in(7, head_of(7, b"data", DIGEST), data) is None
+
+
+def test_a_row_that_stands_in_the_place_of_another_is_seen() -> None:
+    assert digest_in(8, head_of(7, b"data", DIGEST), b"data") is None
+
+
+@pytest.mark.parametrize("row", [(2, "a"), (1, "b"), (12, ""), (1, b"ab"), (1, None)])
+def test_a_row_of_the_catalog_has_its_own_checksum(row: tuple[object, ...]) -> None:
+    checksum = row_checksum(1, "a")
+    assert is_intact((1, "a", checksum))
+    assert not is_intact((*row, checksum))
+
+
+# -- the file ---------------------------------------------------------------------------------
+
+
+def test_a_database_that_a_broker_has_is_refused_with_its_process(file: DatabaseFile) -> None:
+    in_use = f"messages.db is in use by process {os.getpid()}; a database belongs to one broker"
+    with pytest.raises(MessageStoreError, match=in_use):
+        DatabaseFile(file.path, temporary=False, fsync=False)
+    file.release()
+    DatabaseFile(file.path, temporary=False, fsync=False).release()
+
+
+async def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MessageStoreError, match=r"file/messages\.db: (Not a directory|File exist)"):
+        await sqlite_store(tmp_path / "file" / "messages.db").open()
+
+
+async def test_what_is_no_file_is_said_without_advice_about_damage(tmp_path: Path) -> None:
+    (tmp_path / "messages.db").mkdir()
+    with pytest.raises(MessageStoreError) as refused:
+        await sqlite_store(tmp_path / "messages.db").open()
+    assert str(refused.value).endswith("cannot be opened: unable to open database file")
+
+
+async def test_a_format_of_another_version_is_refused_and_left_as_it_is(file: DatabaseFile) -> None:
+    connection = file.writer()
+    connection.execute(f"PRAGMA user_version={FORMAT_VERSION + 1}")
+    connection.close()
+    file.release()
+    with pytest.raises(MessageStoreError) as refused:
+        await sqlite_store(file.path).open()
+    assert str(refused.value) == (
+        f"the message database {file.path} has format 2; this version of Floodgate reads format 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("temporary", "fsync", "level"), [(True, False, 0), (False, False, 1), (False, True, 2)]
+)
+def test_a_transaction_is_synced_as_far_as_was_asked_for(
+    tmp_path: Path, level: int, *, temporary: bool, fsync: bool
+) -> None:
+    file = DatabaseFile(tmp_path / "own" / "messages.db", temporary=temporary, fsync=fsync)
+    connection = file.writer()
+    assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+    file.release()
+    assert (tmp_path / "own").exists() is not temporary
+
+
+def test_a_bound_on_the_file_is_want_of_room_and_nothing_else(file: DatabaseFile) -> None:
+    connection = file.writer(max_pages=12)
+    with pytest.raises(sqlite3.OperationalError) as full:
+        connection.execute("INSERT INTO entries VALUES (1, X'', zeroblob(1000000))")
+    assert file.has_no_room(full.value)
+    with pytest.raises(sqlite3.OperationalError) as other:
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+    assert not file.has_no_room(other.value)
+    connection.close()
+
+
+def test_an_error_of_a_database_whose_folder_is_gone_is_no_want_of_room(file: DatabaseFile) -> None:
+    shutil.rmtree(file.path.parent)
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_WRITE
+    assert not file.has_no_room(error)
+    assert file.size_bytes == 0
+
+
+def test_a_reader_changes_nothing(file: DatabaseFile) -> None:
+    file.writer().close()
+    reader = file.reader()
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.execute("DELETE FROM entries")
+    reader.close()

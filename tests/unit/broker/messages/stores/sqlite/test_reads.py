@@ -1,0 +1,223 @@
+"""Reads from a database whose rows are not as they were written."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import asynccontextmanager, closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import EARLIEST, Position
+from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
+from tests.support.stores.message_stores import TOPIC, digest, filled, opened, sqlite_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from broker.messages.managed_ledger import ManagedLedger
+
+COUNT = 12
+"""Entries of the topic: two full ledgers, and two entries of a third."""
+
+
+def change(path: Path, statement: str, *values: object) -> None:
+    """Change rows of a database beside its broker."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(statement, values).rowcount
+
+
+def row_id(position: Position) -> int:
+    """The row of an entry."""
+    return (position.ledger_id << ENTRY_BITS) + position.entry_id
+
+
+@asynccontextmanager
+async def stored(
+    folder: Path, *, skip_damaged: bool = False
+) -> AsyncIterator[tuple[ManagedLedger, list[Position], Path]]:
+    """A topic of which nothing is in memory, its entries' positions, and its database."""
+    path = folder / "messages.db"
+    store = sqlite_store(path, skip_damaged=skip_damaged, recent_bytes=0)
+    async with opened(store):
+        ledger = await store.open_ledger(TOPIC)
+        yield ledger, await filled(ledger, COUNT), path
+
+
+async def all_of(ledger: ManagedLedger) -> list[int]:
+    """The numbers of all entries that are read, each compared with what was written."""
+    numbers: list[int] = []
+    first = EARLIEST
+    while entries := await ledger.fetch(first, 3, 1_000):
+        for entry in entries:
+            number = int(entry.data.removeprefix(b"entry "))
+            assert (entry.publish_time, entry.message_count) == (1_000 + 10 * number, 1)
+            numbers.append(number)
+        last = entries[-1].position
+        first = Position(last.ledger_id, last.entry_id + 1)
+    return numbers
+
+
+ALTERED = {
+    "its data": "UPDATE entries SET data = X'656E747279203939' WHERE row_id = ?",
+    "its data cut short": "UPDATE entries SET data = X'656E' WHERE row_id = ?",
+    "its data another type": "UPDATE entries SET data = 5 WHERE row_id = ?",
+    "its head": "UPDATE entries SET head = zeroblob(24) WHERE row_id = ?",
+    "its head cut short": "UPDATE entries SET head = X'00' WHERE row_id = ?",
+    "its head another type": "UPDATE entries SET head = 'x' WHERE row_id = ?",
+    "its row": "DELETE FROM entries WHERE row_id = ?",
+}
+
+
+@pytest.mark.parametrize("altered", ALTERED)
+@pytest.mark.parametrize("number", [0, 3, 4, COUNT - 1])
+async def test_a_read_ends_before_a_row_that_is_not_as_it_was_written(
+    tmp_path: Path, altered: str, number: int
+) -> None:
+    async with stored(tmp_path) as (ledger, positions, path):
+        change(path, ALTERED[altered], row_id(positions[number]))
+        begun = await ledger.fetch(positions[0], 99, 1_000) if number else []
+        assert [entry.position for entry in begun] == positions[: min(number, 5)]
+        named = "{}:{}".format(*positions[number])
+        with pytest.raises(MessageStoreError) as refused:
+            await all_of(ledger)
+    gone = "missing" if "DELETE" in ALTERED[altered] and number in (4, COUNT - 1) else "damaged"
+    assert str(refused.value) == (
+        f"entry {named} is {gone} in the message database; bring it back from a copy, or start the "
+        "broker with floodgateMessageStoreDropDamaged=true, which leaves damaged entries out"
+    )
+
+
+@pytest.mark.parametrize("altered", ALTERED)
+@pytest.mark.parametrize("numbers", [(0,), (3,), (4,), (2, 3, 4), (0, 1, 2, 3, 4), (9, 10, 11)])
+async def test_without_what_is_damaged_all_that_is_whole_is_read(
+    tmp_path: Path, altered: str, numbers: tuple[int, ...]
+) -> None:
+    async with stored(tmp_path, skip_damaged=True) as (ledger, positions, path):
+        for number in numbers:
+            change(path, ALTERED[altered], row_id(positions[number]))
+        assert await all_of(ledger) == [one for one in range(COUNT) if one not in numbers]
+
+
+async def test_entries_that_changed_places_are_damaged(tmp_path: Path) -> None:
+    async with stored(tmp_path, skip_damaged=True) as (ledger, positions, path):
+        one, other = row_id(positions[1]), row_id(positions[2])
+        for old, new in ((one, 1), (other, one), (1, other)):
+            change(path, "UPDATE entries SET row_id = ? WHERE row_id = ?", new, old)
+        assert await all_of(ledger) == [0, *range(3, COUNT)]
+
+
+async def test_of_single_entries_those_that_are_whole_are_read(tmp_path: Path) -> None:
+    async with stored(tmp_path) as (ledger, positions, path):
+        change(path, ALTERED["its data"], row_id(positions[1]))
+        change(path, ALTERED["its row"], row_id(positions[2]))
+        found = await ledger.fetch_each([positions[9], *positions[:4]])
+        assert [entry.data for entry in found] == [b"entry 9", b"entry 0", b"entry 3"]
+        assert await ledger.entry(positions[1]) is None
+
+
+async def test_a_digest_is_read_without_the_entry_and_is_none_where_it_is_damaged(
+    tmp_path: Path,
+) -> None:
+    async with stored(tmp_path) as (ledger, positions, path):
+        assert ledger.digest(positions[3]) == digest(publish_time=1_030)
+        change(path, ALTERED["its head cut short"], row_id(positions[3]))
+        assert ledger.digest(positions[3]) is None
+        change(path, ALTERED["its row"], row_id(positions[3]))
+        assert ledger.digest(positions[3]) is None
+
+
+async def test_a_time_is_not_found_among_damaged_heads(tmp_path: Path) -> None:
+    async with stored(tmp_path) as (ledger, _, path):
+        change(path, "UPDATE entries SET head = X'00'")
+        with pytest.raises(MessageStoreError, match="a stored entry is damaged"):
+            await ledger.published_at(1_030)
+
+
+def damage_page_of(path: Path, position: Position) -> None:
+    """Overwrite the page with an entry, which is in no write-ahead log any more."""
+    content = bytearray(path.read_bytes())
+    begin = content.index(b"entry %d" % position.entry_id)
+    page = begin - begin % PAGE
+    content[page : page + 8] = b"\xff" * 8
+    path.write_bytes(content)
+
+
+PAGE = 16 * 1024
+
+
+async def with_damaged_page(folder: Path) -> Path:
+    """A database with an entry a page, of which the page of the third is no page any more."""
+    path = folder / "messages.db"
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        for number in range(5):
+            ledger.append(b"entry %d" % number + bytes(PAGE // 2), digest())
+        await ledger.flushed()
+    damage_page_of(path, Position(0, 2))
+    return path
+
+
+async def test_what_stands_before_a_damaged_page_is_read(tmp_path: Path) -> None:
+    path = await with_damaged_page(tmp_path)
+    async with opened(sqlite_store(path, recent_bytes=0)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        (first, second) = await ledger.fetch(EARLIEST, 99, 1 << 20)
+        assert (first.data[:7], second.data[:7]) == (b"entry 0", b"entry 1")
+        with pytest.raises(MessageStoreError, match=r"entry \d+:2 is damaged in the message"):
+            await ledger.fetch(ledger.following(second.position), 99, 1 << 20)
+
+
+async def test_without_what_is_damaged_what_stands_behind_a_damaged_page_is_read(
+    tmp_path: Path,
+) -> None:
+    path = await with_damaged_page(tmp_path)
+    async with opened(sqlite_store(path, skip_damaged=True, recent_bytes=0)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        found = await ledger.fetch(EARLIEST, 99, 1 << 20)
+        assert [entry.data[:7] for entry in found] == [b"entry %d" % one for one in (0, 1, 3, 4)]
+        positions = [Position(found[0].ledger_id, number) for number in range(5)]
+        each = await ledger.fetch_each(positions)
+        assert [entry.position for entry in each] == [entry.position for entry in found]
+        assert ledger.digest(positions[2]) is None
+
+
+class FailingConnection:
+    """Reads nothing, as from a disk that is gone."""
+
+    def execute(self, statement: str, values: object) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+        raise error
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+@pytest.mark.parametrize("skip_damaged", [False, True])
+async def test_what_cannot_be_read_is_not_taken_for_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, skip_damaged: bool
+) -> None:
+    async with stored(tmp_path, skip_damaged=skip_damaged) as (ledger, positions, _):
+        monkeypatch.setattr(DatabaseFile, "reader", lambda _: FailingConnection())
+        for reading in (
+            ledger.fetch(EARLIEST, 9, 99),
+            ledger.fetch_each(positions),
+            ledger.published_at(1_000),
+        ):
+            with pytest.raises(MessageStoreError, match=r"messages.db is not read: disk I/O error"):
+                await reading
+        assert ledger.digest(positions[0]) is None
+
+
+async def test_reads_wait_for_their_turn_and_what_is_read_when_the_store_ends_is_said(
+    tmp_path: Path,
+) -> None:
+    async with stored(tmp_path) as (ledger, positions, _):
+        many = await asyncio.gather(*(ledger.entry(at) for at in positions * 3))
+        assert [entry.position for entry in many] == positions * 3
+    with pytest.raises(MessageStoreError, match="the message store is closed"):
+        await ledger.entry(positions[0])

@@ -1,0 +1,277 @@
+"""A database from start to end: its catalog, what is damaged in it, what is dropped from it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.managed_ledger import CursorState, MessageStoreError
+from broker.messages.position import EARLIEST
+from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
+from broker.messages.stores.sqlite.store import IDS_AT_ONCE
+from tests.support.clocks.settle import settle
+from tests.support.stores.held_connection import HeldConnection
+from tests.support.stores.message_stores import (
+    OTHER_TOPIC,
+    TOPIC,
+    digest,
+    filled,
+    opened,
+    sqlite_store,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+DAMAGED = (
+    r"the message database .*messages\.db is damaged: {} is not as it was written; bring it back "
+    r"from a copy, or start the broker with floodgateMessageStoreDropDamaged=true, which leaves "
+    r"out what is damaged"
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "messages.db"
+
+
+async def make(path: Path) -> None:
+    """Make a database of two topics with cursors and properties."""
+    async with opened(sqlite_store(path)) as store:
+        for name in (TOPIC, OTHER_TOPIC):
+            ledger = await store.open_ledger(name)
+            ledger.save_cursor("s", CursorState(EARLIEST))
+            ledger.set_property("k", "v")
+            await filled(ledger, 7)
+
+
+def change(path: Path, statement: str) -> None:
+    """Change rows of a database that no broker has."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(statement).rowcount
+
+
+def entries_in(path: Path) -> list[int]:
+    """The ledgers of all entries in a database."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT row_id FROM entries ORDER BY row_id").fetchall()
+    return [row_id >> ENTRY_BITS for (row_id,) in found]
+
+
+def held_writer(monkeypatch: pytest.MonkeyPatch) -> list[HeldConnection]:
+    """Put a connection that can be held before the writer of each database that is opened."""
+    made: list[HeldConnection] = []
+    writer = DatabaseFile.writer
+
+    def held(file: DatabaseFile, max_pages: int = 0) -> HeldConnection:
+        made.append(HeldConnection(writer(file, max_pages)))
+        return made[-1]
+
+    monkeypatch.setattr(DatabaseFile, "writer", held)
+    return made
+
+
+# -- a start ----------------------------------------------------------------------------------
+
+
+async def test_ids_are_never_given_twice_whatever_was_written(path: Path) -> None:
+    async with opened(sqlite_store(path)) as store:
+        given = [store.next_id() for _ in range(IDS_AT_ONCE + 5)]
+        await (await store.open_ledger(TOPIC)).flushed()
+    change(path, "DELETE FROM store WHERE key = 'ids'")
+    async with opened(sqlite_store(path)) as store:
+        assert store.next_id() > store._topics[TOPIC].topic_id > given[-1]
+    async with opened(sqlite_store(path)) as store:
+        assert store.next_id() > given[-1]
+
+
+async def test_a_databases_name_stays_and_no_other_has_it(path: Path, tmp_path: Path) -> None:
+    names = []
+    for one in (path, path, tmp_path / "other.db"):
+        async with opened(sqlite_store(one)) as store:
+            names.append(store.identity)
+    assert names[0] == names[1] != names[2]
+
+
+async def test_of_a_start_nothing_is_left_open_if_it_fails(path: Path) -> None:
+    await make(path)
+    change(path, "UPDATE topics SET name = 'x'")
+    with pytest.raises(MessageStoreError):
+        await sqlite_store(path).open()
+    async with opened(sqlite_store(path, skip_damaged=True)) as store:
+        assert store.names() == []
+
+
+# -- damage -----------------------------------------------------------------------------------
+
+CATALOG = {
+    "UPDATE topics SET name = 'persistent://t/n/x' WHERE topic_id = 1": "a topic",
+    "UPDATE topics SET topic_id = 99 WHERE topic_id = 1": "a topic",
+    "UPDATE topics SET name = 5": "a topic",
+    "UPDATE ledgers SET entries = 99 WHERE topic_id = 1": "a ledger",
+    "UPDATE ledgers SET size_bytes = 'x'": "a ledger",
+    "UPDATE ledgers SET checksum = 0": "a ledger",
+    "DELETE FROM topics WHERE topic_id = 1": "a topic",
+    "UPDATE store SET value = 'x' WHERE key = 'ids'": "an entry of its store",
+    "UPDATE store SET value = '5' WHERE key = 'ids'": "an entry of its store",
+    "UPDATE store SET value = 'x' WHERE key = 'identity'": "an entry of its store",
+}
+
+
+@pytest.mark.parametrize("statement", CATALOG)
+async def test_a_catalog_that_was_altered_is_refused_and_what_is_whole_served_without_it(
+    path: Path, statement: str
+) -> None:
+    await make(path)
+    change(path, statement)
+    with pytest.raises(MessageStoreError, match=DAMAGED.format(CATALOG[statement])):
+        await sqlite_store(path).open()
+    async with opened(sqlite_store(path, skip_damaged=True)) as store:
+        assert store.next_id() > 4
+        assert len(store.identity) == 32
+        for name in store.names():
+            ledger = await store.open_ledger(name)
+            for entry in await ledger.fetch(EARLIEST, 99, 999):
+                assert entry.data.startswith(b"entry ")
+    async with opened(sqlite_store(path, skip_damaged=True)) as again:
+        assert again.identity == store.identity
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE cursors SET state = X'00' WHERE topic_id = 1", "a subscription of"),
+        ("UPDATE cursors SET name = 't' WHERE topic_id = 1", "a subscription of"),
+        ("UPDATE properties SET value = 'w' WHERE topic_id = 1", "a property of"),
+    ],
+)
+async def test_a_topic_whose_states_were_altered_is_refused_and_others_are_not(
+    path: Path, statement: str, what: str
+) -> None:
+    await make(path)
+    change(path, statement)
+    async with opened(sqlite_store(path)) as store:
+        with pytest.raises(MessageStoreError, match=DAMAGED.format(f"{what} {TOPIC}")):
+            await store.open_ledger(TOPIC)
+        other = await store.open_ledger(OTHER_TOPIC)
+        assert (list(other.cursors), dict(other.properties)) == (["s"], {"k": "v"})
+    async with opened(sqlite_store(path, skip_damaged=True)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        assert len(ledger.cursors) + len(ledger.properties) == 1
+
+
+async def test_text_that_is_none_is_said_in_a_sentence(path: Path) -> None:
+    await make(path)
+    change(path, "UPDATE topics SET name = CAST(X'FF' AS TEXT)")
+    with pytest.raises(MessageStoreError, match="cannot be opened: Could not decode to UTF-8"):
+        await sqlite_store(path).open()
+
+
+@pytest.fixture(params=[b"something else", b"\xff" * 5_000])
+def no_database(request: pytest.FixtureRequest, path: Path) -> Iterator[None]:
+    """Put a file there that is none, and see that it is left as it is."""
+    path.write_bytes(request.param)
+    yield
+    assert path.read_bytes() == request.param
+
+
+@pytest.mark.usefixtures("no_database")
+async def test_a_file_that_is_no_database_is_said_in_a_sentence(path: Path) -> None:
+    ends = "is not a database; bring it back from a copy, or move it away to begin with an empty"
+    with pytest.raises(MessageStoreError, match=f"cannot be opened: file {ends} one"):
+        await sqlite_store(path).open()
+
+
+# -- topics that are closed and opened again --------------------------------------------------
+
+
+async def test_two_that_open_a_topic_at_once_have_the_same_one_with_its_newest_cursors(
+    path: Path,
+) -> None:
+    await make(path)
+    async with opened(sqlite_store(path)) as store:
+        reads, may_go_on = store._parts.reads, asyncio.Event()
+        in_thread = reads.in_thread
+
+        async def slow(read: Callable[[sqlite3.Connection], object]) -> object:
+            found = await in_thread(read)
+            await may_go_on.wait()
+            return found
+
+        reads.in_thread = slow
+        late = asyncio.ensure_future(store.open_ledger(TOPIC))
+        await settle()
+        reads.in_thread = in_thread
+        ledger = await store.open_ledger(TOPIC)
+        ledger.save_cursor("new", CursorState(EARLIEST))
+        may_go_on.set()
+        assert await late is ledger
+        assert list(ledger.cursors) == ["s", "new"]
+
+
+async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_be_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writer(monkeypatch)
+    await make(path)
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        last = ledger.last_confirmed
+        await ledger.flushed()
+        made[-1].execute("PRAGMA max_page_count=1")
+        ledger.append(bytes(1 << 16), digest())
+        ledger.save_cursor("s", CursorState(last))
+        ledger.save_cursor("new", CursorState(last))
+        ledger.set_property("k", None)
+        with pytest.raises(MessageStoreError, match="there is no room"):
+            await ledger.flushed()
+        store.close_ledger(TOPIC)
+        again = await store.open_ledger(TOPIC)
+        assert dict(again.cursors) == {"s": CursorState(last), "new": CursorState(last)}
+        assert (dict(again.properties), again.last_confirmed) == ({}, last)
+
+
+# -- what is dropped --------------------------------------------------------------------------
+
+
+async def test_what_was_not_yet_deleted_of_dropped_ledgers_is_deleted_after_the_next_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writer(monkeypatch)
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        positions = await filled(ledger, 12)
+        await settle()
+        # Its transaction is written, and then nothing can be deleted any more.
+        made[0].errors += [None, sqlite3.OperationalError("interrupted")]
+        ledger.trim(positions[10], 0, 0)
+        await ledger.flushed()
+    assert len(entries_in(path)) == 12
+    async with opened(sqlite_store(path)) as store:
+        again = await store.open_ledger(TOPIC)
+        assert store.room.taken.entries == 2
+        assert [entry.data for entry in await again.fetch(EARLIEST, 9, 99)] == [
+            b"entry 10",
+            b"entry 11",
+        ]
+        await again.flushed()
+    assert entries_in(path) == [positions[10].ledger_id] * 2
+
+
+async def test_a_deleted_topic_is_made_again_without_what_it_had(path: Path) -> None:
+    await make(path)
+    async with opened(sqlite_store(path)) as store:
+        await store.delete_ledger(TOPIC)
+        ledger = await store.open_ledger(TOPIC)
+        ledger.append(b"new", digest())
+        await ledger.flushed()
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        assert (dict(ledger.cursors), dict(ledger.properties)) == ({}, {})
+        assert [entry.data for entry in await ledger.fetch(EARLIEST, 9, 99)] == [b"new"]
+    assert len(entries_in(path)) == 8

@@ -1,0 +1,350 @@
+"""Group commit, a full disk, and the errors that end all writing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import Position
+from broker.messages.stores.sqlite.batch import DroppedLedger
+from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
+from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
+from broker.messages.stores.sqlite.writer import RETRY_SECONDS, DatabaseWriter
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
+from tests.support.stores.held_connection import HeldConnection
+from tests.support.stores.message_stores import digest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from broker.messages.stores.sqlite.batch import Batch
+
+PAGE = 16 * 1024
+
+
+class Topic:
+    """A topic with one ledger, that notes what it hears.
+
+    Attributes:
+        told: Up to where it was stored, each time.
+        error: Why it was not.
+    """
+
+    def __init__(self, ledger_id: int, writer: DatabaseWriter) -> None:
+        self.ledger = SqliteLedger(ledger_id, ledger_id)
+        self.told: list[int] = []
+        self.error: MessageStoreError | None = None
+        self._writer = writer
+
+    def append(self, data: bytes = b"data") -> None:
+        """Add an entry to what is written next."""
+        position = Position(self.ledger.ledger_id, self.ledger.add(data, digest()))
+        self._writer.batch().add_entry(self, self.ledger, position, data, digest())
+
+    def stored(self, last: Position) -> None:
+        """Note up to where it is stored."""
+        self.told.append(last.entry_id)
+
+    def not_stored(self, error: MessageStoreError) -> None:
+        """Note the error."""
+        assert self.error is None
+        self.error = error
+
+
+class World:
+    """A writer with two topics, on a disk that a test fills."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = DatabaseFile(path, temporary=False, fsync=False)
+        self.connection = HeldConnection(self.file.writer())
+        self.clock = ManualClock()
+        self.recent = RecentEntries(1 << 20)
+        self.writer = DatabaseWriter(self.file, self.connection, self.recent, self.clock, ())
+        self.one, self.other = Topic(1, self.writer), Topic(2, self.writer)
+        self.ended = asyncio.Event()
+        self._done = self.writer._done
+        self.writer._done = self._note
+
+    def _note(self, batch: Batch, error: sqlite3.Error | None, seconds: float) -> None:
+        self._done(batch, error, seconds)
+        self.ended.set()
+
+    async def writing(self) -> None:
+        """Store an entry of the first topic, of which the transaction waits to begin."""
+        self.connection.hold()
+        self.one.append()
+        await settle()
+
+    def fill(self) -> None:
+        """Leave the file no page more than it has."""
+        self.connection.execute("PRAGMA max_page_count=1")
+
+    def make_room(self) -> None:
+        """Let the file grow again."""
+        self.connection.execute("PRAGMA max_page_count=100000")
+
+    async def filled(self) -> None:
+        """Have both topics wait for room, the second one behind the first."""
+        await self.writer.flushed()
+        self.fill()
+        self.one.append(bytes(2 * PAGE))
+        with pytest.raises(MessageStoreError, match="there is no room for the message database"):
+            await self.writer.flushed()
+        self.other.append(b"behind it")
+        await settle()
+
+    async def tried_again(self) -> None:
+        """Let the clock come to the next try, and wait until that has ended."""
+        self.ended.clear()
+        self.clock.advance(RETRY_SECONDS)
+        await self.ended.wait()
+
+    def entries(self) -> list[int]:
+        """The entries that the database has, without what SQLite keeps for the writer."""
+        reader = sqlite3.connect(self.file.path)
+        found = reader.execute("SELECT row_id FROM entries ORDER BY row_id").fetchall()
+        reader.close()
+        return [row_id >> ENTRY_BITS for (row_id,) in found]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    world = World(tmp_path / "messages.db")
+    yield world
+    world.connection.release()
+    await world.writer.close()
+    world.file.release()
+
+
+# -- group commit -----------------------------------------------------------------------------
+
+
+async def test_what_comes_in_one_turn_is_one_transaction(world: World) -> None:
+    for topic in (world.one, world.other):
+        for _ in range(4):
+            topic.append()
+    assert world.one.told == []
+    await world.writer.flushed()
+    assert world.connection.transactions == world.writer.figures.transactions == 1
+    assert (world.one.told, world.other.told) == ([3], [3])
+    assert world.entries() == [1] * 4 + [2] * 4
+
+
+async def test_what_comes_while_a_transaction_is_written_is_the_next_one(world: World) -> None:
+    await world.writing()
+    for _ in range(3):
+        world.one.append()
+        world.other.append()
+        await settle()
+    assert (world.one.told, world.one.ledger.confirmed) == ([], 0)
+    assert world.writer.unwritten_bytes == 7 * len(b"data")
+    world.connection.release()
+    await world.writer.flushed()
+    assert world.connection.transactions == 2
+    assert (world.one.told, world.other.told) == ([0, 3], [2])
+    assert (world.one.ledger.confirmed, world.other.ledger.confirmed) == (4, 3)
+    assert world.writer.unwritten_bytes == 0
+
+
+async def test_what_is_stored_can_be_read_from_memory(world: World) -> None:
+    world.one.append()
+    await world.writer.flushed()
+    assert world.recent.size_bytes > 0
+    assert world.one.ledger.end_of_recent(0, 9, 99) == 1
+
+
+async def test_who_waits_for_what_is_written_hears_before_what_comes_next_is(world: World) -> None:
+    await world.writing()
+    before = asyncio.ensure_future(world.writer.flushed())
+    await settle()
+    assert not before.done()
+    world.connection.release()
+    await before
+    assert world.one.told == [0]
+
+
+async def test_with_nothing_to_write_nobody_waits(world: World) -> None:
+    await world.writer.flushed()
+    assert world.connection.transactions == 0
+
+
+async def test_at_the_end_what_waits_is_written(world: World) -> None:
+    await world.writing()
+    world.other.append()
+    closing = asyncio.ensure_future(world.writer.close())
+    await settle()
+    world.connection.release()
+    await closing
+    assert world.entries() == [1, 2]
+    assert (world.one.told, world.other.told) == ([0], [0])
+    with pytest.raises(MessageStoreError, match="the message store is closed"):
+        world.writer.batch()
+
+
+# -- a full disk ------------------------------------------------------------------------------
+
+
+async def test_for_want_of_room_all_waits_and_nothing_is_confirmed_or_lost(world: World) -> None:
+    await world.filled()
+    assert world.writer.full
+    assert (world.one.told, world.one.error, world.other.told) == ([], None, [])
+    assert world.writer.unwritten_bytes == 2 * PAGE + len(b"behind it")
+    await world.tried_again()
+    assert world.writer.full
+    assert world.writer.figures.failures == 2
+
+
+async def test_with_room_all_that_waited_is_stored_in_order(world: World) -> None:
+    await world.filled()
+    world.make_room()
+    assert world.one.told == []
+    await world.tried_again()
+    await world.writer.flushed()
+    assert not world.writer.full
+    assert (world.one.told, world.other.told) == ([0], [0])
+    assert world.entries() == [1, 2]
+
+
+async def test_while_there_is_no_room_nobody_is_told_that_all_is_stored(world: World) -> None:
+    await world.filled()
+    with pytest.raises(MessageStoreError, match=r"free some room on its disk: what waits is"):
+        await world.writer.flushed()
+    world.make_room()
+    await world.tried_again()
+    await world.writer.flushed()
+
+
+async def test_who_waits_behind_what_finds_no_room_is_told(world: World) -> None:
+    await world.writer.flushed()
+    world.fill()
+    world.connection.hold()
+    world.one.append(bytes(2 * PAGE))
+    await settle()
+    behind = asyncio.ensure_future(world.writer.flushed())
+    await settle()
+    world.connection.release()
+    with pytest.raises(MessageStoreError, match="there is no room"):
+        await behind
+
+
+async def test_want_of_room_is_logged_once_and_its_end(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.filled()
+    await world.tried_again()
+    world.make_room()
+    await world.tried_again()
+    await world.writer.flushed()
+    texts = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert [text.startswith("there is no room") for text in texts] == [True, False]
+    assert texts[1].endswith("has room again")
+
+
+async def test_a_store_that_is_closed_for_want_of_room_gives_up_what_waits(world: World) -> None:
+    await world.filled()
+    await world.writer.close()
+    for topic in (world.one, world.other):
+        assert "there is no room" in str(topic.error)
+        assert topic.told == []
+    assert world.entries() == []
+
+
+async def test_a_store_that_is_closed_when_there_is_room_again_loses_nothing(world: World) -> None:
+    await world.filled()
+    world.make_room()
+    await world.writer.close()
+    assert world.entries() == [1, 2]
+
+
+# -- other errors -----------------------------------------------------------------------------
+
+
+async def test_any_other_error_ends_all_writing_and_every_topic_hears_it(world: World) -> None:
+    await world.writing()
+    world.other.append()
+    waiting = asyncio.ensure_future(world.writer.flushed())
+    await settle()
+    world.connection.errors.append(sqlite3.OperationalError("disk I/O error"))
+    world.connection.release()
+    ends = r"cannot be written: disk I/O error; restart the broker when that is mended"
+    with pytest.raises(MessageStoreError, match=ends):
+        await waiting
+    for topic in (world.one, world.other):
+        assert "disk I/O error" in str(topic.error)
+        with pytest.raises(MessageStoreError, match=ends):
+            topic.append()
+    with pytest.raises(MessageStoreError, match=ends):
+        await world.writer.flushed()
+    assert world.entries() == []
+    assert not world.writer.full
+
+
+async def test_an_error_of_what_is_not_stored_goes_to_no_topic_that_waits_for_nothing(
+    world: World,
+) -> None:
+    world.one.append()
+    await world.writer.flushed()
+    world.connection.errors.append(sqlite3.DatabaseError("malformed"))
+    world.other.append()
+    with pytest.raises(MessageStoreError):
+        await world.writer.flushed()
+    assert world.one.error is None
+    assert world.other.error is not None
+
+
+async def test_an_input_error_on_a_disk_without_room_is_want_of_room(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    assert not world.file.has_no_room(error)
+    monkeypatch.setattr("os.statvfs", lambda _: Disk())
+    assert world.file.has_no_room(error)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    assert not world.file.has_no_room(error)
+
+
+class Disk:
+    """A file system with a few blocks."""
+
+    f_bavail, f_frsize = 10, 4096
+
+
+# -- what is deleted --------------------------------------------------------------------------
+
+
+async def test_a_dropped_ledger_is_deleted_behind_what_was_written_with_it(world: World) -> None:
+    world.one.append()
+    world.other.append()
+    batch = world.writer.batch()
+    batch.dropped.append(DroppedLedger(1, 1, 4))
+    await world.writer.close()
+    assert world.entries() == [2]
+
+
+async def test_ledgers_that_cannot_be_deleted_now_are_no_error_and_go_with_the_next_write(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.one.append()
+    await world.writer.flushed()
+    world.connection.hold()
+    world.writer.batch().dropped.append(DroppedLedger(1, 1, 4))
+    world.other.append()
+    deleting = asyncio.ensure_future(world.writer.flushed())
+    await settle()
+    world.connection.errors += [None, sqlite3.OperationalError("interrupted")]
+    world.connection.release()
+    await deleting
+    world.other.append()
+    await world.writer.close()
+    assert world.entries() == [2, 2]
+    assert [record.getMessage()[:36] for record in caplog.records] == [
+        "dropped entries are not deleted from"
+    ]
