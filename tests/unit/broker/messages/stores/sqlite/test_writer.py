@@ -339,7 +339,9 @@ async def test_ledgers_that_cannot_be_deleted_now_are_no_error_and_go_with_the_n
     world.other.append()
     deleting = asyncio.ensure_future(world.writer.flushed())
     await settle()
-    world.connection.errors += [None, sqlite3.OperationalError("interrupted")]
+    interrupted = sqlite3.OperationalError("interrupted")
+    interrupted.sqlite_errorcode = sqlite3.SQLITE_INTERRUPT
+    world.connection.errors += [None, interrupted]
     world.connection.release()
     await deleting
     world.other.append()
