@@ -49,10 +49,18 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
-    """Return the values of an entry that are kept beside its bytes."""
-    return MessageDigest(
-        metadata.num_messages_in_batch, metadata.publish_time, metadata.deliver_at_time
-    )
+    """Return the values of an entry that are kept beside its bytes.
+
+    A batch counts as one message at least, whatever its producer says: less would give consumers
+    more permits with each delivery (recorded of a real broker).
+    """
+    messages = max(1, metadata.num_messages_in_batch)
+    return MessageDigest(messages, metadata.publish_time, metadata.deliver_at_time)
+
+
+def is_part(metadata: pb.MessageMetadata) -> bool:
+    """Tell whether an entry is a chunk of a message, and not the last one."""
+    return metadata.chunk_id < metadata.num_chunks_from_msg - 1
 
 
 def payload_of(data: bytes) -> bytes:

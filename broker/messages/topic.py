@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import proto.PulsarApi_pb2 as pb
 from broker.messages.backlog_quota import check_quota, make_room
 from broker.messages.compaction.topic_compaction import TopicCompaction
-from broker.messages.deduplication import Deduplication, Verdict
+from broker.messages.deduplication import Deduplication, Verdict, highest_of
 from broker.messages.entry import Entry
 from broker.messages.errors import quota_exceeded, terminated
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
@@ -232,7 +232,10 @@ class PersistentTopic(Topic):
         self.full_since: float | None = None
         config = context.config.publishing
         self.deduplication = Deduplication(
-            ledger, config.dedup_entries_interval, config.dedup_max_producers
+            ledger,
+            config.dedup_entries_interval,
+            config.dedup_max_producers,
+            counts_parts=context.config.profile is Profile.PULSAR,
         )
         self._pending: deque[_Pending] = deque()
         self._confirmed = ledger.last_confirmed
@@ -280,6 +283,9 @@ class PersistentTopic(Topic):
         position = self._append(data, digest)
         if position is None:
             return
+        if deduplicated:
+            highest = highest_of(sequence_id, highest_sequence_id)
+            self.deduplication.begun(producer.name, highest)
         size = len(data)
         if position <= self._confirmed and not self._pending:
             # In memory, as mostly: nothing to wait for.
@@ -305,6 +311,7 @@ class PersistentTopic(Topic):
             try:
                 return self.ledger.append(data, digest)
             except MessageStoreFullError:
+                self.deduplication.save()  # Else its cursor needs what nobody else does.
                 make_room(self)
                 return self.ledger.append(data, digest)
         except MessageStoreFullError as error:
@@ -317,8 +324,7 @@ class PersistentTopic(Topic):
 
     def _is_new(self, producer: Producer, sequence_id: int, highest_sequence_id: int) -> bool:
         """Judge a message by its number; one that is not new is answered."""
-        highest = max(sequence_id, highest_sequence_id)
-        verdict = self.deduplication.judge(producer.name, sequence_id, highest)
+        verdict = self.deduplication.judge(producer.name, sequence_id)
         if verdict is Verdict.DUPLICATE:
             producer.received(sequence_id, -1, -1, highest_sequence_id)
         elif verdict is Verdict.UNKNOWN:
@@ -328,7 +334,7 @@ class PersistentTopic(Topic):
     def _keep_sequence_id(
         self, producer: Producer, sequence_id: int, highest_sequence_id: int, position: Position
     ) -> None:
-        highest = max(sequence_id, highest_sequence_id)
+        highest = highest_of(sequence_id, highest_sequence_id)
         self.deduplication.stored(producer.name, highest, position)
 
     def confirmed(self, last: Position) -> None:
@@ -385,7 +391,6 @@ class PersistentTopic(Topic):
         if not self.full:
             logger.warning("%s takes no more messages: %s", self.name, error)
         self.full_since = self.clock.now()
-        self.deduplication.lost()
         self.producers.disconnect(self._quota_exceeded())
 
     def _quota_exceeded(self) -> RequestError:
@@ -420,6 +425,7 @@ class PersistentTopic(Topic):
     def truncate(self) -> None:
         """Forget the backlogs, and drop what is in closed ledgers."""
         self.subscriptions.clear_backlogs()
+        self.deduplication.save()
         self.ledger.truncate()
 
     def policies_changed(self) -> None:

@@ -223,9 +223,14 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     @property
     def slowest(self) -> Position:
-        """The first entry that a durable subscription still needs; behind the last for none."""
+        """The first entry that a durable subscription, or one of ours, still needs.
+
+        Behind the last for none.
+        """
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
+        ours = (ledger.cursors.get(name) for name in INTERNAL)
+        needed += [ledger.following(one.mark_delete) for one in ours if one is not None]
         return min(needed, default=ledger.following(ledger.last_confirmed))
 
     def clear_backlogs(self) -> None:
