@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
-from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DeleteMode
@@ -175,7 +174,8 @@ def _expire(topic: Topic) -> None:
     if ttl > 0 and isinstance(topic, PersistentTopic):
         oldest_kept_ms = topic.clock.wall_ms() - ttl * 1000
         for subscription in topic.subscriptions:
-            subscription.expire_older(oldest_kept_ms)
+            if not subscription.internal:
+                subscription.expire_older(oldest_kept_ms)
 
 
 def _expire_subscriptions(topic: Topic) -> None:
@@ -183,7 +183,7 @@ def _expire_subscriptions(topic: Topic) -> None:
     if minutes <= 0 or not isinstance(topic, PersistentTopic):
         return
     for subscription in topic.subscriptions:
-        if subscription.name != SUBSCRIPTION and subscription.unused_for(60 * minutes):
+        if not subscription.internal and subscription.unused_for(60 * minutes):
             logger.info("deleting %s of %s, which expired", subscription.name, topic.name)
             subscription.delete()
 

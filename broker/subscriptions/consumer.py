@@ -57,6 +57,10 @@ class ConsumersSubscription(Protocol):
     cursor: ManagedCursor
     topic: SubscribedTopic
 
+    @property
+    def internal(self) -> bool:
+        """True if its cursor says what the broker itself has done."""
+
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Give a consumer room for more messages."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.deduplication import CURSOR
 from broker.messages.position import EARLIEST, LATEST, Position, from_wire
 from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
 from broker.subscriptions.by_name import SubscriptionsByName
@@ -30,7 +31,7 @@ RETURN_SECONDS = 30.0
 MOST_LEFT = 1_000
 """Such cursors of a topic; of more the oldest is forgotten."""
 _TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
-INTERNAL = frozenset(("pulsar.dedup",))
+INTERNAL = frozenset((CURSOR,))
 """Cursors of the broker's own, that are no subscriptions."""
 
 
@@ -146,8 +147,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             properties: Its own.
 
         Raises:
-            RequestError: The topic has as many as it may have.
+            RequestError: The topic has as many as it may have, or the name is reserved.
         """
+        if name in INTERNAL:
+            raise reserved_name()
         most = self._topic.policies.max_subscriptions
         if 0 < most <= len(self._by_name):
             text = f"Exceed the maximum number of subscriptions of the topic: {self._topic.name}"
@@ -177,6 +180,8 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             subscription.close()
             if subscription.durable:
                 self._topic.ledger.delete_cursor(name)
+            if subscription.internal:
+                self._topic.compaction.forget()
             self.moved()
 
     def became_empty(self, subscription: Subscription) -> None:
@@ -223,20 +228,16 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     @property
     def slowest(self) -> Position:
-        """The first entry that a durable subscription, or one of ours, still needs.
-
-        Behind the last for none.
-        """
+        """The first entry that a durable subscription still needs; behind the last for none."""
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
-        ours = (ledger.cursors.get(name) for name in INTERNAL)
-        needed += [ledger.following(one.mark_delete) for one in ours if one is not None]
         return min(needed, default=ledger.following(ledger.last_confirmed))
 
-    def clear_backlogs(self) -> None:
-        """Move all cursors to the end."""
+    def clear_backlogs(self, *, internal: bool) -> None:
+        """Move all cursors to the end, those of the broker itself only if they are meant too."""
         for subscription in self:
-            subscription.skip_through(self._topic.ledger.last_confirmed)
+            if internal or not subscription.internal:
+                subscription.skip_through(self._topic.ledger.last_confirmed)
 
     def left_entries(self) -> None:
         """Drop ledgers if all subscriptions have left the one that the slowest was in."""
@@ -258,7 +259,14 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         now_ms = self._topic.clock.wall_ms()
         keep_since = 0 if retention.minutes < 0 else now_ms - retention.minutes * 60_000
         keep_bytes = retention.megabytes * 1024 * 1024 if retention.megabytes >= 0 else -1
-        self._topic.ledger.trim(self.slowest, keep_bytes, keep_since)
+        self._topic.ledger.trim(self._needed, keep_bytes, keep_since)
+
+    @property
+    def _needed(self) -> Position:
+        """The first entry that a subscription still needs, or a cursor of the broker's own."""
+        ledger = self._topic.ledger
+        ours = [ledger.cursors[name].mark_delete for name in INTERNAL if name in ledger.cursors]
+        return min([self.slowest, *map(ledger.following, ours)])
 
     # -- saving -------------------------------------------------------------------------------
 
@@ -287,6 +295,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             subscription.close()
         for name in tuple(self._left):
             self._take_left(name)
+
+
+def reserved_name() -> RequestError:
+    """Return the refusal of a subscription with a name that a broker needs for itself."""
+    text = "Subscription with reserved subscription name attempted"
+    return RequestError(pb.ProducerBusy, text)
 
 
 def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> None:

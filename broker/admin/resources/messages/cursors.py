@@ -107,7 +107,8 @@ class CursorAdmin:
         topics = await self._all_that_expire(request, "messages for all subscriptions")
         async for topic in self._topics.each(topics):
             for subscription in subscriptions_of(topic):
-                _expire(subscription, seconds)
+                if not subscription.internal:
+                    _expire(subscription, seconds)
         return done()
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
