@@ -167,11 +167,17 @@ def flow(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored."""
+    """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored.
+
+    Raises:
+        RemoteProtocolError: They would be taken for compacted; the connection closes (recorded).
+    """
     asked = with_body(command, "ack").ack
     consumer = cnx.consumers.get(asked.consumer_id)
     if consumer is None or refused_ack(cnx, asked):
         return
+    if consumer.subscription.internal:
+        raise RemoteProtocolError(f"an ACK for {consumer.subscription.name}")
     many = len(asked.message_id) > ACKS_A_TURN and asked.ack_type == pb.CommandAck.Individual
     if many:
         cnx.unfinished = True
@@ -310,7 +316,12 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         text = "Failed to recover Transaction Buffer."
         refuse(cnx, asked.request_id, RequestError(pb.UnknownError, text))
         return
-    position, batch_index = last_message(topic.ledger)
+    try:
+        position, batch_index = last_message(topic.ledger)
+    except RemoteProtocolError as error:
+        text = f"Failed to get batch size for entry {error}"
+        refuse(cnx, asked.request_id, RequestError(pb.MetadataError, text))
+        return
     mark = consumer.subscription.cursor.mark_delete
     answer = pb.CommandGetLastMessageIdResponse(
         last_message_id=pb.MessageIdData(

@@ -35,6 +35,18 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
     Raises:
         RemoteProtocolError: There is none.
     """
+    try:
+        return pb.MessageMetadata.FromString(metadata_bytes(data))
+    except DecodeError:
+        raise RemoteProtocolError("a message whose metadata cannot be read") from None
+
+
+def metadata_bytes(data: bytes) -> bytes:
+    """Return the bytes of the metadata in an entry's bytes.
+
+    Raises:
+        RemoteProtocolError: There is none.
+    """
     start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
     if len(data) < start + _LENGTH.size:
         raise RemoteProtocolError("a message without metadata")
@@ -42,10 +54,7 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
     first = start + _LENGTH.size
     if first + size > len(data):
         raise RemoteProtocolError(f"metadata of {size} bytes in a message of {len(data)} bytes")
-    try:
-        return pb.MessageMetadata.FromString(data[first : first + size])
-    except DecodeError:
-        raise RemoteProtocolError("a message whose metadata cannot be read") from None
+    return data[first : first + size]
 
 
 def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
@@ -63,8 +72,13 @@ def is_part(metadata: pb.MessageMetadata) -> bool:
     return metadata.chunk_id < metadata.num_chunks_from_msg - 1
 
 
-def payload_of(data: bytes) -> bytes:
-    """Return what stands behind the metadata in an entry's bytes that ``parse_metadata`` takes."""
+def payload_start(data: bytes) -> int:
+    """Return where the payload begins in an entry's bytes that ``parse_metadata`` takes."""
     start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
     (size,) = _LENGTH.unpack_from(data, start)
-    return data[start + _LENGTH.size + size :]
+    return start + _LENGTH.size + int(size)
+
+
+def payload_of(data: bytes) -> bytes:
+    """Return what stands behind the metadata in an entry's bytes that ``parse_metadata`` takes."""
+    return data[payload_start(data) :]

@@ -19,6 +19,7 @@ from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullEr
 from broker.messages.producers import Producers
 from broker.messages.publishing.entry_sizes import EntrySizes
 from broker.messages.publishing.latency import PublishLatency
+from broker.messages.publishing.publish_times import PublishTimes
 from broker.messages.publishing.statistics import PublishStatistics
 from broker.messages.publishing.throttling import PublishRate
 from broker.policies.effective import QuotaAction
@@ -205,7 +206,7 @@ class PersistentTopic(Topic):
         subscriptions: Its subscriptions.
         deduplication: Its producers' sequence ids.
         created_at: When it was first loaded, in ms since 1970.
-        last_published_at: The publish time of its last message; 0 without one.
+        publish_times: Those of its messages.
         full_since: The clock's time at which its store last had no room for a message; None if it
             always had.
 
@@ -228,7 +229,9 @@ class PersistentTopic(Topic):
         self.made_by_use = MADE_BY_USE_PROPERTY in ledger.properties
         self.created_at = self._created_at()
         last = ledger.entry(ledger.last_confirmed)
-        self.last_published_at = last.publish_time if last is not None else 0
+        self.publish_times = PublishTimes(self.clock)
+        if last is not None:
+            self.publish_times.last = self.publish_times.next(last.publish_time)
         self.full_since: float | None = None
         config = context.config.publishing
         self.deduplication = Deduplication(
@@ -280,6 +283,9 @@ class PersistentTopic(Topic):
         deduplicated = whole and self.deduplication.enabled
         if deduplicated and not self._is_new(producer, sequence_id, highest_sequence_id):
             return
+        published = self.publish_times.next(digest.publish_time)
+        if published != digest.publish_time:
+            digest = digest._replace(publish_time=published)
         position = self._append(data, digest)
         if position is None:
             return
@@ -301,7 +307,7 @@ class PersistentTopic(Topic):
             pending = _Pending(position, producer, sequence_id, highest, size, deduplicated, now)
             self._pending.append(pending)
             self._settle()
-        self.last_published_at = digest.publish_time
+        self.publish_times.last = published
         self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
@@ -424,7 +430,7 @@ class PersistentTopic(Topic):
 
     def truncate(self) -> None:
         """Forget the backlogs, and drop what is in closed ledgers."""
-        self.subscriptions.clear_backlogs()
+        self.subscriptions.clear_backlogs(internal=True)
         self.deduplication.save()
         self.ledger.truncate()
 

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 def last_message(ledger: ManagedLedger) -> tuple[Position, int]:
     """Return the last entry and the index of its last message; (-1, -1) and -1 without any.
 
-    It is named also if it is acknowledged. The index is -1 for a message without a batch.
+    It is named also if it is acknowledged. The index is -1 for a message without a batch, and for a
+    batch that says it has none (recorded).
+
+    Raises:
+        RemoteProtocolError: Its metadata cannot be read.
     """
     last = ledger.last_confirmed
     entry = ledger.entry(last) if last.entry_id >= 0 else None
@@ -23,4 +27,4 @@ def last_message(ledger: ManagedLedger) -> tuple[Position, int]:
     metadata = parse_metadata(entry.data)
     if not metadata.HasField("num_messages_in_batch"):
         return last, -1
-    return last, metadata.num_messages_in_batch - 1
+    return last, max(0, metadata.num_messages_in_batch) - 1
