@@ -81,6 +81,9 @@ class ConsumersSubscription(Protocol):
     def remove_consumer(self, consumer: Consumer) -> None:
         """Disconnect a consumer."""
 
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Disconnect all consumers, and tell their clients."""
+
     def check_unsubscribe(self, *, force: bool) -> None:
         """Refuse to delete it under other consumers."""
 

@@ -10,7 +10,7 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.policies.rate_limiter import RateLimiter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from broker.messages.entry import Entry
     from broker.messages.position import Position
@@ -27,7 +27,7 @@ READ_BYTES = 5 * 1024 * 1024
 ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
-"""Entries that could not be read are read again so much later."""
+"""Entries that could not be read, or delivered, are read again so much later."""
 Place: TypeAlias = tuple[int, int]
 """A position as it is kept for each message that consumers have: a plain tuple, which the garbage
 collector passes over. With a million of Position each of its long looks would hold up everybody."""
@@ -79,14 +79,29 @@ class Dispatcher(ABC):
             # Other subscriptions may read elsewhere: they go on.
             self._read_later(error)
             return
+        except Exception:
+            # Whatever it is: those who share the turn, and the topic's other subscriptions, go on.
+            name, topic = self._cursor.name, self._context.topic.name
+            logger.exception("messages of %s of %s cannot be delivered", name, topic)
+            self._rest(self._begin_anew)
+            return
         if handled >= ENTRIES_A_TURN:
             self.wake()
+
+    def _begin_anew(self) -> None:
+        """Close the consumers, who come again: what was read and not delivered is read again."""
+        self._read_timer = None
+        if self.consumers:
+            self.consumers[0].subscription.close_consumers()
+
+    def _rest(self, then: Callable[[], None]) -> None:
+        clock = self._context.topic.clock
+        self._read_timer = clock.call_at(clock.now() + READ_AGAIN_SECONDS, then)
 
     def _read_later(self, error: MessageStoreError) -> None:
         topic = self._context.topic
         logger.warning("%s of %s waits for its messages: %s", self._cursor.name, topic.name, error)
-        when = topic.clock.now() + READ_AGAIN_SECONDS
-        self._read_timer = topic.clock.call_at(when, self._read_again)
+        self._rest(self._read_again)
 
     def _read_again(self) -> None:
         self._read_timer = None
