@@ -11,7 +11,7 @@ import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.decompression import DecompressionError, decompressed
+from broker.messages.compaction.decompression import DecompressionError, decompressed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

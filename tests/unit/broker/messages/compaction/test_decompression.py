@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.decompression import DecompressionError, decompressed
+from broker.messages.compaction.decompression import DecompressionError, decompressed
 
 PLAIN = b"hello" * 40
 PACKED = {
