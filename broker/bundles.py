@@ -38,6 +38,10 @@ class BundleRange:
         return [name for name in names if low <= crc32(name) < high]
 
 
+ALL_HASHES = BundleRange(0, _HASHES)
+"""The bundle of a namespace that is not divided."""
+
+
 def boundaries(count: int) -> list[str]:
     """Return the boundaries of ``count`` bundles of equal size, as Pulsar writes them."""
     return [_hex(_start(index, count)) for index in range(count)] + [_hex(_LAST_HASH)]

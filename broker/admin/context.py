@@ -46,6 +46,8 @@ class AdminRules:
         keeps_shown_quotas: The backlog quotas that are shown as applied to a topic become its
             namespace's own.
         accepts_no_property: A request without any property succeeds and changes nothing.
+        clears_internal_backlogs: Who clears the backlog of a namespace clears that of compaction,
+            too, which loses what it had not come to.
     """
 
     fails_as_upstream: bool
@@ -57,10 +59,11 @@ class AdminRules:
     creates_used_partitions: bool
     keeps_shown_quotas: bool
     accepts_no_property: bool
+    clears_internal_backlogs: bool
 
 
-PULSAR_ADMIN = AdminRules(*[True] * 9)
-FLOODGATE_ADMIN = AdminRules(*[False] * 9)
+PULSAR_ADMIN = AdminRules(*[True] * 10)
+FLOODGATE_ADMIN = AdminRules(*[False] * 10)
 
 
 @dataclass(frozen=True, slots=True)

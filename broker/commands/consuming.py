@@ -168,11 +168,17 @@ def flow(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored."""
+    """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored.
+
+    Raises:
+        RemoteProtocolError: They would be taken for compacted; the connection closes (recorded).
+    """
     asked = with_body(command, "ack").ack
     consumer = cnx.consumers.get(asked.consumer_id)
     if consumer is None or refused_ack(cnx, asked):
         return
+    if consumer.subscription.internal:
+        raise RemoteProtocolError(f"an ACK for {consumer.subscription.name}")
     many = len(asked.message_id) > ACKS_A_TURN and asked.ack_type == pb.CommandAck.Individual
     if many:
         cnx.unfinished = True
@@ -345,7 +351,12 @@ def _answer_last(
     cnx: ServerCnx, consumer: Consumer, request_id: int, found: Sequence[Entry]
 ) -> None:
     topic = consumer.subscription.topic
-    position, batch_index = last_message(found[0] if found else None)
+    try:
+        position, batch_index = last_message(found[0] if found else None)
+    except RemoteProtocolError as error:
+        text = f"Failed to get batch size for entry {error}"
+        refuse(cnx, request_id, RequestError(pb.MetadataError, text))
+        return
     mark = consumer.subscription.cursor.mark_delete
     answer = pb.CommandGetLastMessageIdResponse(
         last_message_id=pb.MessageIdData(

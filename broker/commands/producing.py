@@ -19,7 +19,7 @@ from broker.messages.errors import (
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import digest_of
 from broker.messages.producer import Producer, ProducerState
-from broker.messages.publishing.checks import refusal_of
+from broker.messages.publishing.checks import refusal_of, refusal_of_claims, refusal_of_metadata
 from broker.messages.topic import PersistentTopic
 from broker.stores.changes import StoreError
 from proto.commands import error_command, with_body
@@ -195,8 +195,14 @@ def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes
         return
     topic, rules = sender.topic, cnx.parts.publish_rules
     assert topic is not None
+    refusal = refusal_of_metadata(data, rules)
+    if refusal is not None:
+        sender.refused(sent.sequence_id, *refusal)
+        return
     metadata = rules.metadata_of(data)
     refusal = refusal_of(sent, data, metadata, topic.policies, rules, cnx.parts.flow.clock)
+    if refusal is None and rules.compares_claims:
+        refusal = refusal_of_claims(data, metadata, topic.policies, sender.name)
     if refusal is not None:
         sender.refused(sent.sequence_id, *refusal)
         return

@@ -13,6 +13,8 @@ from broker.messages.errors import quota_exceeded
 from broker.policies.effective import QuotaAction
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.producers import Producers
@@ -67,14 +69,13 @@ def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
         backlog = max((one.cursor.backlog_bytes for one in topic.subscriptions), default=0)
         if backlog and backlog >= size.limit:
             found.append(size)
-    if age.limit >= 0 and _oldest_seconds(topic) > age.limit:
+    if age.limit >= 0 and _oldest_seconds(topic, _slowest(topic.subscriptions)) > age.limit:
         found.append(age)
     return found
 
 
-def _oldest_seconds(topic: QuotaTopic) -> float:
+def _oldest_seconds(topic: QuotaTopic, slowest: StoredSubscription | None) -> float:
     """Return the age of the oldest message in a backlog, as far as the broker looks."""
-    slowest = _slowest(topic)
     if slowest is None or not slowest.cursor.backlog:
         return 0.0
     first, now_ms = slowest.cursor.first_left, topic.clock.wall_ms()
@@ -87,13 +88,21 @@ def _oldest_seconds(topic: QuotaTopic) -> float:
     return (now_ms - closed_at) / 1000 if closed_at else 0.0
 
 
-def _slowest(topic: QuotaTopic) -> StoredSubscription | None:
-    return min(topic.subscriptions, key=lambda one: one.cursor.first_left, default=None)
+def _slowest(among: Iterable[StoredSubscription]) -> StoredSubscription | None:
+    return min(among, key=lambda one: one.cursor.first_left, default=None)
+
+
+def _evictable(topic: QuotaTopic) -> list[StoredSubscription]:
+    """Return the subscriptions that may lose messages: what compaction has left counts, and stays.
+
+    (Recorded.)
+    """
+    return [one for one in topic.subscriptions if not one.internal]
 
 
 def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
-    slowest = max(topic.subscriptions, key=lambda one: one.cursor.backlog_bytes, default=None)
-    if slowest is None or not slowest.cursor.backlog:
+    slowest = max(_evictable(topic), key=lambda one: one.cursor.backlog_bytes, default=None)
+    if slowest is None or not slowest.cursor.backlog or slowest.cursor.backlog_bytes < limit:
         return
     size, entries = slowest.cursor.backlog_bytes, slowest.cursor.backlog
     # Mean size = size / entries; whole entries only.
@@ -104,8 +113,8 @@ def _evict_by_size(topic: QuotaTopic, limit: int) -> None:
 
 
 async def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
-    slowest = _slowest(topic)
-    if slowest is not None:
+    slowest = _slowest(_evictable(topic))
+    if slowest is not None and _oldest_seconds(topic, slowest) > limit_seconds:
         oldest_kept_ms = topic.clock.wall_ms() - int(limit_seconds * 1000 * _KEPT_PART)
         if await slowest.expire_older(oldest_kept_ms):
             topic.evictions["time"] += 1
@@ -124,7 +133,7 @@ def evict_oldest(topic: QuotaTopic) -> None:
     oldest = next((one for one in ledger.ledgers if one.closed_at), None)
     if oldest is None:
         return
-    for subscription in topic.subscriptions:
+    for subscription in _evictable(topic):
         first = subscription.cursor.first_left
         if first.ledger_id == oldest.ledger_id:
             subscription.skip(oldest.entries - first.entry_id)

@@ -14,8 +14,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from broker.messages.managed_ledger import CursorState
-from broker.messages.metadata import parse_metadata
-from broker.messages.position import EARLIEST, Position
+from broker.messages.metadata import is_part, parse_metadata
+from broker.messages.position import EARLIEST, Position, signed
 from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ class Verdict(Enum):
     UNKNOWN = "it is being stored just now"
 
 
+def highest_of(sequence_id: int, highest_sequence_id: int) -> int:
+    """Return the last number of a message or a batch, of two as they stand on the wire."""
+    return max(signed(sequence_id), signed(highest_sequence_id))
+
+
 class Deduplication:
     """The sequence ids of one topic.
 
@@ -43,15 +48,25 @@ class Deduplication:
         ledger: The topic's.
         entries_interval: Most entries between two snapshots (brokerDeduplicationEntriesInterval).
         max_producers: brokerDeduplicationMaxNumberOfProducers.
+        counts_parts: When it reads entries again it takes the first chunk of a message for all of
+            it, and refuses the last one that comes after an unload (recorded).
 
     Attributes:
         enabled: The topic's policy; without it every message is new, and nothing is kept.
     """
 
-    def __init__(self, ledger: ManagedLedger, entries_interval: int, max_producers: int) -> None:
+    def __init__(
+        self,
+        ledger: ManagedLedger,
+        entries_interval: int,
+        max_producers: int,
+        *,
+        counts_parts: bool = False,
+    ) -> None:
         self._ledger = ledger
         self._entries_interval = entries_interval
         self._max_producers = max_producers
+        self._counts_parts = counts_parts
         self.enabled = False
         self._pushed: dict[str, int] = {}
         self._stored: dict[str, int] = {}
@@ -110,8 +125,9 @@ class Deduplication:
             metadata = parse_metadata(entry.data)
         except RemoteProtocolError:
             return  # Profile pulsar stores what nobody can read.
-        highest = max(metadata.sequence_id, metadata.highest_sequence_id)
-        self._keep(metadata.producer_name, highest)
+        if self._counts_parts or not is_part(metadata):
+            highest = highest_of(metadata.sequence_id, metadata.highest_sequence_id)
+            self._keep(metadata.producer_name, highest)
 
     # -- one message --------------------------------------------------------------------------
 
@@ -119,24 +135,32 @@ class Deduplication:
         """Return the highest that is stored of a producer's name; -1 for none."""
         return self._stored.get(producer, -1)
 
-    def judge(self, producer: str, sequence_id: int, highest: int) -> Verdict:
-        """Decide on a message, or on a batch as a whole, which is going to be stored if it is new.
+    def judge(self, producer: str, sequence_id: int) -> Verdict:
+        """Decide on a message, or on a batch as a whole.
 
         Args:
             producer: The name of its producer.
-            sequence_id: Its number, of a batch the first.
-            highest: The last number of a batch; else its own.
+            sequence_id: Its number on the wire, of a batch the first.
         """
-        pushed = self._pushed.get(producer)
-        if pushed is not None and sequence_id <= pushed:
-            stored = self._stored.get(producer)
-            known = stored is not None and sequence_id <= stored
-            return Verdict.DUPLICATE if known else Verdict.UNKNOWN
+        number, pushed = signed(sequence_id), self._pushed.get(producer)
+        if pushed is None or number > pushed:
+            return Verdict.NEW
+        stored = self._stored.get(producer)
+        return Verdict.DUPLICATE if stored is not None and number <= stored else Verdict.UNKNOWN
+
+    def begun(self, producer: str, highest: int) -> None:
+        """Note that a message is being stored: the ledger has taken it.
+
+        Args:
+            producer: The name of its producer.
+            highest: See ``highest_of``.
+        """
         self._pushed[producer] = highest
-        return Verdict.NEW
 
     def stored(self, producer: str, highest: int, position: Position) -> None:
         """Keep that a message is stored."""
+        if not self.enabled:
+            return  # It is not any more since the message was sent.
         new_ledger = position.ledger_id != self._last.ledger_id and self._since_snapshot
         if new_ledger or self._since_snapshot >= self._entries_interval:
             # Also before the old ledger may go: what it says of sequence ids is not lost.
@@ -150,8 +174,8 @@ class Deduplication:
         self._stored[producer] = max(highest, self._stored.pop(producer, -1))
         if len(self._stored) > self._max_producers:
             oldest = next(iter(self._stored))
-            del self._stored[oldest]
-            self._pushed.pop(oldest, None)
+            if self._pushed.get(oldest) == self._stored.pop(oldest):
+                del self._pushed[oldest]  # Else a message of it is being stored just now.
 
     def lost(self) -> None:
         """Forget what was being stored: the ledger failed."""

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.errors import Refusal, RefusedError
-from broker.messages.compaction.compactor import Compactor
+from broker.messages.compaction.compactor import Compactor, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
 from broker.messages.made_topics import MOST_TOPICS, MadeTopics
@@ -285,11 +285,26 @@ class LoadedTopics:
                 await self.unload(topic.name)
 
     async def forget(self, belongs: Callable[[TopicName], bool]) -> None:
-        """Delete what is stored of topics that others served meanwhile; none of them is loaded."""
+        """Delete what is stored of topics that others served meanwhile, or that are no more.
+
+        What this broker serves stays: it was made since.
+
+        Raises:
+            RequestError: The message store failed.
+        """
         for name in self._parts.store.names():
-            if belongs(TopicName.parse(name)):
-                await self._parts.store.delete_ledger(name)
+            topic = topic_of(name)
+            if belongs(topic):
+                async with self._locks.of(str(topic)):
+                    if not self._parts.owns(topic):
+                        await self._forget(name)
             await asyncio.sleep(0)
+
+    async def _forget(self, name: str) -> None:
+        try:
+            await self._parts.store.delete_ledger(name)
+        except MessageStoreError as error:
+            raise not_stored(error) from None
 
     async def _unload(self, topic: Topic, new_owner: ServerUrls = NO_URLS) -> None:
         topic.closing = True
@@ -377,8 +392,11 @@ class LoadedTopics:
                 topic.forget_pending()
                 await topic.compaction.close()
         if name.persistent:
-            await delete_compacted(self._parts.store, str(name))
-            await self._parts.store.delete_ledger(str(name))
+            await self._delete_messages(str(name))
+
+    async def _delete_messages(self, name: str) -> None:
+        await delete_compacted(self._parts.store, name)
+        await self._parts.store.delete_ledger(name)
 
     async def delete_without_partitions(self, name: TopicName) -> None:
         """Delete a partitioned topic, unless it was imported or has partitions left.
@@ -435,7 +453,7 @@ class LoadedTopics:
             topic = self._topics.get(name)
             if topic is not None:
                 await to_its_end(self._unload(topic))
-            await self._parts.store.delete_ledger(name)
+            await self._delete_messages(name)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

@@ -35,6 +35,18 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
     Raises:
         RemoteProtocolError: There is none.
     """
+    try:
+        return pb.MessageMetadata.FromString(metadata_bytes(data))
+    except DecodeError:
+        raise RemoteProtocolError("a message whose metadata cannot be read") from None
+
+
+def metadata_bytes(data: bytes) -> bytes:
+    """Return the bytes of the metadata in an entry's bytes.
+
+    Raises:
+        RemoteProtocolError: There is none.
+    """
     start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
     if len(data) < start + _LENGTH.size:
         raise RemoteProtocolError("a message without metadata")
@@ -42,21 +54,31 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
     first = start + _LENGTH.size
     if first + size > len(data):
         raise RemoteProtocolError(f"metadata of {size} bytes in a message of {len(data)} bytes")
-    try:
-        return pb.MessageMetadata.FromString(data[first : first + size])
-    except DecodeError:
-        raise RemoteProtocolError("a message whose metadata cannot be read") from None
+    return data[first : first + size]
 
 
 def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
-    """Return the values of an entry that are kept beside its bytes."""
-    return MessageDigest(
-        metadata.num_messages_in_batch, metadata.publish_time, metadata.deliver_at_time
-    )
+    """Return the values of an entry that are kept beside its bytes.
+
+    A batch counts as one message at least, whatever its producer says: less would give consumers
+    more permits with each delivery (recorded of a real broker).
+    """
+    messages = max(1, metadata.num_messages_in_batch)
+    return MessageDigest(messages, metadata.publish_time, metadata.deliver_at_time)
+
+
+def is_part(metadata: pb.MessageMetadata) -> bool:
+    """Tell whether an entry is a chunk of a message, and not the last one."""
+    return metadata.chunk_id < metadata.num_chunks_from_msg - 1
+
+
+def payload_start(data: bytes) -> int:
+    """Return where the payload begins in an entry's bytes that ``parse_metadata`` takes."""
+    start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
+    (size,) = _LENGTH.unpack_from(data, start)
+    return start + _LENGTH.size + int(size)
 
 
 def payload_of(data: bytes) -> bytes:
     """Return what stands behind the metadata in an entry's bytes that ``parse_metadata`` takes."""
-    start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
-    (size,) = _LENGTH.unpack_from(data, start)
-    return data[start + _LENGTH.size + size :]
+    return data[payload_start(data) :]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
-from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.topic import PersistentTopic
 from broker.messages.unneeded import drop_unneeded
@@ -179,7 +178,8 @@ async def _expire(topic: Topic) -> None:
     if ttl > 0 and isinstance(topic, PersistentTopic):
         oldest_kept_ms = topic.clock.wall_ms() - ttl * 1000
         for subscription in tuple(topic.subscriptions):
-            await subscription.expire_older(oldest_kept_ms)
+            if not subscription.internal:
+                await subscription.expire_older(oldest_kept_ms)
 
 
 def _expire_subscriptions(topic: Topic) -> None:
@@ -187,7 +187,7 @@ def _expire_subscriptions(topic: Topic) -> None:
     if minutes <= 0 or not isinstance(topic, PersistentTopic):
         return
     for subscription in topic.subscriptions:
-        if subscription.name != SUBSCRIPTION and subscription.unused_for(60 * minutes):
+        if not subscription.internal and subscription.unused_for(60 * minutes):
             logger.info("deleting %s of %s, which expired", subscription.name, topic.name)
             subscription.delete()
 

@@ -62,6 +62,10 @@ class StoredSubscription(TopicSubscription, Protocol):
     """A subscription of a topic whose messages are stored."""
 
     @property
+    def internal(self) -> bool:
+        """True if its cursor says what the broker itself has done: it moves as that goes on."""
+
+    @property
     def cursor(self) -> SubscriptionCursor:
         """Knows what is acknowledged."""
 
@@ -129,8 +133,8 @@ class TopicSubscriptions(AnySubscriptions, Protocol):
     def save(self) -> None:
         """Keep all cursors in the ledger."""
 
-    def clear_backlogs(self) -> None:
-        """Move all cursors to the end."""
+    def clear_backlogs(self, *, internal: bool) -> None:
+        """Move all cursors to the end, those of the broker itself only if they are meant too."""
 
 
 class DirectSubscriptions(AnySubscriptions, Protocol):

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import proto.PulsarApi_pb2 as pb
 from broker.messages.backlog_quota import check_quota, evict_oldest
 from broker.messages.compaction.topic_compaction import TopicCompaction
-from broker.messages.deduplication import Deduplication, Verdict
+from broker.messages.deduplication import Deduplication, Verdict, highest_of
 from broker.messages.entry import Entry
 from broker.messages.errors import quota_exceeded, terminated
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
 from broker.messages.producers import Producers
 from broker.messages.publishing.entry_sizes import EntrySizes
 from broker.messages.publishing.latency import PublishLatency
+from broker.messages.publishing.publish_times import PublishTimes
 from broker.messages.publishing.statistics import PublishStatistics
 from broker.messages.publishing.throttling import PublishRate
 from broker.messages.unneeded import drop_unneeded
@@ -208,7 +209,7 @@ class PersistentTopic(Topic):
         subscriptions: Its subscriptions.
         deduplication: Its producers' sequence ids.
         created_at: When it was first loaded, in ms since 1970.
-        last_published_at: The publish time of its last message; 0 without one.
+        publish_times: Those of its messages.
         full_since: The clock's time at which its store last had no room for a message; None if it
             always had.
 
@@ -230,12 +231,15 @@ class PersistentTopic(Topic):
         self.terminated = TERMINATED_PROPERTY in ledger.properties
         self.made_by_use = MADE_BY_USE_PROPERTY in ledger.properties
         self.created_at = self._created_at()
-        self.last_published_at = 0
+        self.publish_times = PublishTimes(self.clock)
         self.full_since: float | None = None
         self._full_error = ""
         config = context.config.publishing
         self.deduplication = Deduplication(
-            ledger, config.dedup_entries_interval, config.dedup_max_producers
+            ledger,
+            config.dedup_entries_interval,
+            config.dedup_max_producers,
+            counts_parts=context.config.profile is Profile.PULSAR,
         )
         self._pending: deque[_Pending] = deque()
         self._confirmed = ledger.last_confirmed
@@ -255,7 +259,8 @@ class PersistentTopic(Topic):
     async def recover(self) -> None:
         """Read what has to be known before the first producer comes."""
         last = await self.ledger.entry(self.ledger.last_confirmed)
-        self.last_published_at = last.publish_time if last is not None else 0
+        if last is not None:
+            self.publish_times.last = self.publish_times.next(last.publish_time)
         await self.deduplication.recover(on=self.policies.deduplication)
 
     def mark_made_by_use(self) -> None:
@@ -282,9 +287,15 @@ class PersistentTopic(Topic):
         deduplicated = whole and self.deduplication.enabled
         if deduplicated and not self._is_new(producer, sequence_id, highest_sequence_id):
             return
+        published = self.publish_times.next(digest.publish_time)
+        if published != digest.publish_time:
+            digest = digest._replace(publish_time=published)
         position = self._append(data, digest)
         if position is None:
             return
+        if deduplicated:
+            highest = highest_of(sequence_id, highest_sequence_id)
+            self.deduplication.begun(producer.name, highest)
         size = len(data)
         if position <= self._confirmed and not self._pending:
             # In memory, as mostly: nothing to wait for.
@@ -300,7 +311,7 @@ class PersistentTopic(Topic):
             pending = _Pending(position, producer, sequence_id, highest, size, deduplicated, now)
             self._pending.append(pending)
             self._settle()
-        self.last_published_at = digest.publish_time
+        self.publish_times.last = published
         self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
@@ -333,8 +344,7 @@ class PersistentTopic(Topic):
 
     def _is_new(self, producer: Producer, sequence_id: int, highest_sequence_id: int) -> bool:
         """Judge a message by its number; one that is not new is answered."""
-        highest = max(sequence_id, highest_sequence_id)
-        verdict = self.deduplication.judge(producer.name, sequence_id, highest)
+        verdict = self.deduplication.judge(producer.name, sequence_id)
         if verdict is Verdict.DUPLICATE:
             producer.received(sequence_id, -1, -1, highest_sequence_id)
         elif verdict is Verdict.UNKNOWN:
@@ -344,7 +354,7 @@ class PersistentTopic(Topic):
     def _keep_sequence_id(
         self, producer: Producer, sequence_id: int, highest_sequence_id: int, position: Position
     ) -> None:
-        highest = max(sequence_id, highest_sequence_id)
+        highest = highest_of(sequence_id, highest_sequence_id)
         self.deduplication.stored(producer.name, highest, position)
 
     def confirmed(self, last: Position) -> None:
@@ -402,7 +412,6 @@ class PersistentTopic(Topic):
             logger.warning("%s takes no more messages: %s", self.name, error)
         self.ledger.refused()
         self.full_since, self._full_error = self.clock.now(), str(error)
-        self.deduplication.lost()
         self.producers.disconnect(self._no_room())
 
     def _no_room(self) -> RequestError:
@@ -437,7 +446,8 @@ class PersistentTopic(Topic):
 
     def truncate(self) -> None:
         """Forget the backlogs, and drop what is in closed ledgers."""
-        self.subscriptions.clear_backlogs()
+        self.subscriptions.clear_backlogs(internal=True)
+        self.deduplication.save()
         self.ledger.truncate()
 
     def policies_changed(self) -> None:

@@ -1,7 +1,8 @@
-"""The bundles of a broker that ends go to others before its clients are told where to go."""
+"""The bundles of a broker that ends go to others; those of a namespace that is no more to none."""
 
 from __future__ import annotations
 
+import logging
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
     from proto.names import NamespaceName, TopicName
 
+logger = logging.getLogger(__name__)
+
 LOOK_SECONDS = 0.02
+FORGET_SECONDS = 10.0
+"""So long the others have to close the topics of a namespace that is deleted."""
 WAIT_SECONDS = 2.0
 """So long the others have to take over. Clients look up what they have not."""
 
@@ -63,6 +68,37 @@ async def hand_over(
         if len(found) < len(bundles):
             await clock_sleep(clock, LOOK_SECONDS)
     return found
+
+
+async def have_forgotten(
+    use: Callable[[], AbstractAsyncContextManager[Connection]],
+    namespace: NamespaceName,
+    broker: str,
+    clock: Clock,
+) -> None:
+    """Have the other brokers forget a namespace; return once none of them owns a bundle of it.
+
+    Args:
+        use: Takes a connection to the database for a while, or raises StoreError.
+        namespace: It is deleted.
+        broker: The id of the one that has deleted it, and owns nothing of it any more.
+        clock: For delays.
+
+    Raises:
+        StoreError: The database does not answer.
+    """
+    name, give_up = str(namespace), clock.now() + FORGET_SECONDS
+    async with use() as connection:
+        await tables.tell_deleted(connection, name, broker)
+    while True:
+        async with use() as connection:
+            owner = await tables.owner_within(connection, name)
+            if owner is None or clock.now() >= give_up:
+                await tables.namespace_deleted(connection, name)
+                break
+        await clock_sleep(clock, LOOK_SECONDS)
+    if owner is not None:
+        logger.warning("%s has not forgotten namespace %s, which is deleted", owner, name)
 
 
 async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:

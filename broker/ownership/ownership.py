@@ -94,7 +94,7 @@ class Ownership(Protocol):
         """
 
     async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Forget where the messages of a namespace were: its bundles that nobody owns are free.
+        """Have nobody own the bundles of a namespace that is no more, and nobody keep its messages.
 
         Raises:
             StoreError: The metadata store failed.
@@ -149,6 +149,11 @@ class OwnedBundles:
             return False
         name = str(topic).encode()
         return any(bundle_of(name, count).low in lows for count, lows in counts.items())
+
+    def within(self, namespace: NamespaceName) -> list[Bundle]:
+        """Return the bundles of a namespace."""
+        counts = self._lows.get(namespace, {})
+        return [bundle for bundles in counts.values() for bundle in bundles.values()]
 
     def add(self, bundle: Bundle, count: int) -> None:
         """Add a bundle of a namespace that has ``count``."""

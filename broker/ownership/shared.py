@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.bundles import BundleRange
+from broker.bundles import ALL_HASHES, BundleRange
 from broker.ownership import tables
-from broker.ownership.handing_over import hand_over, heir_at, urls_of_topic
+from broker.ownership.handing_over import hand_over, have_forgotten, heir_at, urls_of_topic
 from broker.ownership.ownership import (
     Bundle,
     NotServedError,
@@ -225,8 +225,17 @@ class SharedOwnership:
                     "its topics are empty now",
                     bundle,
                 )
-            await asyncio.gather(*[callback(bundle) for callback in self._when_moved])
+            try:
+                await self._moved(bundle)
+            except BaseException:
+                # Half of it may be there: whoever is asked next begins anew.
+                async with self._use() as connection:
+                    await tables.release(connection, bundle, me, before)
+                raise
         return self._own(bundle, count, me)
+
+    async def _moved(self, bundle: Bundle) -> None:
+        await asyncio.gather(*[callback(bundle) for callback in self._when_moved])
 
     def _own(self, bundle: Bundle, count: int, me: str) -> Owner | None:
         if not self._session.notice() or self._session.id != me:
@@ -289,11 +298,16 @@ class SharedOwnership:
             await tables.release(connection, bundle, me)
 
     def _asked(self, text: str) -> None:
-        """Let go of a bundle, as another broker was asked to have it, or own one that it offers."""
+        """Do what another broker asks for: let go of a bundle, own one, or forget a namespace."""
+        name, *numbers = text.split(" ")
         try:
-            namespace, low, high, *heirs = text.split(" ")
-            hashes = BundleRange(int(low), int(high))
-            bundle = Bundle(NamespaceName.parse(namespace), hashes)
+            namespace = NamespaceName.parse(name)
+            if len(numbers) == 1:
+                if numbers != [self._session.id]:
+                    self._run(self._forget(namespace))
+                return
+            low, high, *heirs = numbers
+            bundle = Bundle(namespace, BundleRange(int(low), int(high)))
         except (ValueError, InvalidNameError):
             return
         if heirs:
@@ -326,9 +340,19 @@ class SharedOwnership:
             logger.warning("a bundle's topics were not closed as they should: %s", task.exception())
 
     async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Forget where the messages of a namespace were. See Ownership."""
-        async with self._use() as connection:
-            await tables.namespace_deleted(connection, str(namespace))
+        """Have all brokers forget a namespace that is no more. See Ownership."""
+        await self._let_go_within(namespace)
+        await have_forgotten(self._use, namespace, self._session.id, self._clock)
+
+    async def _let_go_within(self, namespace: NamespaceName) -> None:
+        for bundle in self._owned.within(namespace):
+            await to_its_end(self._release(bundle))
+
+    async def _forget(self, namespace: NamespaceName) -> None:
+        """Let go of a namespace that another broker deleted, and delete what is stored of it."""
+        await self._let_go_within(namespace)
+        if await self._store.policies(namespace) is None:  # Else it was made again meanwhile.
+            await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:
         """Call back when a bundle is not owned any more. See Ownership."""

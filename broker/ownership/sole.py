@@ -46,7 +46,7 @@ class SoleOwnership:
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
     async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Do nothing: its messages were nowhere else."""
+        """Do nothing: its messages are nowhere else."""
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Call back when the topics of a bundle are to be closed."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
 
 CHANNEL = "floodgate_ownership"
-"""Notifications: a bundle that its owner shall let go, or that the broker named shall own."""
+"""Notifications: a bundle that its owner shall let go, or that the broker named shall own, or a
+namespace that the broker named has deleted."""
 MEMORY_PREFIX = "memory-"
 """Beginning of the identity of a store of messages that ends with its process."""
 DELETED = f"{MEMORY_PREFIX}deleted"
@@ -231,15 +232,25 @@ def is_free(store: str) -> bool:
     return not store or store.startswith(MEMORY_PREFIX)
 
 
-async def release(connection: Connection, bundle: Bundle, broker: str) -> None:
-    """Make a bundle nobody's, if this broker owns it."""
+async def release(
+    connection: Connection, bundle: Bundle, broker: str, store: str | None = None
+) -> None:
+    """Make a bundle nobody's, if this broker owns it.
+
+    Args:
+        connection: To the database.
+        bundle: The bundle.
+        broker: Its owner's id.
+        store: Whose messages it has; None for the broker's.
+    """
     await connection.execute(
-        "UPDATE floodgate.bundles SET owner = NULL "
+        "UPDATE floodgate.bundles SET owner = NULL, store = coalesce($5, store) "
         "WHERE namespace = $1 AND low = $2 AND high = $3 AND owner = $4",
         str(bundle.namespace),
         bundle.hashes.low,
         bundle.hashes.high,
         broker,
+        store,
     )
 
 
@@ -288,6 +299,21 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
         return None
     chosen, *urls = found
     return str(chosen), Owner(ServerUrls(*urls), here=False, decided=False)
+
+
+async def tell_deleted(connection: Connection, namespace: str, broker: str) -> None:
+    """Tell the other brokers that a namespace is no more."""
+    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, f"{namespace} {broker}")
+
+
+async def owner_within(connection: Connection, namespace: str) -> str | None:
+    """Return the service URL of a broker that lives and owns a bundle of a namespace."""
+    row = await connection.fetchrow(
+        f"SELECT {_OWNERS_URLS} FROM floodgate.bundles b JOIN floodgate.brokers o "
+        "ON o.id = b.owner WHERE b.namespace = $1 AND o.lease_until > clock_timestamp() LIMIT 1",
+        namespace,
+    )
+    return None if row is None else ServerUrls(*map(str, row)).any_service
 
 
 async def namespace_deleted(connection: Connection, namespace: str) -> None:

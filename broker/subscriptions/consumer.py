@@ -57,6 +57,10 @@ class ConsumersSubscription(Protocol):
     cursor: ManagedCursor
     topic: SubscribedTopic
 
+    @property
+    def internal(self) -> bool:
+        """True if its cursor says what the broker itself has done."""
+
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Give a consumer room for more messages."""
 
@@ -76,6 +80,9 @@ class ConsumersSubscription(Protocol):
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Disconnect a consumer."""
+
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Disconnect all consumers, and tell their clients."""
 
     def check_unsubscribe(self, *, force: bool) -> None:
         """Refuse to delete it under other consumers."""

@@ -25,14 +25,14 @@ class DelayedMessages:
     if ``strict``).
 
     Args:
-        tick_ms: From turn to turn.
+        tick_ms: From turn to turn; less than 1 is 1 (a policy may say 0, or less, or not say it).
         strict: Never early.
 
     Source: upstream InMemoryDelayedDeliveryTracker.
     """
 
     def __init__(self, tick_ms: int = 1_000, *, strict: bool = False) -> None:
-        self.tick_ms = tick_ms
+        self.change_tick(tick_ms)
         self.strict = strict
         # Each (due, position); those whose position is not waiting any more are passed over.
         self._queue: list[tuple[int, Position]] = []
@@ -40,6 +40,10 @@ class DelayedMessages:
         self._last_due = 0
         self._fixed_delay = True
         self._more_due = False
+
+    def change_tick(self, tick_ms: int) -> None:
+        """Turn at another pace from now on; see DelayedMessages."""
+        self.tick_ms = max(1, tick_ms)
 
     def __len__(self) -> int:
         return len(self._waiting)

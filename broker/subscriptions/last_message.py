@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 def last_message(last: Entry | None) -> tuple[Position, int]:
     """Return a topic's last entry and the index of its last message; (-1, -1) and -1 without any.
 
-    It is named also if it is acknowledged. The index is -1 for a message without a batch.
+    It is named also if it is acknowledged. The index is -1 for a message without a batch, and for a
+    batch that says it has none (recorded).
+
+    Raises:
+        RemoteProtocolError: Its metadata cannot be read.
     """
     if last is None:
         return EARLIEST, -1
     metadata = parse_metadata(last.data)
     if not metadata.HasField("num_messages_in_batch"):
         return last.position, -1
-    return last.position, metadata.num_messages_in_batch - 1
+    return last.position, max(0, metadata.num_messages_in_batch) - 1

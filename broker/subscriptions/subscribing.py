@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.consumer import ConsumerOptions
+from broker.subscriptions.subscriptions import INTERNAL, reserved_name
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.subscriptions.consumer import ClientConnection, Consumer
     from broker.subscriptions.subscription import Subscription
 
+_OF_REPLICATION = "pulsar.repl"
 _ONE_ACTIVE = frozenset((pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover))
 
 
@@ -19,12 +21,15 @@ def check_subscribe(asked: pb.CommandSubscribe) -> None:
     """Refuse what no topic takes.
 
     Raises:
-        RequestError: The subscription has no name, or reads a compacted view that its type cannot,
-            or that its topic has not.
+        RequestError: The subscription has no name, or a reserved one, or reads a compacted view
+            that its type cannot, or that its topic has not.
     """
-    # A non-persistent topic takes it (recorded).
-    if not asked.subscription and not _nothing_is_kept(asked):
-        raise RequestError(pb.ProducerBusy, "Empty subscription name")
+    name = asked.subscription
+    if not _nothing_is_kept(asked):  # A topic of which nothing is takes any name (recorded).
+        if not name:
+            raise RequestError(pb.ProducerBusy, "Empty subscription name")
+        if name in INTERNAL or name.startswith(_OF_REPLICATION):
+            raise reserved_name()
     if asked.read_compacted and _nothing_is_kept(asked):
         text = "readCompacted only valid on persistent topics"
         raise RequestError(pb.NotAllowedError, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
 from broker.messages.position import from_wire
 from broker.subscriptions.consumer import Consumer
 from broker.subscriptions.context import SubscriptionContext
@@ -110,6 +111,11 @@ class Subscription:
     def durable(self) -> bool:
         """True if it outlives its consumers."""
         return self.cursor.durable
+
+    @property
+    def internal(self) -> bool:
+        """True if its cursor says how far the topic is compacted; see StoredSubscription."""
+        return self.name == COMPACTION and self.durable
 
     @property
     def consumers(self) -> Sequence[Consumer]:
@@ -306,8 +312,9 @@ class Subscription:
                 active.close()
         else:
             self.close_consumers()
-        self.cursor.reset(first)
-        self.cursor.save()
+        if not self.internal:  # That one succeeds, and goes nowhere (recorded).
+            self.cursor.reset(first)
+            self.cursor.save()
         self._owner.left_entries()
 
     def skip(self, entries: int) -> None:

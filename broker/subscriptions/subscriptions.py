@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.deduplication import CURSOR
 from broker.messages.position import EARLIEST, LATEST, Position, from_wire
 from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
 from broker.subscriptions.by_name import SubscriptionsByName
@@ -30,7 +31,7 @@ RETURN_SECONDS = 30.0
 MOST_LEFT = 1_000
 """Such cursors of a topic; of more the oldest is forgotten."""
 _TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
-INTERNAL = frozenset(("pulsar.dedup",))
+INTERNAL = frozenset((CURSOR,))
 """Cursors of the broker's own, that are no subscriptions."""
 
 
@@ -151,8 +152,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             properties: Its own.
 
         Raises:
-            RequestError: The topic has as many as it may have.
+            RequestError: The topic has as many as it may have, or the name is reserved.
         """
+        if name in INTERNAL:
+            raise reserved_name()
         most = self._topic.policies.max_subscriptions
         if 0 < most <= len(self._by_name):
             text = f"Exceed the maximum number of subscriptions of the topic: {self._topic.name}"
@@ -182,6 +185,8 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             subscription.close()
             if subscription.durable:
                 self._topic.ledger.delete_cursor(name)
+            if subscription.internal:
+                self._topic.compaction.forget()
             self.moved()
 
     def became_empty(self, subscription: Subscription) -> None:
@@ -233,10 +238,11 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))
 
-    def clear_backlogs(self) -> None:
-        """Move all cursors to the end."""
+    def clear_backlogs(self, *, internal: bool) -> None:
+        """Move all cursors to the end, those of the broker itself only if they are meant too."""
         for subscription in self:
-            subscription.skip_through(self._topic.ledger.last_confirmed)
+            if internal or not subscription.internal:
+                subscription.skip_through(self._topic.ledger.last_confirmed)
 
     def left_entries(self) -> None:
         """Drop ledgers if all subscriptions have left the one that the slowest was in."""
@@ -255,7 +261,14 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     def moved(self) -> None:
         """Drop ledgers that nobody needs any more, as far as retention allows."""
         bounds = self._topic.policies.retention.bounds(self._topic.clock.wall_ms())
-        self._topic.ledger.trim(self.slowest, *bounds)
+        self._topic.ledger.trim(self._needed, *bounds)
+
+    @property
+    def _needed(self) -> Position:
+        """The first entry that a subscription still needs, or a cursor of the broker's own."""
+        ledger = self._topic.ledger
+        ours = [ledger.cursors[name].mark_delete for name in INTERNAL if name in ledger.cursors]
+        return min([self.slowest, *map(ledger.following, ours)])
 
     # -- saving -------------------------------------------------------------------------------
 
@@ -284,6 +297,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             subscription.close()
         for name in tuple(self._left):
             self._take_left(name)
+
+
+def reserved_name() -> RequestError:
+    """Return the refusal of a subscription with a name that a broker needs for itself."""
+    text = "Subscription with reserved subscription name attempted"
+    return RequestError(pb.ProducerBusy, text)
 
 
 def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> None:

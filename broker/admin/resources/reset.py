@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from broker.admin.resources.namespaces import NamespaceAdmin
-from broker.admin.resources.ownership import OwnershipAdmin
 from broker.messages.managed_ledger import MessageStoreError
 from broker.stores.changes import NamespaceNotEmptyError, StoreError
 from proto.names import NamespaceName
@@ -59,7 +58,6 @@ class _Reset:
         self._context = context
         self._first = first
         self._namespaces = NamespaceAdmin(context)
-        self._ownership = OwnershipAdmin(context)
 
     async def run(self) -> None:
         """Delete everything, then make what is there from the start."""
@@ -79,8 +77,6 @@ class _Reset:
     async def _delete(self, namespace: NamespaceName) -> None:
         for left in reversed(range(TRIES)):
             try:
-                if not self._context.ownership.alone:
-                    await self._ownership.let_go(namespace)  # topics that others serve end there
                 await self._namespaces.delete_with_topics(namespace)
             except RestError:
                 if not left:

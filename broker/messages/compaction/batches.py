@@ -11,6 +11,7 @@ import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.compaction.decompression import DecompressionError, decompressed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,19 +62,10 @@ def unpacked(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
     Raises:
         UnreadableBatchError: It cannot be unpacked.
     """
-    if metadata.compression == pb.NONE:
-        return payload
-    size = metadata.uncompressed_size
-    if size > MOST_BATCH_BYTES:
-        raise UnreadableBatchError
     try:
-        if metadata.compression == pb.ZLIB:
-            return zlib.decompressobj().decompress(payload, max(1, size))
-        codec = _CODECS[metadata.compression]
-        data: bytes = pa.decompress(payload, decompressed_size=size, codec=codec, asbytes=True)
-    except (zlib.error, pa.ArrowException, OSError, KeyError):
+        return decompressed(metadata, payload, MOST_BATCH_BYTES)
+    except DecompressionError:
         raise UnreadableBatchError from None
-    return data
 
 
 def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
@@ -84,9 +76,11 @@ def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
         count: How many there are.
 
     Raises:
-        UnreadableBatchError: There are fewer.
+        UnreadableBatchError: There are fewer, or there is none.
     """
     at = 0
+    if count < 1:
+        raise UnreadableBatchError
     for _ in range(count):
         if len(payload) < at + _LENGTH.size:
             raise UnreadableBatchError

@@ -9,6 +9,7 @@ from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.compaction.latest_keys import LatestKeys
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
+from proto.names import TopicName
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 _FLUSH_BYTES = 4 * 1024 * 1024
 
+_COMPACTED = "compacted://"
 UNUSED_PROPERTY = "compaction.unused"
 """Names a ledger that is not used yet or any more, so that it is deleted after a crash too."""
 
@@ -104,7 +106,14 @@ def _check_same(noted: int, copied: int) -> None:
 
 def compacted_name(topic: str, ledger_id: int) -> str:
     """Return the name of the ledger of a topic's compacted entries; no topic can have it."""
-    return f"compacted://{topic.partition('://')[2]}-{ledger_id}"
+    return f"{_COMPACTED}{topic.partition('://')[2]}-{ledger_id}"
+
+
+def topic_of(stored: str) -> TopicName:
+    """Return the topic of a ledger: of its messages, or of what a compaction has left of them."""
+    if stored.startswith(_COMPACTED):
+        stored = f"persistent://{stored.removeprefix(_COMPACTED).rpartition('-')[0]}"
+    return TopicName.parse(stored)
 
 
 async def _source(

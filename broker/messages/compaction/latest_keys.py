@@ -13,7 +13,8 @@ from broker.messages.compaction.batches import (
     with_some,
 )
 from broker.messages.entry import Entry
-from broker.messages.metadata import digest_of, parse_metadata, payload_of
+from broker.messages.metadata import MessageDigest, parse_metadata, payload_of
+from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -138,20 +139,23 @@ class LatestKeys:
                 left.append(entry)
             elif stays and opened.batch is not None:
                 data = with_some(opened.metadata, opened.batch, stays)
-                digest = digest_of(opened.metadata)
+                digest = MessageDigest(entry.message_count, entry.publish_time, entry.deliver_at)
                 left.append(Entry(entry.ledger_id, entry.entry_id, data, digest))
             yield
         return left
 
 
 def _opened(entry: Entry, *, keep_bytes: bool) -> Generator[None, None, _Opened | None]:
-    """Return an entry, taken apart in steps; None for a batch that cannot be: it is kept.
+    """Return an entry, taken apart in steps; None for what cannot be: it is kept.
 
     Args:
         entry: The entry.
         keep_bytes: Return the messages of a batch with their bytes too.
     """
-    metadata = parse_metadata(entry.data)
+    try:
+        metadata = parse_metadata(entry.data)
+    except RemoteProtocolError:
+        return None  # Profile pulsar stores what nobody can read.
     payload = payload_of(entry.data)
     if not is_readable_batch(metadata):
         size = metadata.uncompressed_size if metadata.compression else len(payload)

@@ -8,16 +8,18 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
+import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.compaction.compactor import UNUSED_PROPERTY, compacted_name
 from broker.messages.compaction.latest_keys import TooManyKeysError
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
-from proto.errors import RemoteProtocolError
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broker.messages.compaction.compactor import Compactor
     from broker.messages.managed_ledger import ManagedLedger, MessageStore
     from broker.policies.effective import EffectivePolicies
@@ -68,6 +70,7 @@ class TopicCompaction:
         self._topic = topic
         self._compactor: Compactor
         self._task: asyncio.Task[None] | None = None
+        self._deletion: asyncio.Task[None] | None = None
         self.compacted: CompactedEntries | None = None
         self.status = CompactionStatus.NOT_RUN
         self.last_error = ""
@@ -126,7 +129,7 @@ class TopicCompaction:
         began = clock.now()
         try:
             await self._compact()
-        except (MessageStoreError, TooManyKeysError, RequestError, RemoteProtocolError) as error:
+        except (MessageStoreError, TooManyKeysError, RequestError) as error:
             text = error.message if isinstance(error, RequestError) else str(error)
             logger.warning("%s was not compacted: %s", self._topic.ledger.name, text)
             self.last_error = text
@@ -144,6 +147,9 @@ class TopicCompaction:
         subscription = subscriptions.get(SUBSCRIPTION)
         if subscription is None:
             subscription = subscriptions.create(SUBSCRIPTION, earliest=True)
+        elif not subscription.durable:  # It would end with its reader, and keep nothing till then.
+            text = f"NonDurable subscription {SUBSCRIPTION} already exists."
+            raise RequestError(pb.NotAllowedError, text)
         before = self.compacted
         after, self.removed = await self._compactor.compact(ledger, before)
         ledger.set_property(PROPERTY, f"{after.ledger_id} {after.horizon}")
@@ -158,6 +164,26 @@ class TopicCompaction:
 
     # -- its end ------------------------------------------------------------------------------
 
+    def forget(self) -> None:
+        """Delete what compactions have left: their subscription was deleted (recorded).
+
+        One that is under way ends. (A real broker waits for it.)
+        """
+        if self._task is not None:
+            self._task.cancel()
+        ledger, self.compacted = self._topic.ledger, None
+        left = [one for one in (_kept_name(ledger), ledger.properties.get(UNUSED_PROPERTY)) if one]
+        ledger.set_property(PROPERTY, None)
+        ledger.set_property(UNUSED_PROPERTY, left[0] if left else None)
+        self._deletion = asyncio.get_running_loop().create_task(self._delete(left))
+
+    async def _delete(self, names: Sequence[str]) -> None:
+        for name in names:
+            try:
+                await self._compactor.store.delete_ledger(name)
+            except MessageStoreError as error:
+                logger.warning("%s is not deleted: %s", name, error)
+
     async def finished(self) -> None:
         """Return when no compaction is under way."""
         if self._task is not None:
@@ -169,6 +195,8 @@ class TopicCompaction:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+        if self._deletion is not None:
+            await self._deletion
         if self.compacted is not None:
             self._compactor.store.close_ledger(self.compacted.ledger.name)
 
@@ -182,11 +210,14 @@ async def delete_compacted(store: MessageStore, topic: str) -> None:
     if not store.holds(topic):
         return
     ledger = await store.open_ledger(topic)
-    kept, unused = _kept(ledger), ledger.properties.get(UNUSED_PROPERTY)
-    if unused is not None:
-        await store.delete_ledger(unused)
-    if kept is not None:
-        await store.delete_ledger(compacted_name(topic, kept[0]))
+    for left in (ledger.properties.get(UNUSED_PROPERTY), _kept_name(ledger)):
+        if left is not None:
+            await store.delete_ledger(left)
+
+
+def _kept_name(ledger: ManagedLedger) -> str | None:
+    kept = _kept(ledger)
+    return None if kept is None else compacted_name(ledger.name, kept[0])
 
 
 def _kept(ledger: ManagedLedger) -> tuple[int, Position] | None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.metadata import payload_of
+from broker.messages.metadata import payload_of, payload_start
 
 if TYPE_CHECKING:
     from broker.messages.publishing.rules import PublishRules
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
+
+
+LEAST_MESSAGE_BYTES = 6
+"""A message of a batch has so many at least: a length, and metadata with the size of nothing."""
+MOST_IN_BATCH = 1_000_000
+"""Messages of a batch, whatever size it says that it has without its compression."""
 
 
 class SendRefusal(NamedTuple):
@@ -22,7 +28,21 @@ class SendRefusal(NamedTuple):
 
 _TOO_LARGE = SendRefusal(pb.NotAllowedError, "Exceed maximum message size")
 _NOT_ENCRYPTED = SendRefusal(pb.MetadataError, "Messages must be encrypted")
+_OTHERS_NAME = SendRefusal(
+    pb.NotAllowedError,
+    "The message has another producer_name than its producer, whose messages would count as "
+    "duplicates: deduplication is on",
+)
 _TRANSACTIONS_OFF = SendRefusal(pb.NotAllowedError, "Transaction buffer disable!")
+
+
+def refusal_of_metadata(data: bytes, rules: PublishRules) -> SendRefusal | None:
+    """Return why the metadata of a message is not even parsed; None if it is."""
+    most = rules.max_metadata_bytes
+    if not 0 < most < len(data) or not most < payload_start(data) <= len(data):
+        return None
+    text = f"Exceed maximum size of metadata of {most} bytes"
+    return SendRefusal(pb.NotAllowedError, text)
 
 
 def refusal_of(
@@ -58,6 +78,33 @@ def refusal_of(
     if sent.HasField("txnid_most_bits") and sent.HasField("txnid_least_bits"):
         return _TRANSACTIONS_OFF
     return None
+
+
+def refusal_of_claims(
+    data: bytes, metadata: pb.MessageMetadata, policies: EffectivePolicies, producer: str
+) -> SendRefusal | None:
+    """Return why what a message says of itself is not believed; None if it can be.
+
+    Args:
+        data: Checksum, metadata and payload.
+        metadata: As read from them.
+        policies: The topic's.
+        producer: The name of who sends it.
+    """
+    if policies.deduplication and metadata.producer_name != producer:
+        return _OTHERS_NAME
+    return _impossible_batch(data, metadata) if metadata.num_messages_in_batch != 1 else None
+
+
+def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal | None:
+    """Refuse a batch that cannot have as many messages as it says: no consumer can read it."""
+    count = metadata.num_messages_in_batch
+    packed = metadata.compression != pb.NONE
+    size = metadata.uncompressed_size if packed else len(data) - payload_start(data)
+    if 0 < count <= min(size // LEAST_MESSAGE_BYTES, MOST_IN_BATCH):
+        return None
+    text = f"A batch of {size} bytes cannot have num_messages_in_batch={count}"
+    return SendRefusal(pb.NotAllowedError, text)
 
 
 def _too_large_payload(limit: int) -> SendRefusal:

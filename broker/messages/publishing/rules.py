@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from broker.configuration.config import BrokerConfig
 
+METADATA_BYTES = 262_144
+"""Bytes of the largest metadata; the worst of this size takes 8 ms to parse, and each time."""
 LEAST_BYTES = 4
 """What a message has at least: the length of its metadata."""
 
@@ -52,17 +54,22 @@ class PublishRules(NamedTuple):
     Attributes:
         max_payload_bytes: maxMessageSize, compared with each payload; 0: only the limit of frames
             counts, as on a real broker (profile pulsar).
+        max_metadata_bytes: Most bytes of a message's metadata; 0 for no limit.
         max_producers_being_made: PRODUCER requests of one connection that may be under way.
         metadata_of: Reads the metadata of a message, or closes the connection.
+        compares_claims: What a message says of its producer and of its batch is compared with
+            what is known of them; else it is believed (recorded).
     """
 
     max_payload_bytes: int = 0
+    max_metadata_bytes: int = 0
     max_producers_being_made: int = 10_000
     metadata_of: Callable[[bytes], pb.MessageMetadata] = whole_metadata
+    compares_claims: bool = False
 
     @staticmethod
     def of(config: BrokerConfig) -> PublishRules:
         """Return the bounds of a configuration."""
         if config.profile is Profile.PULSAR:
             return PublishRules(metadata_of=whatever_metadata)
-        return PublishRules(max_payload_bytes=config.max_message_size)
+        return PublishRules(config.max_message_size, METADATA_BYTES, compares_claims=True)

@@ -32,7 +32,7 @@ FETCH_BYTES = 1024 * 1024
 ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
-"""Entries that could not be read are read again so much later."""
+"""Entries that could not be read, or delivered, are read again so much later."""
 Place: TypeAlias = tuple[int, int]
 """A position as it is kept for each message that consumers have: a plain tuple, which the garbage
 collector passes over. With a million of Position each of its long looks would hold up everybody."""
@@ -83,7 +83,14 @@ class Dispatcher(ABC):
         """Deliver what can be delivered now; go on in another turn if there is more."""
         if not self.consumers or self._read_timer is not None or self._fetching is not None:
             return
-        handled = self._deliver(ENTRIES_A_TURN)
+        try:
+            handled = self._deliver(ENTRIES_A_TURN)
+        except Exception:
+            # Whatever it is: those who share the turn, and the topic's other subscriptions, go on.
+            name, topic = self._cursor.name, self._context.topic.name
+            logger.exception("messages of %s of %s cannot be delivered", name, topic)
+            self._rest(self._begin_anew)
+            return
         if handled >= ENTRIES_A_TURN:
             self.wake()
         else:
@@ -154,11 +161,20 @@ class Dispatcher(ABC):
             self._fetching = None
         self._fetched, self._asked = [], None
 
+    def _begin_anew(self) -> None:
+        """Close the consumers, who come again: what was read and not delivered is read again."""
+        self._read_timer = None
+        if self.consumers:
+            self.consumers[0].subscription.close_consumers()
+
+    def _rest(self, then: Callable[[], None]) -> None:
+        clock = self._context.topic.clock
+        self._read_timer = clock.call_at(clock.now() + READ_AGAIN_SECONDS, then)
+
     def _read_later(self, error: MessageStoreError) -> None:
         topic = self._context.topic
         logger.warning("%s of %s waits for its messages: %s", self._cursor.name, topic.name, error)
-        when = topic.clock.now() + READ_AGAIN_SECONDS
-        self._read_timer = topic.clock.call_at(when, self._read_again)
+        self._rest(self._read_again)
 
     def _read_again(self) -> None:
         self._read_timer = None

@@ -23,6 +23,8 @@ LEAVING_A_TURN = 1_000
 """Entries that leave consumers who gave them back in one turn of the event loop."""
 SEARCH_A_STEP = 40
 """Waiting positions that are looked at in the time in which one entry is delivered."""
+LOOK_AGAIN_SECONDS = 5.0
+"""So soon delayed messages follow a wall clock that was set: timers go by another clock."""
 _NOT_PENDING = (-1, 0)
 
 
@@ -69,6 +71,8 @@ class SharedDispatcher(Dispatcher):
         # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
         self._levels: dict[int, list[Consumer]] | None = None
         self._due_ms = 0
+        # The timer fired: messages may be due, which the next run takes.
+        self._is_time = False
         self._next_in: dict[int, int] = {}
         self.unacked = 0
         self.blocked = False
@@ -82,6 +86,9 @@ class SharedDispatcher(Dispatcher):
     # -- delivering ---------------------------------------------------------------------------
 
     def _deliver(self, most: int) -> int:
+        if self._is_time:
+            self._is_time = False
+            self._take_due()
         # First all that was given back, so that it comes before what is new, and in order.
         handled = self._let_leave(LEAVING_A_TURN)
         if self._leaving:
@@ -235,6 +242,7 @@ class SharedDispatcher(Dispatcher):
         """Follow the rates and the limits of what is unacknowledged that are in force now."""
         super().policies_changed()
         policies = self._context.topic.policies
+        self.delayed.change_tick(policies.delayed_tick_ms)
         for consumer in self.consumers:
             consumer.blocked = 0 < policies.max_unacked_per_consumer <= consumer.unacked
         self.blocked = 0 < policies.max_unacked_per_subscription <= self.unacked
@@ -458,6 +466,7 @@ class SharedDispatcher(Dispatcher):
         self.delayed.clear()
         self._disarm()
         self._forget_fetched()
+        self._is_time = False
         self._cursor.rewind()
 
     # -- delayed delivery ---------------------------------------------------------------------
@@ -469,14 +478,23 @@ class SharedDispatcher(Dispatcher):
         self._disarm()
         clock = self._context.topic.clock
         self._due_ms = now_ms + wait_ms
-        self._timer = clock.call_at(clock.now() + wait_ms / 1000, self._due)
+        seconds = min(wait_ms / 1000, LOOK_AGAIN_SECONDS)
+        self._timer = clock.call_at(clock.now() + seconds, self._look)
 
-    def _due(self) -> None:
+    def _look(self) -> None:
+        """Have what is due delivered; before that look again, for a clock may be set."""
         self._timer = None
+        now_ms = self._context.topic.clock.wall_ms()
+        if now_ms < self._due_ms:
+            self._arm(now_ms)
+        else:
+            self._is_time = True
+            self.wake()
+
+    def _take_due(self) -> None:
         now_ms = self._context.topic.clock.wall_ms()
         self.replay.add_all(self.delayed.take_due(now_ms))
         self._arm(now_ms)
-        self.wake()
 
     def _disarm(self) -> None:
         if self._timer is not None:

@@ -69,6 +69,11 @@ class NonPersistentSubscription:
         self.messages_dropped = 0
 
     @property
+    def internal(self) -> bool:
+        """Return False: it has no cursor."""
+        return False
+
+    @property
     def consumers(self) -> Sequence[Consumer]:
         """Those that are connected."""
         return self._dispatcher.consumers

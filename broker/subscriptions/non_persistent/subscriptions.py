@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     import proto.PulsarApi_pb2 as pb
     from broker.messages.entry import Entry
     from broker.subscriptions.context import TopicWithPolicies
+
+
+logger = logging.getLogger(__name__)
 
 
 class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription]):
@@ -55,7 +59,12 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
     def publish(self, entry: Entry) -> None:
         """Hand an entry to one consumer of each subscription that has room for it."""
         for subscription in self._by_name.values():
-            subscription.publish(entry)
+            try:
+                subscription.publish(entry)
+            except Exception:
+                # Whatever it is: the others get the message, and its producer goes on.
+                name, topic = subscription.name, self._topic.name
+                logger.exception("a message of %s of %s cannot be delivered", name, topic)
 
     def close(self) -> None:
         """Nothing of them is kept."""

@@ -14,7 +14,8 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.admin import json_steps
 from broker.admin.resources.messages import backlog
-from broker.messages.metadata import digest_of
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
+from broker.messages.metadata import MessageDigest, digest_of
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
 from tests.support.peers.rest_client import rest_client
@@ -76,6 +77,8 @@ async def test_a_message_is_shown_decompressed(kind: int) -> None:
         (pb.ZSTD, b"junk", 100),
         (pb.ZLIB, b"junk", 100),
         (pb.LZ4, COMPRESSED[pb.LZ4](PAYLOAD), 1 << 31),
+        (pb.LZ4, COMPRESSED[pb.LZ4](PAYLOAD), len(PAYLOAD) + 100_000),
+        (pb.SNAPPY, COMPRESSED[pb.SNAPPY](PAYLOAD), len(PAYLOAD) + 100_000),
         (pb.ZLIB, zlib.compress(bytes(100_000_000)), 1 << 31),
     ],
 )
@@ -87,6 +90,14 @@ async def test_a_message_that_cannot_be_decompressed_costs_one_answer(
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
         assert answer.status == 422
         assert "message" in answer.reason
+
+
+async def test_a_message_that_cannot_be_read_costs_one_answer() -> None:
+    async with broker() as (parts, rest):
+        (await loaded(parts)).ledger.append(b"\0\0\0\1\xff", MessageDigest(1, 1, 0))
+        answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
+        assert answer.status == 422
+        assert "metadata" in answer.reason
 
 
 async def test_headers_hold_whatever_a_producer_wrote() -> None:
@@ -353,3 +364,31 @@ async def test_a_topic_that_keeps_nothing_is_not_there_once_it_is_unloaded() -> 
         statuses = [(await rest.ask("PUT", path)).status for _ in range(2)]
         # Then
         assert statuses == [204, 404]
+
+
+@pytest.mark.parametrize(("profile", "left"), [("floodgate", 2), ("pulsar", 0)])
+async def test_what_all_subscriptions_lose_compaction_keeps(profile: str, left: int) -> None:
+    async with broker(profile) as (parts, rest):
+        subscription = f"{TOPICS}/t/subscription"
+        for name in ("s", SUBSCRIPTION):
+            await rest.done("PUT", f"{subscription}/{name}")
+        topic = await loaded(parts)
+        store(topic)
+        store(topic)
+        cursor = topic.subscriptions.get(SUBSCRIPTION).cursor  # type: ignore[attr-defined]
+        await rest.done("POST", f"{TOPICS}/t/all_subscription/expireMessages/1")
+        assert cursor.backlog == 2
+        await rest.done("POST", "/admin/v2/namespaces/public/default/clearBacklog")
+        assert cursor.backlog == left
+        # Who names it means it (recorded).
+        await rest.done("POST", f"{subscription}/{SUBSCRIPTION}/skip_all")
+        assert cursor.backlog == 0
+
+
+async def test_no_request_makes_a_subscription_of_the_broker_s_own_name() -> None:
+    async with broker() as (parts, rest):
+        await loaded(parts)
+        subscription = f"{TOPICS}/t/subscription/pulsar.dedup"
+        for method, path in (("PUT", subscription), ("GET", f"{subscription}/position/1")):
+            answer = await rest.ask(method, path)
+            assert (answer.status, "reserved" in answer.reason) == (412, True)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.ownership.ownership import NotServedError, bundle_of_topic
+from broker.bundles import ALL_HASHES
+from broker.ownership import handing_over
+from broker.ownership.ownership import Bundle, NotServedError, bundle_of_topic
 from broker.ownership.tables import claim, register, renew
 from broker.stores.changes import StoreError
 from broker.stores.store import DEFAULT_BUNDLES, NamespacePolicies
@@ -258,6 +260,80 @@ async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
         await made(other)
         # Then
         assert (await other.ownership.acquire(TOPIC)).here
+
+
+async def test_a_namespace_that_is_deleted_is_forgotten_by_who_has_it(postgresql_url: str) -> None:
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        await owner_seen_by(one)
+        one.closing.clear()
+        await other.store.delete_namespace(SPACE)
+        deleting = asyncio.create_task(other.ownership.namespace_deleted(SPACE))
+        await one.has_lost.wait()
+        assert not deleting.done()
+        one.closing.set()
+        await deleting
+        await one.has_moved.wait()
+        assert one.moved == [Bundle(SPACE, ALL_HASHES)]
+        await made(other)
+        assert (await other.ownership.acquire(TOPIC, authoritative=True)).here
+        assert other.moved == [BUNDLE]
+
+
+async def test_who_has_messages_of_a_deleted_namespace_and_no_bundle_forgets_them(
+    postgresql_url: str,
+) -> None:
+    async with (
+        party(postgresql_url, 1, store="disk-1") as one,
+        party(postgresql_url, 3) as other,
+    ):
+        await made(one)
+        await owner_seen_by(one)
+        await one.ownership.release(BUNDLE)
+        await other.store.delete_namespace(SPACE)
+        await other.ownership.namespace_deleted(SPACE)
+        await one.has_moved.wait()
+        assert one.moved == [Bundle(SPACE, ALL_HASHES)]
+
+
+async def test_a_namespace_that_was_made_again_meanwhile_is_let_go_and_not_forgotten(
+    postgresql_url: str,
+) -> None:
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        await owner_seen_by(one)
+        await other.ownership.namespace_deleted(SPACE)
+        assert one.lost == [BUNDLE]
+        assert one.moved == other.moved == []
+
+
+async def test_nobody_waits_for_ever_for_who_does_not_forget(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(handing_over, "FORGET_SECONDS", 0.0)
+    async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
+        await made(one)
+        await owner_seen_by(one)
+        one.closing.clear()
+        await other.store.delete_namespace(SPACE)
+        await other.ownership.namespace_deleted(SPACE)
+        assert f"{one.service_url} has not forgotten namespace {SPACE}" in caplog.text
+        one.closing.set()
+
+
+async def test_what_was_forgotten_in_part_is_not_served(postgresql_url: str) -> None:
+    async with party(postgresql_url, 1) as one:
+        await made(one)
+        async with party(postgresql_url, 3) as other:
+            await owner_seen_by(other)
+        one.forgets = False
+        for _ in range(2):
+            with pytest.raises(NotServedError, match="the disk is gone"):
+                await one.ownership.acquire(TOPIC, authoritative=True)
+            assert not one.ownership.owns(TOPIC)
+        one.forgets = True
+        assert (await one.ownership.acquire(TOPIC, authoritative=True)).here
+        assert one.moved == [BUNDLE] * 3
 
 
 async def test_a_bundle_is_let_go_after_its_topics_are_closed(postgresql_url: str) -> None:

@@ -14,7 +14,7 @@ from proto.names import TopicName
 from proxy.service import ProxyService
 from tests.support.peers.message_peer import MessagePeer
 from tests.support.peers.rest_client import rest_client
-from tests.support.processes.cluster import broker_config, proxy_config
+from tests.support.processes.cluster import broker_config, proxy_config, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -52,9 +52,11 @@ class Brokers:
 
 
 @asynccontextmanager
-async def brokers(url: str, stores: Mapping[str, str] | None = None) -> AsyncIterator[Brokers]:
+async def brokers(
+    url: str, stores: Mapping[str, str] | None = None, **more: str
+) -> AsyncIterator[Brokers]:
     """Run the three."""
-    keys = {"metadataStoreUrl": url, "advertisedAddress": "127.0.0.1"}
+    keys = {"metadataStoreUrl": url, "advertisedAddress": "127.0.0.1", **more}
     logs = stores or {}
 
     def config(name: str) -> object:
@@ -208,6 +210,43 @@ async def test_rest_names_the_owner_and_the_brokers_that_live(postgresql_url: st
             assert answer.value["httpUrl"] == parts.owner(topic).web_service_url
             found.add(answer.value["brokerUrl"])
         assert len(found) == 2
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+async def test_a_namespace_deleted_at_any_broker_leaves_nothing_to_its_next_life(
+    postgresql_url: str, loaded: bool
+) -> None:
+    namespace = "/admin/v2/namespaces/public/gone"
+    allowed = {"forceDeleteNamespaceAllowed": "true"}
+    async with brokers(postgresql_url, **allowed) as parts, rest_client(parts.one) as rest:
+        await rest.done("PUT", namespace)
+        topics = [topic.replace("default", "gone") for topic in TOPICS]
+        for topic in topics:
+            await parts.one.topics.create(TopicName.parse(topic), {})
+            await looked_up(parts.one, topic)
+        topic = next(one for one in topics if parts.owner(one) is parts.two)
+        peer = await MessagePeer.connect(parts.two.service_url)
+        await peer.producer(topic)
+        await peer.publish(0, b"old")
+        await peer.receipt()
+        stored = parts.two.messaging.store
+        if not loaded:
+            peer.close()
+            await parts.two.messaging.loaded_topics.unload(TopicName.parse(topic))
+        await rest.done("DELETE", f"{namespace}?force=true")
+        if loaded:
+            assert (await peer.closed_by_broker()).type == pb.BaseCommand.CLOSE_PRODUCER
+            peer.close()
+        await until(lambda: not stored.holds(topic))
+        await rest.done("PUT", namespace)
+        found = await looked_up(parts.one, topic)
+        peer = await MessagePeer.connect(found.brokerServiceUrl)
+        await peer.producer(topic)
+        await peer.subscribe(topic)
+        await peer.flow(10)
+        await peer.publish(0, b"new")
+        assert (await peer.message()).payload == b"new"
+        peer.close()
 
 
 async def test_topics_in_a_log_wait_for_their_broker(postgresql_url: str, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ class ManualClock:
 
     def __init__(self, now: float = 1000.0) -> None:
         self._now = now
+        self._ahead_ms = 0
         self._numbers = count()
         self._timers: list[tuple[float, int, ManualTimer]] = []
 
@@ -37,7 +38,11 @@ class ManualClock:
 
     def wall_ms(self) -> int:
         """Return milliseconds since 1970: the moment, as if this clock had started then."""
-        return round(self._now * 1000)
+        return round(self._now * 1000) + self._ahead_ms
+
+    def set_wall(self, by_seconds: float) -> None:
+        """Set the time of day by so much, ahead or back; timers do not notice."""
+        self._ahead_ms += round(by_seconds * 1000)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
         """Arm a timer."""

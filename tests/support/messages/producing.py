@@ -152,7 +152,9 @@ def add(topic: Topic, producer: Producer) -> None:
     topic.producers.add(producer, topic.policies.max_producers)
 
 
-def publish(topic: Topic, producer: Producer, sequence_id: int = 0, highest: int = 0) -> None:
+def publish(
+    topic: Topic, producer: Producer, sequence_id: int = 0, highest: int = 0, **metadata: Any
+) -> None:
     """Publish a message."""
-    data = entry_bytes(producer_name=producer.name, sequence_id=sequence_id)
+    data = entry_bytes(producer_name=producer.name, sequence_id=sequence_id, **metadata)
     topic.publish(producer, sequence_id, highest, data, digest_of(parse_metadata(data)))

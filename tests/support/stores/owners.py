@@ -7,6 +7,7 @@ import uuid
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from broker.ownership.ownership import NotServedError
 from broker.ownership.session import BrokerSession
 from broker.ownership.shared import SharedOwnership
 from broker.ownership.tables import MEMORY_PREFIX, Registration
@@ -31,7 +32,9 @@ class Party:
         ownership: What is tested.
         lost: The bundles that it was told to have lost.
         has_lost: Set with the first of them.
-        moved: The bundles that others served before.
+        moved: The bundles that others served before, or that are no more.
+        has_moved: Set with the first of them.
+        forgets: It can delete what it has of them.
         stopped_seconds: How much more time has passed than it has noticed.
     """
 
@@ -49,6 +52,8 @@ class Party:
         self.lost: list[Bundle] = []
         self.has_lost = asyncio.Event()
         self.moved: list[Bundle] = []
+        self.has_moved = asyncio.Event()
+        self.forgets = True
         self.closing = asyncio.Event()
         self.closing.set()
         self.ownership.on_lost(self._lost)
@@ -64,6 +69,9 @@ class Party:
 
     async def _moved(self, bundle: Bundle) -> None:
         self.moved.append(bundle)
+        self.has_moved.set()
+        if not self.forgets:
+            raise NotServedError("the disk is gone")
 
     async def open(self) -> None:
         await self.store.open()

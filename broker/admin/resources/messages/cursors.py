@@ -107,7 +107,8 @@ class CursorAdmin:
         topics = await self._all_that_expire(request, "messages for all subscriptions")
         async for topic in self._topics.each(topics):
             for subscription in tuple(subscriptions_of(topic)):
-                await _expire(subscription, seconds)
+                if not subscription.internal:
+                    await _expire(subscription, seconds)
         return done()
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:

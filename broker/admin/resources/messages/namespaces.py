@@ -95,9 +95,10 @@ class NamespaceMessageAdmin:
 
     async def clear(self, request: web.Request) -> web.Response:
         """Move all subscriptions to the end."""
+        internal = self._context.rules.clears_internal_backlogs
         async for topic in self._each(await self._topics(request)):
             if isinstance(topic, PersistentTopic):
-                topic.subscriptions.clear_backlogs()
+                topic.subscriptions.clear_backlogs(internal=internal)
         return done()
 
     async def clear_one(self, request: web.Request) -> web.Response:

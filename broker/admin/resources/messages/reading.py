@@ -18,6 +18,7 @@ from broker.admin.resources.messages.subjects import (
     MessageTopics,
     check_persistent,
     check_subscribed,
+    created,
     last_id,
     persistent,
     subscription_name,
@@ -113,7 +114,7 @@ class ReadingAdmin:
             status = 500 if self._context.rules.fails_as_upstream else 412
             raise RestError(status, f"messagePosition={place} should be 1 or more")
         subscriptions, name = subscriptions_of(topic), subscription_name(request)
-        subscription = subscriptions.get(name) or subscriptions.create(name, earliest=True)
+        subscription = subscriptions.get(name) or created(topic, name)
         position = nth_left(subscription.cursor, topic.ledger, place)
         if position is None:
             raise RestError(404, _NONE)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from aiohttp import web
 
-import proto.PulsarApi_pb2 as pb
 from broker.admin.requests import FailsUpstreamError
+from broker.messages.compaction.decompression import DecompressionError, decompressed
 from broker.messages.metadata import parse_metadata, payload_of
+from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
+    import proto.PulsarApi_pb2 as pb
     from broker.messages.entry import Entry
 
-_CODECS = {pb.LZ4: "lz4_raw", pb.ZSTD: "zstd", pb.SNAPPY: "snappy"}
 _UNFIT = dict.fromkeys((*range(32), 127))
 """Characters that a header cannot hold; they are left out."""
 
@@ -30,10 +29,15 @@ def message_response(entry: Entry, max_bytes: int) -> web.Response:
         max_bytes: Most bytes that a payload may have once it is decompressed.
 
     Raises:
-        FailsUpstreamError: Its payload cannot be decompressed.
+        FailsUpstreamError: It cannot be read, or not be decompressed.
     """
-    metadata = parse_metadata(entry.data)
-    body = _decompressed(payload_of(entry.data), metadata, max_bytes)
+    try:
+        metadata = parse_metadata(entry.data)
+        body = payload_of(entry.data)
+        if not metadata.encryption_keys:
+            body = decompressed(metadata, body, max_bytes)
+    except (RemoteProtocolError, DecompressionError) as error:
+        raise FailsUpstreamError(422, str(error)) from None
     fields = {f"X-Pulsar-{name}": _header(text) for name, text in _fields(entry, metadata).items()}
     return web.Response(body=body, headers={**fields, "Content-Type": "application/json"})
 
@@ -93,20 +97,3 @@ def _moment(milliseconds: int) -> str:
         return str(milliseconds)
     fraction = f".{milliseconds % 1000:03d}" if milliseconds % 1000 else ""
     return f"{found:%Y-%m-%dT%H:%M:%S}{fraction}Z"
-
-
-def _decompressed(payload: bytes, metadata: pb.MessageMetadata, max_bytes: int) -> bytes:
-    if metadata.compression == pb.NONE or metadata.encryption_keys:
-        return payload
-    size = metadata.uncompressed_size
-    if size > max_bytes:
-        raise FailsUpstreamError(
-            422, f"the message says that it has {size} bytes: more than {max_bytes}"
-        )
-    try:
-        if metadata.compression == pb.ZLIB:
-            return zlib.decompressobj().decompress(payload, size) if size else b""
-        codec = pa.Codec(_CODECS[metadata.compression])
-        return bytes(codec.decompress(payload, size))
-    except (KeyError, ValueError, OSError, zlib.error) as error:
-        raise FailsUpstreamError(422, f"the message cannot be decompressed: {error}") from None

@@ -18,7 +18,7 @@ from server.http import RestError
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     from aiohttp import web
 
@@ -226,6 +226,24 @@ def subscription_of(topic: PersistentTopic, name: str) -> Subscription:
     if found is None:
         raise no_subscription(name, topic.name)
     return found
+
+
+def created(
+    topic: PersistentTopic,
+    name: str,
+    *,
+    start: Position = EARLIEST,
+    properties: Mapping[str, str] | None = None,
+) -> Subscription:
+    """Create a subscription of a topic, whose next entry is ``start``.
+
+    Raises:
+        RestError: 412, it may not be: its topic has as many as it may, or the name is reserved.
+    """
+    try:
+        return subscriptions_of(topic).create(name, start=start, properties=properties)
+    except RequestError as error:
+        raise RestError(412, error.message) from None
 
 
 def subscriptions_of(topic: PersistentTopic) -> Subscriptions:

@@ -15,6 +15,7 @@ from broker.admin.resources.messages.subjects import (
     SUBSCRIPTION_PATH,
     MessageTopics,
     check_subscribed,
+    created,
     no_subscription,
     persistent,
     stored_of,
@@ -25,7 +26,6 @@ from broker.admin.resources.messages.subjects import (
 from broker.authorization.operations import TopicOperation
 from broker.errors import Refusal, RefusedError
 from broker.messages.position import LATEST
-from server.connection.request_errors import RequestError
 from server.http import RestError, json_response
 from server.tasks.cooperative import in_turns
 
@@ -178,9 +178,4 @@ def _create(topic: PersistentTopic, name: str, target: ResetTarget) -> None:
     properties = target.properties or {}
     if not isinstance(properties, dict):
         raise BadBodyError("properties should be an object of strings")
-    try:
-        subscriptions_of(topic).create(
-            name, start=start, properties=string_map_of(properties, "properties")
-        )
-    except RequestError as error:
-        raise RestError(412, error.message) from None
+    created(topic, name, start=start, properties=string_map_of(properties, "properties"))

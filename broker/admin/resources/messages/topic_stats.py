@@ -105,7 +105,7 @@ def _of_stored(
         ),
         "ownerBroker": owner,
         "topicCreationTimeStamp": topic.created_at,
-        "lastPublishTimeStamp": topic.last_published_at,
+        "lastPublishTimeStamp": topic.publish_times.last,
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
+from broker.messages.metadata import MessageDigest
 from tests.unit.broker.commands.test_producing import client, producing, topic
 
 Type = pb.BaseCommand
@@ -53,3 +55,27 @@ async def test_what_cannot_be_done_to_a_subscription_is_refused(command: pb.Base
     # Then
     error = answer.error
     assert (error.request_id, error.error, error.message) == (8, pb.PersistenceError, REASON)
+
+
+async def test_an_acknowledgement_for_compaction_closes_the_connection() -> None:
+    found = await client()
+    asked = subscribe()
+    asked.subscribe.subscription = SUBSCRIPTION
+    await found.ask(asked)
+    (subscription,) = topic(found).subscriptions
+    ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual)
+    ack.message_id.add(ledgerId=1, entryId=0)
+    await found.ask(pb.BaseCommand(type=Type.ACK, ack=ack))
+    assert found.closed
+    assert subscription.durable
+
+
+async def test_the_last_message_cannot_be_told_if_nobody_can_read_it() -> None:
+    found = await client()
+    await found.ask(subscribe())
+    topic(found).ledger.append(b"\0\0\0\1\xff", MessageDigest(1, 1, 0))
+    asked = pb.CommandGetLastMessageId(consumer_id=1, request_id=9)
+    command = pb.BaseCommand(type=Type.GET_LAST_MESSAGE_ID, getLastMessageId=asked)
+    (answer,) = await found.ask(command)
+    assert (answer.error.request_id, answer.error.error) == (9, pb.MetadataError)
+    assert answer.error.message.startswith("Failed to get batch size for entry ")

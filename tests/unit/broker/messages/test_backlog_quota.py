@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.backlog_quota import check_quota, enforce_quota, exceeded_quotas
+from broker.messages.backlog_quota import (
+    check_quota,
+    enforce_quota,
+    evict_oldest,
+    exceeded_quotas,
+)
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.policies.effective import DEFAULTS, BacklogQuota, EffectivePolicies, QuotaAction
 from server.connection.request_errors import RequestError
@@ -67,7 +73,7 @@ async def test_producers_stop_above_the_quota(action: QuotaAction, code: int) ->
     # Then
     (closed,) = cnx.take()
     assert closed.type == pb.BaseCommand.CLOSE_PRODUCER
-    topic.subscriptions.clear_backlogs()
+    topic.subscriptions.clear_backlogs(internal=True)
     check_quota(topic)
 
 
@@ -126,3 +132,29 @@ async def test_what_is_too_old_is_skipped_by_policy() -> None:
     await enforce_quota(topic)
     (subscription,) = topic.subscriptions
     assert subscription.cursor.backlog == 0
+
+
+@pytest.mark.parametrize("by", ["size", "age"])
+async def test_what_compaction_has_left_counts_and_is_not_evicted(by: str) -> None:
+    quota = {f"{by}_quota": BacklogQuota(2_000 if by == "size" else 60, EVICT)}
+    policies, precise = replace(DEFAULTS, **quota), {"preciseTimeBasedBacklogQuotaCheck": "true"}
+    topic, _, _ = await with_backlog(policies, **precise)
+    compaction = topic.subscriptions.create(SUBSCRIPTION, earliest=True)  # type: ignore[call-arg]
+    (subscription, _) = topic.subscriptions
+    subscription.skip(5)
+    enforce_quota(topic)
+    assert compaction.cursor.backlog == 8
+    assert subscription.cursor.backlog == (3 if by == "size" else 0)
+    subscription.skip(3)
+    assert exceeded_quotas(topic) == list(quota.values())
+    enforce_quota(topic)
+    assert compaction.cursor.backlog == 8
+    assert sum(topic.evictions.values()) == (by == "age")
+
+
+async def test_a_full_store_takes_nothing_from_compaction() -> None:
+    topic, _, _ = await with_backlog(size_quota(100_000, EVICT))
+    compaction = topic.subscriptions.create(SUBSCRIPTION, earliest=True)  # type: ignore[call-arg]
+    evict_oldest(topic)
+    assert [one.cursor.backlog for one in topic.subscriptions] == [0, 8]
+    assert compaction.cursor.backlog == 8

@@ -9,16 +9,26 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.deduplication import CURSOR, Verdict
+from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position, from_wire
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.room import ENTRY_COST_BYTES, StoreBounds
 from broker.policies.effective import DEFAULTS
 from tests.support.clocks.settle import settle
-from tests.support.messages.producing import ProducingConnection, TopicOnHand, add, publish
+from tests.support.messages.producing import (
+    ProducingConnection,
+    TopicOnHand,
+    add,
+    entry_bytes,
+    publish,
+)
 
 if TYPE_CHECKING:
     from broker.messages.topic import PersistentTopic
 
 ON = replace(DEFAULTS, deduplication=True)
 DUPLICATE = Position(-1, -1)
+COST = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
 
 
 def answered(cnx: ProducingConnection) -> list[Position]:
@@ -91,7 +101,7 @@ async def test_what_was_lost_with_its_ledger_is_new_when_it_comes_again() -> Non
     # When
     topic.ledger.fail()  # type: ignore[attr-defined]
     # Then
-    assert topic.deduplication.judge("p1", 0, 0) is Verdict.NEW
+    assert topic.deduplication.judge("p1", 0) is Verdict.NEW
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -108,8 +118,8 @@ async def test_sequence_ids_survive_an_unload_and_a_crash(saved: bool) -> None:
     again = await hand.topic()
     # Then
     assert again.deduplication.last_sequence_id("p1") == 8
-    assert again.deduplication.judge("p1", 8, 8) is Verdict.DUPLICATE
-    assert again.deduplication.judge("p1", 9, 9) is Verdict.NEW
+    assert again.deduplication.judge("p1", 8) is Verdict.DUPLICATE
+    assert again.deduplication.judge("p1", 9) is Verdict.NEW
     await settle()
 
 
@@ -141,7 +151,7 @@ async def test_switched_off_it_forgets() -> None:
     assert topic.deduplication.last_sequence_id("p1") == -1
     hand.policies = ON
     topic.policies_changed()
-    assert topic.deduplication.judge("p1", 5, 5) is Verdict.NEW
+    assert topic.deduplication.judge("p1", 5) is Verdict.NEW
     await settle()
 
 
@@ -151,7 +161,108 @@ async def test_no_more_producers_are_known_than_the_bound_allows() -> None:
     dedup = (await hand.topic()).deduplication
     # When
     for number, name in enumerate(("a", "b", "a", "c")):
-        dedup.judge(name, number, number)
+        dedup.begun(name, number)
         dedup.stored(name, number, Position(1, number))
     # Then
     assert [dedup.last_sequence_id(name) for name in "abc"] == [2, -1, 3]
+
+
+async def test_what_a_full_store_refused_is_new_and_what_it_is_storing_is_not() -> None:
+    hand = TopicOnHand(ON, store=MemoryMessageStore(StoreBounds(topic=2 * COST)))
+    topic, cnx = await hand.topic(slow=True), hand.connection()
+    topic.subscriptions.create("s")
+    add(topic, cnx.producer())
+    for sequence_id in range(3):
+        publish(topic, cnx.producers[1], sequence_id)  # The third finds no room.
+    cnx.take()
+    add(topic, cnx.producer())
+    for sequence_id in range(2):
+        publish(topic, cnx.producers[1], sequence_id)
+    errors = [one.send_error.error for one in cnx.take() if one.HasField("send_error")]
+    assert errors == [pb.PersistenceError] * 2
+    topic.ledger.confirm(topic.ledger.last_confirmed)  # type: ignore[attr-defined]
+    for sequence_id in range(2):
+        publish(topic, cnx.producers[1], sequence_id)
+    assert answered(cnx) == [DUPLICATE, DUPLICATE]
+    assert topic.deduplication.judge("p1", 2) is Verdict.NEW
+    assert topic.ledger.ledgers[0].entries == 2
+    await settle()
+
+
+@pytest.mark.parametrize(
+    ("profile", "known", "verdict"),
+    [("floodgate", 4, Verdict.NEW), ("pulsar", 5, Verdict.DUPLICATE)],
+)
+async def test_the_last_chunk_after_an_unload_is_new_but_not_to_a_real_broker(
+    profile: str, known: int, verdict: Verdict
+) -> None:
+    hand = TopicOnHand(ON, keys={"floodgateProfile": profile})
+    topic, cnx = await producing(hand)
+    publish(topic, cnx.producers[1], 4)
+    chunk = entry_bytes(producer_name="p1", sequence_id=5, chunk_id=0, num_chunks_from_msg=2)
+    topic.publish(cnx.producers[1], 5, 0, chunk, digest_of(parse_metadata(chunk)), whole=False)
+    hand.store.close_ledger(topic.full_name)
+    again = await hand.topic()
+    assert again.deduplication.last_sequence_id("p1") == known
+    assert again.deduplication.judge("p1", 5) is verdict
+    await settle()
+
+
+async def test_numbers_have_the_sign_that_they_have_in_java() -> None:
+    topic, cnx = await producing(TopicOnHand(ON))
+    for sequence_id in (2**64 - 1, 0, 2**63, 2**63 - 1):
+        publish(topic, cnx.producers[1], sequence_id)
+    # As recorded: -1 is stored, and the highest of its batch is said to be 0.
+    assert [one == DUPLICATE for one in answered(cnx)] == [False, True, True, False]
+    assert topic.deduplication.last_sequence_id("p1") == 2**63 - 1
+    await settle()
+
+
+async def test_a_producer_that_is_forgotten_is_not_while_a_message_of_it_is_being_stored() -> None:
+    hand = TopicOnHand(ON, keys={"brokerDeduplicationMaxNumberOfProducers": "1"})
+    dedup = (await hand.topic()).deduplication
+    dedup.begun("a", 0)
+    dedup.stored("a", 0, Position(1, 0))
+    dedup.begun("a", 1)
+    dedup.begun("b", 0)
+    dedup.stored("b", 0, Position(1, 1))
+    assert dedup.judge("a", 1) is Verdict.UNKNOWN
+
+
+async def test_a_message_that_was_sent_before_it_was_switched_off_brings_no_snapshot_back() -> None:
+    hand = TopicOnHand(ON, keys={"brokerDeduplicationEntriesInterval": "1"})
+    topic, cnx = await hand.topic(slow=True), hand.connection()
+    add(topic, cnx.producer())
+    for sequence_id in range(2):
+        publish(topic, cnx.producers[1], sequence_id)
+    hand.policies = DEFAULTS
+    topic.policies_changed()
+    topic.ledger.confirm(topic.ledger.last_confirmed)  # type: ignore[attr-defined]
+    assert CURSOR not in topic.ledger.cursors
+    await settle()
+
+
+async def test_entries_whose_numbers_no_snapshot_has_are_not_dropped() -> None:
+    topic, cnx = await producing(TopicOnHand(ON))
+    publish(topic, cnx.producers[1], 0)
+    topic.ledger.roll()
+    topic.subscriptions.moved()
+    assert topic.ledger.size_bytes
+    topic.deduplication.save()
+    topic.subscriptions.moved()
+    assert not topic.ledger.size_bytes
+    await settle()
+
+
+@pytest.mark.parametrize("how", ["truncate", "no room"])
+async def test_before_entries_are_dropped_all_the_same_their_numbers_are_kept(how: str) -> None:
+    hand = TopicOnHand(ON, store=MemoryMessageStore(StoreBounds(topic=2 * COST)))
+    topic, cnx = await producing(hand)
+    for sequence_id in range(2):
+        publish(topic, cnx.producers[1], sequence_id)
+    if how == "truncate":
+        topic.truncate()
+    else:
+        publish(topic, cnx.producers[1], 2)
+    assert topic.ledger.cursors[CURSOR].properties == {"p1": "1"}
+    await settle()

@@ -11,7 +11,9 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
+from broker.messages.compaction.compactor import compacted_name
 from broker.messages.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
@@ -373,6 +375,63 @@ async def test_a_topic_that_comes_again_while_its_namespace_goes_is_one_that_can
     topic = await loaded.topics.get(NAME)
     assert isinstance(topic, PersistentTopic)
     await topic.ledger.flushed()
+
+
+async def compacted(loaded: Loaded) -> str:
+    """Compact a topic that has messages; return the ledger of what is left."""
+    topic = await loaded.topic()
+    cnx = loaded.connection()
+    add(topic, cnx.producer())
+    publish(topic, cnx.producers[1], partition_key="k")
+    topic.compaction.start()
+    await topic.compaction.finished()
+    left = topic.compaction.compacted
+    assert left is not None
+    return left.ledger.name
+
+
+async def test_a_bundle_that_moved_is_forgotten_with_what_compactions_have_left_of_it() -> None:
+    loaded = Loaded()
+    left = await compacted(loaded)
+    for name in (str(FOREIGN), compacted_name(str(FOREIGN), 70), compacted_name(str(FOREIGN), 71)):
+        await loaded.store.open_ledger(name)
+    asked: list[TopicName] = []
+
+    def belongs(name: TopicName) -> bool:
+        asked.append(name)
+        return True
+
+    await loaded.topics.forget(belongs)
+    assert set(asked) == {NAME, FOREIGN}
+    assert set(loaded.store.names()) == {str(NAME), left}  # It serves this one.
+
+
+async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = Loaded()
+    await loaded.store.open_ledger(str(FOREIGN))
+
+    async def fails(_: str) -> None:
+        raise MessageStoreError("the disk is gone")
+
+    monkeypatch.setattr(loaded.store, "delete_ledger", fails)
+    with pytest.raises(RequestError, match="the disk is gone"):
+        await loaded.topics.forget(lambda _: True)
+
+
+@pytest.mark.parametrize("how", ["namespace", "namespace, unloaded", "topic", "topic, unloaded"])
+async def test_what_compactions_have_left_goes_with_the_topic(how: str) -> None:
+    loaded = Loaded()
+    await compacted(loaded)
+    if "unloaded" in how:
+        await loaded.topics.unload(NAME)
+    if "namespace" in how:
+        await loaded.topics.drop_namespace(NAMESPACE, [[str(NAME).encode()]])
+    else:
+        await loaded.topics.delete(NAME, force=True)
+    assert not loaded.store.names()
+    await settle()
 
 
 async def test_policies_are_followed_by_the_topics_they_are_of() -> None:

@@ -349,3 +349,29 @@ async def test_a_topic_that_another_broker_serves_by_now_stays() -> None:
         await watched.monitors.delete_unused()
     # Then
     assert await watched.persistent() == {str(NAME)}
+
+
+async def test_what_compaction_has_not_come_to_does_not_expire() -> None:
+    watched = Watched(replace(DEFAULTS, ttl_seconds=10))
+    topic = await watched.topic()
+    subscriptions = [topic.subscriptions.create(name) for name in ("s", SUBSCRIPTION)]
+    await publishing(watched)
+    await watched.monitors.expire()
+    assert [one.cursor.backlog for one in subscriptions] == [0, 3]
+
+
+async def test_a_message_that_says_it_is_of_1970_has_only_itself_expire_early() -> None:
+    watched = Watched(replace(DEFAULTS, ttl_seconds=10))
+    watched.clock.advance(1_000)
+    topic, cnx = await watched.topic(), watched.connection()
+    subscription = topic.subscriptions.create("s")
+    add(topic, cnx.producer())
+    now = watched.clock.wall_ms()
+    for said in (now, now, 1, now + 10**12, now):
+        publish(topic, cnx.producers[1], publish_time=said)
+    await watched.monitors.expire()
+    assert subscription.cursor.backlog == 5
+    watched.clock.advance(11)
+    await watched.monitors.expire()
+    assert subscription.cursor.backlog == 0
+    await settle()

@@ -84,3 +84,13 @@ def test_a_topic_that_keeps_nothing_has_no_compacted_view() -> None:
     with pytest.raises(RequestError, match="only valid on persistent topics") as refused:
         check_subscribe(asked)
     assert refused.value.server_error == pb.NotAllowedError
+
+
+def test_only_a_topic_that_keeps_nothing_takes_a_name_that_is_reserved() -> None:
+    for name in ("pulsar.dedup", "pulsar.repl"):
+        asked = pb.CommandSubscribe(topic="persistent://public/default/t", subscription=name)
+        with pytest.raises(RequestError) as refused:
+            check_subscribe(asked)
+        assert refused.value.server_error == pb.ProducerBusy
+        asked.topic = "non-persistent://public/default/t"
+        check_subscribe(asked)

@@ -7,6 +7,9 @@ from dataclasses import replace
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION
+from broker.messages.deduplication import CURSOR
+from broker.messages.managed_ledger import CursorState
 from broker.messages.position import EARLIEST, LATEST, Position, to_wire
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.policies.effective import DEFAULTS, Rate
@@ -206,3 +209,31 @@ async def test_in_profile_pulsar_who_rolls_back_one_that_is_not_durable_is_close
     assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
     asked.subscription, asked.durable = "durable", True
     assert await subscriptions.open(asked, HOST) is durable
+
+
+async def test_the_broker_s_own_cursors_give_their_names_to_nobody() -> None:
+    topic = await topic_with()
+    topic.ledger.save_cursor(CURSOR, CursorState(EARLIEST, properties={"p": "7"}))
+    with pytest.raises(RequestError) as refused:
+        topic.subscriptions.create(CURSOR)
+    text = "Subscription with reserved subscription name attempted"
+    assert (refused.value.server_error, refused.value.message) == (pb.ProducerBusy, text)
+    assert topic.ledger.cursors[CURSOR].properties == {"p": "7"}
+
+
+async def test_backlogs_are_cleared_without_that_of_compaction_unless_it_is_meant() -> None:
+    topic = await topic_with()
+    found = [topic.subscriptions.create(name) for name in ("s", SUBSCRIPTION)]
+    topic.publish(b"m")
+    topic.subscriptions.clear_backlogs(internal=False)
+    assert [one.cursor.backlog for one in found] == [0, 1]
+    topic.subscriptions.clear_backlogs(internal=True)
+    assert [one.cursor.backlog for one in found] == [0, 0]
+
+
+async def test_a_seek_leaves_the_cursor_of_compaction_where_it_is() -> None:
+    topic = await topic_with()
+    found = topic.subscriptions.create(SUBSCRIPTION)
+    topic.publish(b"m")
+    found.seek(LATEST)
+    assert found.cursor.backlog == 1

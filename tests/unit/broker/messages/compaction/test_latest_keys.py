@@ -11,6 +11,7 @@ import pytest
 from broker.messages.compaction.latest_keys import LatestKeys, TooManyKeysError
 from broker.messages.entry import Entry
 from broker.messages.metadata import digest_of, parse_metadata
+from broker.messages.publishing.rules import whatever_metadata
 from tests.support.subscriptions.messages import message, single
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ ONE_TURN = 0.02
 
 def entries(*data: bytes) -> list[Entry]:
     return [
-        Entry(3, number, one, digest_of(parse_metadata(one))) for number, one in enumerate(data)
+        Entry(3, number, one, digest_of(whatever_metadata(one))) for number, one in enumerate(data)
     ]
 
 
@@ -49,8 +50,22 @@ def left(*data: bytes) -> list[int]:
         ([message(b"1"), message(b"2", key="")], [1]),
         ([message(b"", key="a", compression=1, uncompressed_size=5)], [0]),
         ([message(b"not a batch", key="a", count=3), message(b"2", key="a")], [0, 1]),
+        ([message(b"", num_messages_in_batch=0)], [0]),
+        ([message(single(b"1", partition_key="a"), num_messages_in_batch=-1)], [0]),
+        ([b"\0\0\0\1\xff"], [0]),
     ],
-    ids=["last", "null", "empty", "again", "without key", "compressed", "damaged batch"],
+    ids=[
+        "last",
+        "null",
+        "empty",
+        "again",
+        "without key",
+        "compressed",
+        "damaged batch",
+        "batch of none",
+        "batch of fewer than none",
+        "unreadable",
+    ],
 )
 def test_the_last_value_of_each_key_is_left(data: list[bytes], expected: list[int]) -> None:
     assert left(*data) == expected

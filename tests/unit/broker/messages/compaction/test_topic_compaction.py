@@ -15,6 +15,7 @@ from broker.messages.compaction.topic_compaction import (
     CompactionStatus,
     delete_compacted,
 )
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import parse_metadata
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
@@ -366,3 +367,52 @@ async def test_deletion_takes_what_is_left_along() -> None:
     assert list(topic.store._topics) == ["persistent://t/n/x"]
     await delete_compacted(topic.store, "persistent://t/n/unknown")
     assert list(topic.store._topics) == ["persistent://t/n/x"]
+
+
+@pytest.mark.parametrize("turns", [None, 0, 1, 3, 10])
+async def test_with_its_subscription_goes_what_compactions_have_left(turns: int | None) -> None:
+    topic = await stored()
+    await topic.compact()
+    topic.publish(b"a3", "a")
+    if turns is not None:  # The next one is under way.
+        topic.compaction.start()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+    await reading(topic)
+    topic.subscriptions.get(SUBSCRIPTION).delete()  # type: ignore[union-attr]
+    assert topic.compaction.compacted is None
+    await topic.unload()
+    assert list(topic.store._topics) == ["persistent://t/n/x"]
+    again = await StoredTopic.loaded(topic.store)
+    assert again.compaction.compacted is None
+    await again.compact()
+    assert again.compaction.status is CompactionStatus.SUCCESS
+
+
+async def test_what_cannot_be_deleted_with_the_subscription_is_with_the_next_load(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = await stored()
+    await topic.compact()
+
+    async def fails(_: str) -> None:
+        raise MessageStoreError("the disk is gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(topic.store, "delete_ledger", fails)
+        topic.subscriptions.get(SUBSCRIPTION).delete()  # type: ignore[union-attr]
+        await topic.unload()
+    assert "is not deleted: the disk is gone" in caplog.text
+    await StoredTopic.loaded(topic.store)
+    assert list(topic.store._topics) == ["persistent://t/n/x"]
+
+
+async def test_a_reader_that_has_the_name_of_compaction_ends_it_with_an_error() -> None:
+    topic = await stored()
+    reader = topic.subscriptions.create(SUBSCRIPTION, earliest=True, durable=False)
+    consumer = reader.add_consumer(RecordingClient(), ConsumerOptions(1, "c", EXCLUSIVE))
+    await topic.compact()
+    assert topic.compaction.status is CompactionStatus.ERROR
+    reader.remove_consumer(consumer)
+    await topic.compact()
+    assert topic.compaction.status is CompactionStatus.SUCCESS

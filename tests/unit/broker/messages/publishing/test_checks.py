@@ -9,7 +9,12 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import parse_metadata
-from broker.messages.publishing.checks import SendRefusal, refusal_of
+from broker.messages.publishing.checks import (
+    SendRefusal,
+    refusal_of,
+    refusal_of_claims,
+    refusal_of_metadata,
+)
 from broker.messages.publishing.rules import PublishRules, whatever_metadata
 from broker.policies.effective import DEFAULTS, EffectivePolicies
 from proto.errors import RemoteProtocolError
@@ -80,3 +85,58 @@ def test_profile_pulsar_reads_what_it_can() -> None:
     assert whatever_metadata(b"\x00\x00\x00\x02\xff\xff") == pb.MessageMetadata()
     with pytest.raises(RemoteProtocolError):
         whatever_metadata(b"\x00\x00")
+
+
+def claimed(
+    payload: bytes = b"", policies: EffectivePolicies = DEFAULTS, **metadata: Any
+) -> SendRefusal | None:
+    data = entry_bytes(payload, **metadata)
+    return refusal_of_claims(data, parse_metadata(data), policies, "p")
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "packed", "believed"),
+    [
+        (1, 0, False, True),  # Also what is no batch has one message.
+        (3, 18, False, True),
+        (4, 18, False, False),
+        (0, 18, False, False),
+        (-1, 18, False, False),
+        (-(2**31), 18, False, False),
+        (2**31 - 1, 5_000_000, False, False),
+        (1_000_000, 2**32 - 1, True, True),
+        (1_000_001, 2**32 - 1, True, False),
+    ],
+)
+def test_a_batch_has_no_more_messages_than_its_size_allows(
+    count: int, size: int, packed: bool, believed: bool
+) -> None:
+    said: dict[str, Any] = {"num_messages_in_batch": count}
+    if packed:
+        found = claimed(b"x", compression=pb.ZSTD, uncompressed_size=size, **said)
+    else:
+        found = claimed(b"x" * size, uncompressed_size=2**32 - 1, **said)
+    text = f"A batch of {size} bytes cannot have num_messages_in_batch={count}"
+    assert found == (None if believed else (pb.NotAllowedError, text))
+
+
+def test_who_sends_under_another_name_is_refused_where_names_tell_duplicates() -> None:
+    deduplicated = replace(DEFAULTS, deduplication=True)
+    assert claimed(producer_name="victim") is None
+    assert claimed(policies=deduplicated) is None
+    found = claimed(policies=deduplicated, producer_name="victim")
+    assert found is not None
+    assert found.code == pb.NotAllowedError
+
+
+def test_metadata_that_takes_long_to_parse_is_not_parsed() -> None:
+    rules = PublishRules(max_metadata_bytes=100)
+    small, large = entry_bytes(b"x" * 200), entry_bytes(partition_key="k" * 100)
+    assert refusal_of_metadata(small, rules) is None
+    assert refusal_of_metadata(large, PublishRules()) is None
+    found = refusal_of_metadata(large, rules)
+    assert found is not None
+    assert found.code == pb.NotAllowedError
+    # What is cut short closes the connection, as whatever cannot be read.
+    assert refusal_of_metadata(large[:-2], rules) is None
+    assert refusal_of_metadata(b"", rules) is None

@@ -1,4 +1,4 @@
-"""The common part of all dispatchers: a read that fails."""
+"""The common part of all dispatchers: a read that fails, and a dispatch."""
 
 from __future__ import annotations
 
@@ -8,13 +8,33 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.managed_ledger import MessageStoreError
+from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS
+from broker.subscriptions.subscriptions import Subscriptions
+from server.tasks.shared_turns import SharedTurns
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, kept_topic
 
 if TYPE_CHECKING:
     from broker.messages.entry import Entry
     from broker.messages.position import Position
+    from broker.subscriptions.subscription import Subscription
+
+KINDS = (
+    pb.CommandSubscribe.Exclusive,
+    pb.CommandSubscribe.Failover,
+    pb.CommandSubscribe.Shared,
+    pb.CommandSubscribe.Key_Shared,
+)
+
+
+def fails(subscription: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have whatever a subscription delivers fail in a way that nobody thought of."""
+
+    def fail(*_: object) -> int:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(subscription.dispatcher, "_send", fail)
 
 
 @pytest.mark.parametrize("kind", [pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared])
@@ -45,3 +65,55 @@ async def test_what_cannot_be_read_holds_up_no_other_subscription_and_is_read_ag
     topic.clock.advance(READ_AGAIN_SECONDS)
     await settle()
     assert one.entries == [0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_dispatch_that_fails_stops_nobody_else_and_begins_anew(
+    kind: pb.CommandSubscribe.SubType.ValueType,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    topic = await kept_topic()
+    turns = SharedTurns()
+    there = Subscriptions(topic, SubscriptionRules(failover_delay_seconds=0), turns)
+    broken, good = there.create("broken"), there.create("good")
+    (_, one), (_, other) = consume(broken, kind, 10), consume(good, kind, 10)
+    topic.clock.advance(0)
+    await settle()
+    fails(broken, monkeypatch)
+    topic.publish(2)
+    there.entries_added()
+    ran: list[int] = []
+    turns.later(lambda: ran.append(1))
+    await settle()
+    assert (one.entries, other.entries, ran) == ([], [0, 1], [1])
+    assert "messages of broken of" in caplog.text
+    broken.dispatcher.wake()  # type: ignore[union-attr]
+    await settle()
+    topic.clock.advance(READ_AGAIN_SECONDS)
+    assert any(command.HasField("close_consumer") for command in one.commands)
+    assert not broken.consumers
+    monkeypatch.undo()
+    _, again = consume(broken, kind, 10)
+    topic.clock.advance(0)
+    await settle()
+    assert again.entries == [0, 1]
+
+
+async def test_who_leaves_before_a_dispatch_that_failed_begins_anew_is_not_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = await kept_topic()
+    broken = topic.subscriptions().create("s")
+    consumer, _ = consume(broken, pb.CommandSubscribe.Shared, 10)
+    fails(broken, monkeypatch)
+    topic.publish()
+    broken.entries_added()
+    await settle()
+    broken.remove_consumer(consumer)
+    monkeypatch.undo()
+    _, next_one = consume(broken, pb.CommandSubscribe.Shared, 10)
+    topic.clock.advance(READ_AGAIN_SECONDS)
+    await settle()
+    assert next_one.entries == [0]
+    assert len(broken.consumers) == 1

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS, Rate
 from broker.subscriptions.dispatchers import dispatcher, shared
-from broker.subscriptions.dispatchers.shared import LEAVING_A_TURN, SharedDispatcher
+from broker.subscriptions.dispatchers.shared import (
+    LEAVING_A_TURN,
+    LOOK_AGAIN_SECONDS,
+    SharedDispatcher,
+)
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
 
@@ -278,6 +282,56 @@ async def test_a_delayed_message_waits_for_a_turn_of_the_wheel() -> None:
     await settle()
     # Then
     assert (before, cnx.entries) == ([0, 2], [0, 2, 1])
+
+
+@pytest.mark.parametrize("tick_ms", [0, -5])
+async def test_a_policy_without_a_tick_delivers_each_message_at_its_time(tick_ms: int) -> None:
+    topic = await kept_topic(replace(DEFAULTS, delayed_tick_ms=tick_ms))
+    now_ms = topic.clock.wall_ms()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=now_ms + 1_500)
+    topic.publish(1)
+    _, cnx = consume(subscription, SHARED, 10)
+    await settle()
+    assert cnx.entries == [1]
+    topic.clock.advance(1.4)
+    await settle()
+    assert cnx.entries == [1]
+    topic.clock.advance(0.11)
+    await settle()
+    assert cnx.entries == [1, 0]
+
+
+@pytest.mark.parametrize("set_by", [3_600, -3_600, -100, 100])
+async def test_a_delayed_message_follows_a_wall_clock_that_is_set(set_by: int) -> None:
+    topic = await kept_topic()
+    due_ms = topic.clock.wall_ms() + 600_000
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=due_ms)
+    _, cnx = consume(subscription, SHARED, 10)
+    await settle()
+    topic.clock.advance(60)
+    topic.clock.set_wall(set_by)
+    waited = 0
+    while not cnx.entries and waited < 5_000:
+        topic.clock.advance(1)
+        await settle()
+        waited += 1
+    tick, late = 1, LOOK_AGAIN_SECONDS
+    left = max(0, 540 - set_by)
+    assert left - tick <= waited <= left + late + tick
+    assert waited < late + tick or abs(topic.clock.wall_ms() - due_ms) <= 2_000
+
+
+async def test_a_change_of_the_tick_is_followed() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consume(subscription, SHARED, 10)
+    topic.policies = replace(DEFAULTS, delayed_tick_ms=50)
+    subscription.policies_changed()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    assert dispatcher.delayed.tick_ms == 50
 
 
 async def test_a_rate_lets_so_many_through_each_second() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.subscriptions.key_shared.sticky_key import key_of, sticky_key
+from broker.subscriptions.key_shared.sticky_key import key_of
+from tests.support.messages.producing import entry_bytes
 
 
 @pytest.mark.parametrize(
@@ -23,12 +26,15 @@ from broker.subscriptions.key_shared.sticky_key import key_of, sticky_key
 def test_the_ordering_key_stands_before_the_key_and_that_before_the_number(
     fields: dict[str, object], key: bytes
 ) -> None:
-    # Given
-    metadata = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, **fields)
-    # When, Then
-    assert sticky_key(metadata) == key
+    assert key_of(entry_bytes(sequence_id=7, **fields)) == key
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\xff", b"\0\0\0\1\xff"])
 def test_a_message_that_cannot_be_read_has_a_key_all_the_same(data: bytes) -> None:
     assert key_of(data) == b"NONE_KEY"
+
+
+def test_properties_are_passed_over_also_those_that_nobody_can_read() -> None:
+    odd = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, partition_key="k")
+    head = odd.SerializeToString() + b"\x22\x02\x0a\xff"
+    assert key_of(struct.pack(">I", len(head)) + head) == b"k"

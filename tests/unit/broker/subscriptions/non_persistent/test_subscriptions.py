@@ -315,3 +315,19 @@ async def test_what_was_sent_is_neither_kept_nor_sent_again() -> None:
     # Then
     assert len(client.messages) == 1
     assert (consumer.unacked, subscription.cursor.backlog) == (0, 0)
+
+
+async def test_a_subscription_that_fails_takes_no_message_from_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = subscriptions()
+    _, broken = await joined(there, permits=1, subscription="broken")
+    client, _ = await joined(there, permits=1, subscription="good")
+
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(broken.subscription, "publish", fail)
+    publish(there, 1)
+    assert len(client.messages) == 1
+    assert "a message of broken of" in caplog.text

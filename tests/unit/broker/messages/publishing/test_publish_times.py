@@ -1,0 +1,29 @@
+"""The publish times by which a topic's entries are found."""
+
+from __future__ import annotations
+
+from broker.messages.publishing.publish_times import MOST_AHEAD_MS, PublishTimes
+from tests.support.clocks.manual_clock import ManualClock
+
+
+def taken(clock: ManualClock, times: PublishTimes, *said: int) -> list[int]:
+    found = []
+    for one in said:
+        times.last = times.next(one)
+        found.append(times.last)
+    return found
+
+
+def test_what_rises_is_believed_up_to_an_hour_ahead() -> None:
+    clock = ManualClock(10_000.0)
+    now = clock.wall_ms()
+    said = (0, 1, now, now + 1, now + MOST_AHEAD_MS)
+    assert taken(clock, PublishTimes(clock), *said) == list(said)
+
+
+def test_the_far_future_is_now_and_what_lies_before_the_last_is_with_it() -> None:
+    clock = ManualClock(10_000.0)
+    now, times = clock.wall_ms(), PublishTimes(clock)
+    assert taken(clock, times, 2**64 - 1, 7, now + MOST_AHEAD_MS + 1) == [now, now, now]
+    clock.advance(1)
+    assert taken(clock, times, 2**63, now) == [now + 1_000] * 2
