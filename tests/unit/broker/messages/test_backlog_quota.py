@@ -142,12 +142,12 @@ async def test_what_compaction_has_left_counts_and_is_not_evicted(by: str) -> No
     compaction = topic.subscriptions.create(SUBSCRIPTION, earliest=True)  # type: ignore[call-arg]
     (subscription, _) = topic.subscriptions
     subscription.skip(5)
-    enforce_quota(topic)
+    await enforce_quota(topic)
     assert compaction.cursor.backlog == 8
     assert subscription.cursor.backlog == (3 if by == "size" else 0)
     subscription.skip(3)
     assert exceeded_quotas(topic) == list(quota.values())
-    enforce_quota(topic)
+    await enforce_quota(topic)
     assert compaction.cursor.backlog == 8
     assert sum(topic.evictions.values()) == (by == "age")
 
