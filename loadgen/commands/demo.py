@@ -1,4 +1,4 @@
-"""``loadgen demo``: the whole story in three minutes; ``loadgen picture``: it as pictures."""
+"""``loadgen demo``: the main faults and their fixes in three minutes; ``loadgen picture``."""
 
 from __future__ import annotations
 
@@ -29,14 +29,30 @@ from loadgen.servers.processes import termination_interrupts
 from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
     from loadgen.demo.result import DemoResult
+    from loadgen.results.summary import RunSummary
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
+_MADE = (
+    "Three restart storms, then one client that reads nothing, twice. With the defaults this takes "
+    "about three minutes. Everything runs on this machine."
+)
+_REHEARSAL = (
+    "Three restart storms of your cluster: without limits, with your limits in Pulsar, with your "
+    "limits in Floodgate. Everything runs on this machine."
+)
+_STORM = "Restart storm: every client lists topics at the same moment and reads slowly"
+_NOT_READING = "One client requests 64 lists and reads none, beside ten healthy clients"
+_UNREAD = (
+    "Unread answers are counted for each connection; connections that share one buffer need its "
+    "memory once."
+)
+_LEGEND = "Checks (✓ as it should be, ! a fault reproduced, or nothing to judge, ✗ failed)"
 
 
 def demo(  # noqa: PLR0913 - one parameter for each option
@@ -128,6 +144,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
         namespaces=tuple(namespace or ()),
     )
     console = summary_console()
+    console.print(_REHEARSAL if own is not None else _MADE, highlight=False)
     invalid = [wanted.invalid] if isinstance(wanted, OwnTopics) and wanted.invalid else []
     for note in [*invalid, *(own.notes() if own is not None else ())]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)
@@ -199,10 +216,10 @@ def _draw_demo(demo_directory: Path, out: Path) -> list[Path]:
 
 
 def show(console: Console, result: DemoResult) -> None:
-    """Print the table, the checks and where everything is."""
-    for part in (result.summaries, result.stuck):
-        for table in summary_tables(list(part.values())):
-            console.print(table)
+    """Print the tables, the checks and where everything is."""
+    _show_part(console, _STORM, result.summaries, _UNREAD)
+    _show_part(console, _NOT_READING, result.stuck)
+    console.print(_LEGEND, style="bold", highlight=False)
     console.print(check_grid(result.checks))
     for summary in (*result.summaries.values(), *result.stuck.values()):
         if summary.generator_limited:
@@ -221,6 +238,16 @@ def show(console: Console, result: DemoResult) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _show_part(
+    console: Console, heading: str, runs: Mapping[str, RunSummary], note: str = ""
+) -> None:
+    if runs:
+        console.print(f"\n{heading}", style="bold", highlight=False)
+        for table in summary_tables(list(runs.values())):
+            console.print(table)
+        console.print(note, highlight=False)
 
 
 def _wanted_topics(

@@ -76,7 +76,7 @@ def test_every_chart_over_time_has_one_line_per_accounting_run(runs: list[Run]) 
 def test_limits_are_lines_and_runs_without_limits_say_so(runs: list[Run]) -> None:
     page = render_report(runs)
     assert "limit 50 MB" in page
-    assert ">not accounted</output>" in page
+    assert ">no limit</output>" in page
 
 
 def test_all_charts_over_time_share_one_axis(runs: list[Run]) -> None:
