@@ -51,8 +51,8 @@ STUCK = ScenarioKind(
     task="loadgen.scenarios.stuck.task:StuckTask",
     help="healthy clients list on a schedule, while other clients request lists and read none.",
     example="""\
-  loadgen run --scenario stuck --service-url pulsar://127.0.0.1:6650
-  --namespace public/default --stuck-pipelined 64 --executor process""",
+  loadgen run --scenario stuck --service-url pulsar://127.0.0.1:6650 \\
+    --namespace public/default --stuck-pipelined 64 --executor process""",
     words=ReportWords(
         title="Beside clients that read nothing",
         name="listings beside clients that read nothing",

@@ -204,7 +204,7 @@ def test_namespaces_to_make_do_not_go_with_a_file(
     (tmp_path / "topics.txt").write_text("persistent://a/b/c\n")
     path = tmp_path / "topics.txt"
     assert call(monkeypatch, "demo", "--topics", path, "--namespaces", 3) == 2
-    assert "--namespaces goes with a number of topics" in capsys.readouterr().err
+    assert "--namespaces needs a number of topics" in capsys.readouterr().err
 
 
 def test_interrupted_demo_says_that_everything_is_stopped(
