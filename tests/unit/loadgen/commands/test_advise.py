@@ -47,7 +47,7 @@ def test_topics_come_from_one_place(tmp_path: Path) -> None:
         advise()
     with pytest.raises(UsageError, match="give one of these, not 2"):
         advise(topics=topics_file(tmp_path), corpus=tmp_path)
-    with pytest.raises(UsageError, match=r"--topics .*nowhere\.txt is not there"):
+    with pytest.raises(UsageError, match=r"--topics .*nowhere\.txt does not exist"):
         advise(topics=tmp_path / "nowhere.txt")
     with pytest.raises(UsageError, match="--namespace acme/none has no persistent topic"):
         advise(topics=topics_file(tmp_path), namespace=["acme/none"])
