@@ -40,9 +40,9 @@ def _end_at_once(overdue_calls: int) -> NoReturn:
 PROGRAM = Program(
     role="broker",
     summary="Run a Floodgate broker: one process that serves Apache Pulsar's clients with "
-    "messages, schemas, and topic lists under the memory limits of PIP-442. It prints READY and "
-    "its addresses when clients can connect (port 6650, admin REST on 8080, on this machine only). "
-    "Ctrl-C stops it.",
+    "messages, schemas, and topic lists under the memory limits of PIP-442. Prints READY and the "
+    "addresses when clients can connect (port 6650, admin REST on 8080, on this machine only). "
+    "Ctrl-C stops the broker.",
     examples=(
         "# A broker with the default configuration\nfloodgate-broker",
         "# Free ports, which the READY line names\n"

@@ -28,7 +28,7 @@ PROGRAM = Program(
     role="proxy",
     summary="Run a Floodgate proxy in front of Pulsar or Floodgate brokers: it answers lookups and "
     "topic lists under the memory limits of PIP-442, and forwards producers, consumers and admin "
-    "REST. It prints READY and its addresses when clients can connect. Ctrl-C stops it.",
+    "REST. Prints READY and the addresses when clients can connect. Ctrl-C stops the proxy.",
     examples=(
         "# In front of a broker on this machine\n"
         "floodgate-proxy --set brokerServiceURL=pulsar://127.0.0.1:6650 \\\n"

@@ -109,7 +109,7 @@ _ImportAgain = Annotated[
     bool,
     typer.Option(
         "--import-again",
-        help="Import them nevertheless: topics deleted since then are created again.",
+        help="Import such topics too: those deleted since then are created again.",
     ),
 ]
 _Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level that is logged.")]

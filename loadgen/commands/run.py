@@ -154,7 +154,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     proxy_conf: Annotated[
         Path | None,
         typer.Option(
-            help="proxy.conf for the scenario's own proxy; gives it one if it has none.",
+            help="proxy.conf for the scenario's own proxy; adds a proxy if the scenario has none.",
             show_default=False,
         ),
     ] = None,

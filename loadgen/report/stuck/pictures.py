@@ -68,7 +68,7 @@ def _draw_run(axes: Any, run: Run, theme: Theme) -> None:  # noqa: ANN401
             color=theme.soft, fontsize=9,
         )  # fmt: skip
         axes.annotate(
-            "disconnected", (span[1], 1.0), (4, -6), xycoords=("data", "axes fraction"),
+            "left", (span[1], 1.0), (4, -6), xycoords=("data", "axes fraction"),
             textcoords="offset points", va="top", color=theme.soft, fontsize=9,
         )  # fmt: skip
     axes.grid(axis="y", color=theme.line)
