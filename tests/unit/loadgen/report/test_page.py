@@ -178,6 +178,12 @@ def test_a_run_whose_generator_was_the_limit_is_no_measurement_and_says_so_boldl
     assert strong in page.partition('class="cards"')[0]
 
 
+def test_a_run_without_thresholds_is_valid_and_has_not_passed_anything(broken: Path) -> None:
+    page = render_report([load_run(broken)])
+    assert "✓ a valid run: all 4 hold" in page
+    assert "passed:" not in page
+
+
 def test_thresholds_are_listed_with_what_was_found(broken: Path) -> None:
     # Given
     missed = {"threshold": "list.response.p99 < 2s", "passed": False, "value": 9.0, "found": "9 s"}
