@@ -7,32 +7,32 @@ STAMP := .venv/.ready
 
 .PHONY: help demo test proof fuzz image-check check bench protos picture lock clean setup
 
-help:  ## what can be made
+help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
-setup: $(STAMP)  ## the environment alone
+setup: $(STAMP)  ## install everything into .venv, without running anything
 
 $(STAMP): requirements.lock requirements-java.lock pyproject.toml tools/bootstrap.py
 	@$(PYTHON) tools/bootstrap.py
 	@touch $@
 
-demo: $(STAMP)  ## the main job: a restart storm, three times, with a report (out/demo/report.html)
+demo: $(STAMP)  ## start here: a restart storm, three times, with a report in out/demo/report.html (3 minutes)
 	@$(BIN)/python -m loadgen demo
 
-test: $(STAMP)  ## all tests, under six minutes on two cores
+test: $(STAMP)  ## run all tests (under six minutes on two cores)
 	@$(BIN)/python -m pytest -n 3 --dist loadfile -m "not proof"
 
-proof: $(STAMP)  ## soaks, storms, kill loops and large imports; results in out/proof
+proof: $(STAMP)  ## run soaks, storms, kill loops and large imports (under an hour); results in out/proof
 	@$(BIN)/python -m tests.proof
 
-fuzz: $(STAMP)  ## ten million inputs, looked for by coverage (hours); FUZZ="--share 0.01" for fewer
+fuzz: $(STAMP)  ## try ten million random inputs, guided by coverage (hours); FUZZ="--share 0.01" for fewer
 	@$(BIN)/python -m pip install -qq --require-hashes -r requirements-fuzz.lock
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
-image-check: $(STAMP)  ## both images, built without a container engine (buildah, debootstrap), and run
+image-check: $(STAMP)  ## build and run both images without a container engine (buildah, debootstrap)
 	@$(BIN)/python -m tests.proof image_check
 
-check: $(STAMP)  ## lint, format, types, import directions, clocks, programs of the pages, generated code
+check: $(STAMP)  ## check lint, format, types, imports, clocks, programs in docs, generated code
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -41,17 +41,17 @@ check: $(STAMP)  ## lint, format, types, import directions, clocks, programs of 
 	@$(BIN)/python tools/check_programs.py
 	@$(BIN)/python tools/protos.py --check
 
-bench: $(STAMP)  ## what is fast, as ratios measured in one run; results in out/bench
+bench: $(STAMP)  ## run the benchmarks, as ratios measured in one run; results in out/bench
 	@$(BIN)/python -m benchmarks
 
 protos: $(STAMP)  ## generate proto/PulsarApi_pb2.py and its stubs
 	@$(BIN)/python tools/protos.py
 
-picture: $(STAMP)  ## docs/images from the newest demo
+picture: $(STAMP)  ## draw docs/images from the newest demo
 	@$(BIN)/python -m loadgen picture
 
-lock: $(STAMP)  ## resolve requirements.lock and those of Java and fuzzing again
+lock: $(STAMP)  ## resolve requirements.lock again, and the locks for Java and fuzzing
 	@$(BIN)/python tools/lock.py
 
-clean:  ## remove what was made here
+clean:  ## remove .venv, out and everything that was built
 	rm -rf .venv out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

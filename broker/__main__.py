@@ -39,13 +39,19 @@ def _end_at_once(overdue_calls: int) -> NoReturn:
 
 PROGRAM = Program(
     role="broker",
-    summary="A broker for Apache Pulsar's clients: messages, schemas, and topic lists under the "
-    "memory limits of PIP-442.",
+    summary="Run a Floodgate broker: one process that serves Apache Pulsar's clients with "
+    "messages, schemas, and topic lists under the memory limits of PIP-442. Prints READY and the "
+    "addresses when clients can connect (port 6650, admin REST on 8080, on this machine only). "
+    "Ctrl-C stops the broker.",
     examples=(
-        "floodgate-broker",
+        "# A broker with the default configuration\nfloodgate-broker",
+        "# Free ports, which the READY line names\n"
         "floodgate-broker --set brokerServicePort=0 --set webServicePort=0",
+        "# Your configuration, and the behaviour of Pulsar 4.2.4, faults included\n"
         "floodgate-broker broker.conf --set floodgateProfile=pulsar",
-        "floodgate-broker --import topics.txt --set maxTopicListInFlightHeapMemSizeMB=50",
+        "# Your topics, and 50 MB of heap for topic lists\n"
+        "floodgate-broker --import topics.txt \\\n"
+        "  --set maxTopicListInFlightHeapMemSizeMB=50",
     ),
     known_keys=known_keys,
     configure=BrokerConfig.from_properties,

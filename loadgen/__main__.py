@@ -30,39 +30,83 @@ _PASSWORD_IN_URL = re.compile(r"[a-z+]+://[^@/]*:[^@]*@")
 
 @dataclass(frozen=True)
 class Subcommand:
-    """A sub-command: its module, its function, and its line in the overview."""
+    """A sub-command: its module, its function, its line in the overview and the panel of that."""
 
     module: str
     function: str
     help: str
+    panel: str
 
 
+_FIRST, _TOPICS, _RUNS, _MORE = "Start here", "Topics", "Finished runs", "More"
 SUBCOMMANDS = {
-    "topics": Subcommand("loadgen.commands.corpus.topics", "topics", "Make topics as Parquet."),
+    "demo": Subcommand(
+        "loadgen.commands.demo",
+        "demo",
+        "Show a restart storm and a client that reads nothing, with and without limits.",
+        _FIRST,
+    ),
+    "run": Subcommand("loadgen.commands.run", "run", "Run the clients of a scenario.", _FIRST),
+    "scenarios": Subcommand(
+        "loadgen.commands.scenarios",
+        "scenarios",
+        "List the ready-made scenarios, show one, or check your own.",
+        _FIRST,
+    ),
+    "advise": Subcommand(
+        "loadgen.commands.advise",
+        "advise",
+        "Find the limits that your topics and clients need.",
+        _FIRST,
+    ),
+    "topics": Subcommand(
+        "loadgen.commands.corpus.topics",
+        "topics",
+        "Make topic names by the million, as Parquet files.",
+        _TOPICS,
+    ),
     "snapshot": Subcommand(
-        "loadgen.commands.corpus.snapshot", "snapshot", "Read a cluster's topics."
+        "loadgen.commands.corpus.snapshot",
+        "snapshot",
+        "Save the topic names of a running cluster.",
+        _TOPICS,
     ),
     "load": Subcommand(
-        "loadgen.commands.corpus.load", "load", "Load topics into a running server."
+        "loadgen.commands.corpus.load", "load", "Create topics in a running server.", _TOPICS
     ),
-    "run": Subcommand("loadgen.commands.run", "run", "Drive clients against a server."),
-    "scenarios": Subcommand(
-        "loadgen.commands.scenarios", "scenarios", "List, show and check scenarios."
-    ),
-    "cluster": Subcommand(
-        "loadgen.commands.cluster", "cluster", "Start the servers of a scenario, to try it."
+    "report": Subcommand(
+        "loadgen.commands.report", "report", "Make one HTML page of finished runs.", _RUNS
     ),
     "compare": Subcommand(
-        "loadgen.commands.comparing.compare", "compare_runs", "Compare finished runs."
+        "loadgen.commands.comparing.compare",
+        "compare_runs",
+        "Compare finished runs, or Floodgate with a real Pulsar.",
+        _RUNS,
     ),
-    "report": Subcommand("loadgen.commands.report", "report", "Turn finished runs into one page."),
-    "advise": Subcommand("loadgen.commands.advise", "advise", "Find the limits that meet a goal."),
-    "sweep": Subcommand("loadgen.commands.sweep", "sweep", "Run many values in virtual time."),
-    "find-limit": Subcommand("loadgen.commands.sweep", "find_limit", "Bisect what still passes."),
-    "sql": Subcommand("loadgen.commands.spark.sql", "sql", "Ask finished runs in Spark SQL."),
-    "spark": Subcommand("loadgen.commands.spark.cluster", "spark", "Pack loadgen for a cluster."),
-    "demo": Subcommand("loadgen.commands.demo", "demo", "Show a storm, and a stuck peer."),
-    "picture": Subcommand("loadgen.commands.demo", "picture", "Draw a demo, or runs, as pictures."),
+    "picture": Subcommand(
+        "loadgen.commands.demo", "picture", "Draw a demo, or finished runs, as PNG.", _RUNS
+    ),
+    "sql": Subcommand(
+        "loadgen.commands.spark.sql", "sql", "Query finished runs with Spark SQL.", _RUNS
+    ),
+    "cluster": Subcommand(
+        "loadgen.commands.cluster", "cluster", "Start a scenario's servers, without clients.", _MORE
+    ),
+    "sweep": Subcommand(
+        "loadgen.commands.sweep",
+        "sweep",
+        "Simulate a scenario with many values of a setting.",
+        _MORE,
+    ),
+    "find-limit": Subcommand(
+        "loadgen.commands.sweep",
+        "find_limit",
+        "Bisect a setting for the last value that passes a scenario's thresholds.",
+        _MORE,
+    ),
+    "spark": Subcommand(
+        "loadgen.commands.spark.cluster", "spark", "Pack loadgen for a Spark cluster.", _MORE
+    ),
 }
 
 
@@ -107,13 +151,27 @@ def say_version(asked: bool) -> None:
         raise typer.Exit
 
 
+_ABOUT = """\
+Load tests of topic discovery on Apache Pulsar: make topics by the million, run
+clients by the thousand, and report what clients got and what servers needed.
+
+Credentials can also come from the environment: FLOODGATE_AUTH_PLUGIN,
+FLOODGATE_AUTH_PARAMS and FLOODGATE_TLS_TRUST_CERTS_FILE_PATH."""
+_EXAMPLES = """\
+Examples:
+loadgen demo
+loadgen scenarios
+loadgen run restart-storm --executor process
+loadgen advise --topics topics.txt --broker-conf broker.conf
+loadgen COMMAND --help"""
 app = typer.Typer(
     cls=LazyGroup,
     add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    help="Make topics by the million, drive clients by the thousand, and report what happened.",
+    help=_ABOUT,
+    epilog=_EXAMPLES,
 )
 
 
@@ -123,23 +181,22 @@ def loadgen(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Credentials for every server asked: token, basic or tls; FLOODGATE_AUTH_PLUGIN. "
-            "A token without it.",
+            help="Kind of the credentials: token (the default), basic or tls.",
         ),
     ] = None,
     auth_params: Annotated[
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="file:PATH or env:NAME of the token, or of name:password; of tls: "
-            "tlsCertFile:PATH,tlsKeyFile:PATH. FLOODGATE_AUTH_PARAMS.",
+            help="Where the token or name:password is: file:PATH or env:NAME. For tls: "
+            "tlsCertFile:PATH, a comma, tlsKeyFile:PATH.",
         ),
     ] = None,
     tls_trust_certs_file_path: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Who may sign servers' certificates; FLOODGATE_TLS_TRUST_CERTS_FILE_PATH.",
+            help="Trusted CA certificates (PEM), to check servers with.",
         ),
     ] = None,
     _version: Annotated[
@@ -149,7 +206,7 @@ def loadgen(
         ),
     ] = False,
 ) -> None:
-    """Make topics by the million, drive clients by the thousand, and report what happened."""
+    """Take the credentials that every sub-command shows to servers."""
     if auth_plugin or auth_params or tls_trust_certs_file_path:
         from loadgen.access import name_access
 
@@ -158,7 +215,7 @@ def loadgen(
 
 # Puts a sub-command into the overview; the function given here is never called.
 for _name, _entry in SUBCOMMANDS.items():
-    app.command(_name, help=_entry.help)(lambda: None)
+    app.command(_name, help=_entry.help, rich_help_panel=_entry.panel)(lambda: None)
 
 
 def main() -> None:
@@ -192,8 +249,8 @@ def _refuse_passwords() -> None:
     for word in sys.argv[1:]:
         if _PASSWORD_IN_URL.match(word.rpartition("=")[2] if word.startswith("--") else word):
             raise UsageError(
-                "an address with a name and password in it can be read by everybody on this "
-                "machine; write --auth-plugin basic --auth-params file:///path"
+                "an address with a name and password on the command line is visible to all users "
+                "of this machine; write --auth-plugin basic --auth-params file:///path"
             )
 
 

@@ -92,26 +92,26 @@ class Scenario(BaseModel):
 
     kind: str
     service_url: str = Field(
-        description="Binary address of the broker or proxy: pulsar://host:port, or pulsar+ssl://. "
-        "A scenario that does without starts a broker of its own."
+        description="Address of the broker or proxy: pulsar://host:port, or pulsar+ssl://. "
+        "Scenarios that do not require it start their own servers."
     )
     # Client i asks for number i modulo their count.
     namespaces: tuple[NamespaceExpectation, ...] = Field(
         min_length=1,
-        description="Namespace to ask for (tenant/namespace); repeat for more. Without a corpus "
+        description="Namespace to list (tenant/namespace); may be repeated. Without --corpus "
         "answers are checked against their own hash and each other.",
     )
-    clients: int = Field(description="Connections.")
+    clients: int = Field(description="Number of clients.")
     read_rate_bytes_per_second: ReadRate = Field(
-        description="How fast each client reads, bytes a second; 0 is unlimited."
+        description="Bytes a second that each client reads; 0: no limit."
     )
     receive_buffer_bytes: BufferSize = Field(
-        description="SO_RCVBUF of each connection, bytes; 0 leaves the kernel's."
+        description="SO_RCVBUF of each connection, bytes; 0: the kernel's own."
     )
     pattern: Pattern | None = Field(
-        default=None, description="Topics pattern that the server evaluates."
+        default=None, description="Regular expression of topic names, applied by the server."
     )
-    timeout_seconds: Duration = Field(description="How long a client waits for its answer.")
+    timeout_seconds: Duration = Field(description="Timeout of a client for one request.")
 
     @field_validator("service_url")
     @classmethod

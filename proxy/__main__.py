@@ -26,10 +26,15 @@ async def serve(config: ProxyConfig, _: Imports) -> int:
 
 PROGRAM = Program(
     role="proxy",
-    summary="A proxy for Pulsar brokers: lookups and topic lists under the memory limits of "
-    "PIP-442, pipes for producers and consumers, and admin requests.",
+    summary="Run a Floodgate proxy in front of Pulsar or Floodgate brokers: it answers lookups and "
+    "topic lists under the memory limits of PIP-442, and forwards producers, consumers and admin "
+    "REST. Prints READY and the addresses when clients can connect. Ctrl-C stops the proxy.",
     examples=(
-        "floodgate-proxy --set brokerServiceURL=pulsar://127.0.0.1:6650 --set servicePort=6651",
+        "# In front of a broker on this machine\n"
+        "floodgate-proxy --set brokerServiceURL=pulsar://127.0.0.1:6650 \\\n"
+        "  --set brokerWebServiceURL=http://127.0.0.1:8080 \\\n"
+        "  --set servicePort=6651 --set webServicePort=8081",
+        "# Your configuration, and the behaviour of Pulsar 4.2.4, faults included\n"
         "floodgate-proxy proxy.conf --set floodgateProfile=pulsar",
     ),
     known_keys=known_keys,

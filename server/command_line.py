@@ -54,8 +54,8 @@ class Program(Generic[ConfigT]):
 
     Attributes:
         role: Its name in the ready line: broker or proxy.
-        summary: One sentence for ``--help``.
-        examples: Command lines for ``--help``.
+        summary: The description for ``--help``: what the server is and where it listens.
+        examples: Command lines for ``--help``, each behind a line that says what it does.
         known_keys: Returns the keys it knows.
         configure: Makes the configuration from the keys of file and command line.
         serve: Runs the process until it has drained, and returns its exit status. Its second
@@ -81,41 +81,41 @@ def say_version(asked: bool) -> None:
 
 _File = Annotated[
     Path | None,
-    typer.Argument(metavar="FILE", help="Configuration in Pulsar's own format."),
+    typer.Argument(metavar="FILE", help="Configuration file in Pulsar's format: KEY=VALUE lines."),
 ]
 _Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Set one key; wins over the file. May be repeated."
-    ),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set one key, over FILE. May be repeated."),
 ]
 _Imports = Annotated[
     list[Path] | None,
     typer.Option(
         "--import",
         metavar="PATH",
-        help="Topics to load before the broker is ready: a Parquet file or directory, or a text "
-        "file with one full topic name a line, blank lines and # comments apart. May be repeated. "
-        "An import adds: partition counts never shrink, and topics that are there keep their "
-        "properties. What the store has taken in once is left out at the next start.",
+        help="Topics to create before the broker is ready: a text file with one full name a line "
+        "(lines with # are comments), a Parquet file, or a directory of Parquet files. May be "
+        "repeated. Existing topics keep their properties, and their partitions never become fewer. "
+        "Topics that a metadata store on disk has imported are not imported at the next start.",
     ),
 ]
 _SkipInvalid = Annotated[
     bool,
     typer.Option(
         "--skip-invalid",
-        help="Leave invalid topics of an --import out; otherwise it imports nothing then.",
+        help="Skip invalid topics of --import (default: abort the import).",
     ),
 ]
 _ImportAgain = Annotated[
     bool,
     typer.Option(
         "--import-again",
-        help="Import also what the store has taken in before: topics deleted since come back.",
+        help="Import such topics too: those deleted since then are created again.",
     ),
 ]
-_Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level logged.")]
-_Format = Annotated[LogFormat, typer.Option("--log-format", help="For people or for machines.")]
+_Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level that is logged.")]
+_Format = Annotated[
+    LogFormat, typer.Option("--log-format", help="console for people, json for log collectors.")
+]
 _Version = Annotated[
     bool,
     typer.Option(
@@ -132,7 +132,7 @@ def application(program: Program[ConfigT]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    epilog = "\n\n".join(("Examples:", *program.examples))
+    epilog = "\n\n\b\n".join(("Examples:", *program.examples))  # \b: lines are kept as they are
     command = app.command(help=program.summary, epilog=epilog)
     command(_with_imports(program) if program.imports else _without_imports(program))
     return app

@@ -254,10 +254,10 @@ def _neighbour(tries: Tries, setting: Setting, knob: Knob) -> tuple[str, list[st
 def told(goal: Goal, outcome: Outcome) -> str:
     """Say in a few words how an outcome does by a goal."""
     missed = misses(goal, outcome)
-    return f"missed, {'; '.join(missed)}" if missed else f"met, {_last(outcome)}"
+    return f"goal missed: {'; '.join(missed)}" if missed else f"goal met, {_last(outcome)}"
 
 
 def _last(outcome: Outcome) -> str:
     if outcome.slowest_seconds is None:
-        return "nobody asked"
-    return f"the last back after {format_seconds(outcome.slowest_seconds)}"
+        return "no client asked"
+    return f"last client recovered after {format_seconds(outcome.slowest_seconds)}"

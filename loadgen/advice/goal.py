@@ -39,8 +39,9 @@ class Goal:
 
     def __str__(self) -> str:
         return (
-            f"all back within {self.back_within_seconds:g} s, at most "
-            f"{100 * self.refused_share:g} % refused, {self.accounted_mb:,} MB accounted"
+            f"all clients recovered within {self.back_within_seconds:g} s, at most "
+            f"{100 * self.refused_share:g} % refused, at most {self.accounted_mb:,} MB in each "
+            "limiter"
         )
 
 
@@ -72,8 +73,9 @@ class Outcome:
         return self.refused / self.requests if self.requests else 0.0
 
     def __str__(self) -> str:
-        slowest = "nobody" if self.slowest_seconds is None else format_seconds(self.slowest_seconds)
-        told = f"{self.back:,} of {self.clients:,} back, the last after {slowest}"
+        told = f"{self.back:,} of {self.clients:,} recovered"
+        if self.slowest_seconds is not None:
+            told += f", the last after {format_seconds(self.slowest_seconds)}"
         return f"{told}; {percent(self.refused_share)} refused"
 
 
@@ -83,13 +85,13 @@ def misses(goal: Goal, outcome: Outcome) -> list[str]:
     late = outcome.clients - outcome.back
     if late > _allowed(outcome.clients, goal):
         found.append(
-            f"{late:,} of {outcome.clients:,} not back within {goal.back_within_seconds:g} s"
+            f"{late:,} of {outcome.clients:,} not recovered within {goal.back_within_seconds:g} s"
         )
     if outcome.refused > _allowed(outcome.requests, goal):
         found.append(f"{percent(outcome.refused_share)} refused")
     for server, held in outcome.accounted.items():
         if held > goal.accounted_mb * MB_BYTES:
-            found.append(f"the {server} accounted {format_bytes(held)}")
+            found.append(f"the {server}'s limiter held {format_bytes(held)}")
     return found
 
 

@@ -121,9 +121,9 @@ def verdict(advice: Advice) -> str:
         return "No setting of these keys meets the goal."
     told_today = ""
     if advice.today is not None:
-        told_today = f" Today's limits, in virtual time: {told(goal, advice.today)}."
-    searched = f"{plural(advice.tries, 'storm')} in virtual time ({advice.seconds:.0f} s)"
-    how = "Reckoned, and tried by" if advice.quick else "Found by"
+        told_today = f" Today's limits, simulated: {told(goal, advice.today)}."
+    searched = f"{plural(advice.tries, 'simulated storm')} ({advice.seconds:.0f} s)"
+    how = "Computed, then checked by" if advice.quick else "Found by"
     found = f"{how} {searched}: {_told(advice, advice.outcome)}.{told_today}"
     if not advice.complete:
         found += (
@@ -143,7 +143,9 @@ def _confirmed(advice: Advice) -> str:
     last = advice.confirmations[-1]
     before = len(advice.confirmations) - 1
     smaller = (
-        f" {plural(before, 'storm')} before it, with smaller limits, missed it." if before else ""
+        f" {plural(before, 'storm')} before it, with smaller limits, missed the goal."
+        if before
+        else ""
     )
     return (
         f"A real storm of {plural(last.outcome.clients, 'client')} here, against Floodgate in "

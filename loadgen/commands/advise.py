@@ -1,4 +1,4 @@
-"""``loadgen advise``: which limits meet a goal, as fragments ready to paste."""
+"""``loadgen advise``: the limits that meet a goal, as fragments of configuration files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         typer.Option(help="Your topics: one full name a line, or Parquet.", show_default=False),
     ] = None,
     corpus: Annotated[
-        Path | None, typer.Option(help="A corpus of loadgen topics.", show_default=False)
+        Path | None, typer.Option(help="Topics that `loadgen topics` has made.", show_default=False)
     ] = None,
     admin_url: Annotated[
         str | None,
@@ -62,65 +62,69 @@ def advise(  # noqa: PLR0913 - one parameter for each option
     ] = None,
     namespace: Annotated[
         list[str] | None,
-        typer.Option(help="Namespace that is listed; repeat for more.", show_default="all"),
+        typer.Option(help="Namespace that clients list; may be repeated.", show_default="all"),
     ] = None,
     family: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=COUNT",
-            help=f"Clients of a family ({', '.join(_FAMILIES)}); repeat for more.",
+            help=f"Number of clients of a family ({', '.join(_FAMILIES)}); may be repeated.",
             show_default="1,000 java-watch",
         ),
     ] = None,
     read_rate: Annotated[
-        str, typer.Option(help="How fast each client reads; 0: as fast as it comes.")
+        str, typer.Option(help="Bytes a second that each client reads; 0: no limit.")
     ] = "0",
     slow_share: Annotated[str, typer.Option(help="Share of clients that read slowly.")] = "0%",
     slow_rate: Annotated[
-        str, typer.Option(help="How fast those read; never: nothing at all.")
+        str, typer.Option(help="Bytes a second of the slow clients; never: they read nothing.")
     ] = "10kB/s",
     network: Annotated[
         str,
         typer.Option(
-            help="What kernels and network take of an answer before its client reads: the "
-            "more, the less memory slow readers cost."
+            help="Bytes of an answer that socket buffers and network hold, outside the server's "
+            "memory: the more, the less memory slow readers cost."
         ),
     ] = "128KiB",
     spread: Annotated[
-        str, typer.Option(help="Time over which clients start; 0s: all at once.")
+        str, typer.Option(help="Time over which client starts are spread; 0s: all at once.")
     ] = "0s",
     operation_timeout: Annotated[
-        str, typer.Option("--timeout", help="How long a client waits for an answer.")
+        str, typer.Option("--timeout", help="Timeout of a client for one request.")
     ] = "30s",
-    period: Annotated[str, typer.Option(help="Period in which clients poll.")] = "60s",
+    period: Annotated[str, typer.Option(help="Polling interval of clients.")] = "60s",
     broker_conf: Annotated[
         Path | None,
-        typer.Option(help="Your broker.conf; without it: as shipped.", show_default=False),
+        typer.Option(help="Your broker.conf; without it Pulsar's defaults.", show_default=False),
     ] = None,
     proxy_conf: Annotated[
         Path | None,
         typer.Option(help="Your proxy.conf; without it there is no proxy.", show_default=False),
     ] = None,
-    back_within: Annotated[str, typer.Option(help="All clients are back by then.")] = "60s",
-    refused: Annotated[str, typer.Option(help="At most this share is refused.")] = "0.1%",
+    back_within: Annotated[
+        str, typer.Option(help="Goal: all clients recover within this time.")
+    ] = "60s",
+    refused: Annotated[
+        str, typer.Option(help="Goal: at most this share of requests is refused.")
+    ] = "0.1%",
     accounted: Annotated[
-        str, typer.Option(help="The most that each limiter may hold, heap and direct.")
+        str, typer.Option(help="Goal: at most this much heap and direct memory in each limiter.")
     ] = "512MB",
     profile: Annotated[
-        str, typer.Option(help="pulsar: the limiter as shipped; floodgate: ours.")
+        str, typer.Option(help="pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.")
     ] = "pulsar",
     confirm: Annotated[
-        bool, typer.Option(help="Run the advised limits in a real storm here.")
+        bool, typer.Option(help="Try the advised limits in a real storm on this machine.")
     ] = True,
     minutes: Annotated[
-        float, typer.Option(min=0.05, max=60, help="The longest that all of it may take.")
+        float, typer.Option(min=0.05, max=60, help="Time limit of the whole command, in minutes.")
     ] = 5.0,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**63 - 1, help="Decides all that is left to chance.")
+        int, typer.Option(min=0, max=2**63 - 1, help="Seed of all random choices.")
     ] = 1,
-    out: Annotated[Path, typer.Option(help="Directory of report, fragments and scenario.")] = Path(
-        "out/advice"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Directory for the report, the fragments and the scenario.")
+    ] = Path("out/advice"),
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the advice as JSON on standard output.")
     ] = False,
@@ -128,26 +132,34 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         bool,
         typer.Option(
             "--yes-this-is-my-cluster",
-            help="Allow an address beyond the loopback.",
-            rich_help_panel="Elsewhere",
+            help="Allow an address other than this machine's loopback.",
+            rich_help_panel="Remote clusters",
         ),
     ] = False,
 ) -> None:
-    """Find the topic-list limits that meet a goal, and what one step less would do.
+    r"""Find the topic-list limits that your topics and clients need.
 
-    Searches in virtual time with the servers' own code, confirms by a real storm
-    here, and prints fragments of broker.conf and proxy.conf: the eight keys and
-    the switch of PIP-434 with its cooldown. advice.md is a report for a ticket,
-    advice.yaml the scenario that checks it (loadgen run out/advice/advice.yaml).
+    Simulates restart storms with the servers' own code, confirms the result by
+    a real storm on this machine, and prints fragments of broker.conf and
+    proxy.conf: the eight limits, and the backpressure switch of PIP-434 with its
+    cooldown. advice.md in --out is a report for a ticket, advice.yaml a scenario
+    that checks the limits (loadgen run out/advice/advice.yaml).
 
-    Exit code 0: there is a setting that meets the goal; 99: nothing helps, or a
-    real storm missed the goal.
+    Families are clients with their retries: java-watch, java-poll, cpp (Python
+    and Node.js too), go; once never retries; polite is Floodgate's own client.
+
+    Exit code 0: the limits meet the goal; 99: no limits do, or the real storm
+    missed it.
 
     Examples:
-      loadgen advise --topics topics.txt --family java-watch=600 --family cpp=400
-      --broker-conf broker.conf --back-within 60s --refused 0.1% --accounted 512MB
+      loadgen advise --topics topics.txt --broker-conf broker.conf
 
-      loadgen advise --admin-url http://127.0.0.1:8080 --read-rate 1MB/s --no-confirm
+      loadgen advise --topics topics.txt --broker-conf broker.conf \
+        --family java-watch=600 --family cpp=400 \
+        --back-within 60s --refused 0.1% --accounted 512MB
+
+      loadgen advise --admin-url http://127.0.0.1:8080 \
+        --read-rate 1MB/s --no-confirm
     """
     if profile not in ("pulsar", "floodgate"):
         raise UsageError(f"--profile {profile[:40]} is neither pulsar nor floodgate")
@@ -249,7 +261,7 @@ def parse_families(texts: Sequence[str]) -> dict[Family, int]:
         family = next((each for each in get_args(Family) if each == name), None)
         if family is None:
             raise UsageError(
-                f"--family {text[:40]!r} names no family: there are {', '.join(_FAMILIES)}"
+                f"--family {text[:40]!r} is not a family: there are {', '.join(_FAMILIES)}"
             )
         if not count.isdecimal() or not 1 <= int(count) <= _MOST_CLIENTS:
             raise UsageError(
@@ -257,7 +269,7 @@ def parse_families(texts: Sequence[str]) -> dict[Family, int]:
                 f"write {name}=600"
             )
         if family in found:
-            raise UsageError(f"--family {name} is there twice: give it once, with all its clients")
+            raise UsageError(f"--family {name} is given twice: give it once, with all its clients")
         found[family] = int(count)
     if sum(found.values()) > _MOST_CLIENTS:
         raise UsageError(f"--family: {sum(found.values()):,} clients are too many for one advice")
@@ -270,8 +282,8 @@ def _shapes(
     given = [each for each in (topics, corpus, admin_url) if each is not None]
     if len(given) != 1:
         raise UsageError(
-            "the topics come from one of --topics FILE, --corpus DIRECTORY and --admin-url URL: "
-            f"give one of them, not {len(given)}"
+            "the topics come from --topics FILE, --corpus DIRECTORY or --admin-url URL: give one "
+            f"of these, not {len(given)}"
         )
     if admin_url is not None:
         return chosen(shapes_of_cluster(admin_url, names), names, admin_url)
@@ -280,8 +292,8 @@ def _shapes(
     assert topics is not None
     if not topics.exists():
         raise UsageError(
-            f"--topics {topics} is not there; write your topics down with: pulsar-admin topics "
-            "list my-tenant/my-namespace > topics.txt"
+            f"--topics {topics} does not exist; save your topics with: pulsar-admin topics list "
+            "my-tenant/my-namespace > topics.txt"
         )
     return chosen(shapes_of_file(topics), names, topics)
 
@@ -302,7 +314,7 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
 def _network_bytes(text: str) -> int:
     size = parse_size("--network", text)
     if size > _MOST_NETWORK_BYTES:
-        raise UsageError(f"--network {text[:40]} is more than the 1GiB that a socket may have")
+        raise UsageError(f"--network {text[:40]} is more than 1GiB, the largest socket buffer")
     return int(size)
 
 
@@ -311,5 +323,5 @@ def _slow_rate(text: str) -> float:
         return NEVER
     rate = parse_rate("--slow-rate", text)
     if not rate:
-        raise UsageError("--slow-rate 0 would be unlimited: give a speed, or never")
+        raise UsageError("--slow-rate 0 would be unlimited: give bytes a second, or never")
     return rate

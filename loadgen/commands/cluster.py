@@ -18,19 +18,29 @@ from loadgen.servers.processes import termination_interrupts
 
 
 def cluster(
-    target: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A scenario.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="Ready-made scenario (`loadgen scenarios` lists them), or your own FILE.yaml.",
+        ),
+    ],
     *,
-    out: Annotated[Path, typer.Option(help="Where its logs go.")] = Path("out/cluster"),
+    out: Annotated[Path, typer.Option(help="Directory for the servers' logs.")] = Path(
+        "out/cluster"
+    ),
     broker_conf: Annotated[
         Path | None,
-        typer.Option(help="broker.conf over the scenario's keys.", show_default=False),
+        typer.Option(help="broker.conf whose keys override the scenario's.", show_default=False),
     ] = None,
     proxy_conf: Annotated[
         Path | None,
-        typer.Option(help="proxy.conf over the scenario's keys.", show_default=False),
+        typer.Option(help="proxy.conf whose keys override the scenario's.", show_default=False),
     ] = None,
 ) -> None:
-    """Start the servers of a scenario with their topics, and keep them until Ctrl-C.
+    """Start the servers of a scenario with its topics; Ctrl-C stops them.
+
+    Prints the addresses, and the `loadgen run` command for clients.
 
     Examples:
       loadgen cluster restart-storm

@@ -1,4 +1,4 @@
-"""``loadgen demo``: the whole story in three minutes; ``loadgen picture``: it as pictures."""
+"""``loadgen demo``: the main faults and their fixes in three minutes; ``loadgen picture``."""
 
 from __future__ import annotations
 
@@ -29,14 +29,30 @@ from loadgen.servers.processes import termination_interrupts
 from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
     from loadgen.demo.result import DemoResult
+    from loadgen.results.summary import RunSummary
 
 SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
+_MADE = (
+    "Three restart storms, then one client that reads nothing, twice. With the defaults this takes "
+    "about three minutes. Everything runs on this machine."
+)
+_REHEARSAL = (
+    "Three restart storms of your cluster: without limits, with your limits in Pulsar, with your "
+    "limits in Floodgate. Everything runs on this machine."
+)
+_STORM = "Restart storm: every client lists topics at the same moment and reads slowly"
+_NOT_READING = "One client requests 64 lists and reads none, beside ten healthy clients"
+_UNREAD = (
+    "Unread answers are counted for each connection; connections that share one buffer need its "
+    "memory once."
+)
+_LEGEND = "Checks (✓ as it should be, ! a fault reproduced, or nothing to judge, ✗ failed)"
 
 
 def demo(  # noqa: PLR0913 - one parameter for each option
@@ -44,76 +60,78 @@ def demo(  # noqa: PLR0913 - one parameter for each option
         str,
         typer.Option(
             metavar="NUMBER|FILE",
-            help="How many topics to make (50000, 1M), or a file of your own: one full name a "
-            "line, or Parquet.",
+            help="Number of topics to make (50000, 1M), or a file of your own topics: one full "
+            "name a line, or Parquet.",
         ),
     ] = "1M",
     broker_conf: Annotated[
         Path | None,
         typer.Option(
-            help="Your broker.conf: its limits, frame sizes and water marks are kept.",
+            help="Your broker.conf: its limits, frame sizes and watermarks are used.",
             show_default=False,
         ),
     ] = None,
     proxy_conf: Annotated[
         Path | None,
         typer.Option(
-            help="Your proxy.conf; without one there is no proxy in front of your broker.",
+            help="Your proxy.conf; a rehearsal without it has no proxy.",
             show_default=False,
         ),
     ] = None,
     namespace: Annotated[
         list[str] | None,
         typer.Option(
-            help="Which namespace of your file is listed; repeat for more.",
+            help="Namespace of your file that clients list; may be repeated.",
             show_default="the largest",
         ),
     ] = None,
     namespaces: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Namespaces of made topics.", show_default="one for 10,000 topics"
+            min=1, help="Namespaces of the made topics.", show_default="one for 10,000 topics"
         ),
     ] = None,
     skip_invalid: Annotated[
         bool,
-        typer.Option("--skip-invalid", help="Leave invalid topics of your file out."),
+        typer.Option("--skip-invalid", help="Skip invalid topics of your file."),
     ] = False,
     clients: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Clients that ask at the same moment.")
+        int,
+        typer.Option(min=1, max=100_000, help="Clients, which all list topics at the same moment."),
     ] = 1000,
     read_rate: Annotated[
-        str, typer.Option(help="How fast each client reads its answer, bytes a second.")
+        str, typer.Option(help="Bytes a second that each client reads of its list.")
     ] = "100kB/s",
-    out: Annotated[Path, typer.Option(help="Directory of all results.")] = Path("out/demo"),
+    out: Annotated[Path, typer.Option(help="Directory for all results.")] = Path("out/demo"),
     executor: Annotated[
-        ExecutorKind, typer.Option(help="process needs neither Spark nor Java.")
+        ExecutorKind, typer.Option(help="process: plain processes, without Spark and Java.")
     ] = ExecutorKind.SPARK,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the topics (Parquet) beside the results.")
+        bool, typer.Option("--keep", help="Keep the made topics (Parquet) in --out.")
     ] = False,
 ) -> None:
-    """See a restart storm three times: no limits, Pulsar's limits, Floodgate.
+    r"""Show a restart storm: without limits, with Pulsar's limits, with Floodgate.
 
-    Makes the topics, starts a broker and a proxy for each run, lets all clients
-    ask for a topic list at the same moment and read it slowly. Then lets one
-    peer ask for many lists and read none, twice: as in Pulsar, and in Floodgate.
-    Prints tables, writes report.html and summary.json.
+    Makes topics, starts a broker and a proxy for each of three runs, and has all
+    clients list topics at the same moment and read slowly. In two more runs, as
+    in Pulsar and with Floodgate, one client requests many lists and reads none.
+    Prints tables, writes report.html and summary.json. About three minutes.
 
-    With your own topics or configuration it rehearses your cluster: the same
-    three storms with your keys, and your limits in the second and third. What
-    ties your files to your cluster (addresses, ports, metadata store, TLS,
-    authentication) is set aside and named. It draws demo.png, too.
+    With your own topics or configuration it is a rehearsal of your cluster: the
+    same three storms with your keys, your limits in the second and third. Keys
+    that tie your files to your cluster (addresses, ports, metadata store, TLS,
+    authentication) are ignored and listed. Also draws demo.png.
 
-    Exit code 0: everything held; 97: an answer was wrong; 99: a check failed.
+    Exit code 0: all checks passed; 97: an answer was wrong; 99: a check failed.
 
     Examples:
       loadgen demo
 
-      loadgen demo --topics 50000 --clients 100 --executor process --out out/small
+      loadgen demo --topics 50000 --clients 100 --executor process \
+        --out out/small
 
-      loadgen demo --topics topics.txt --broker-conf broker.conf
-      --proxy-conf proxy.conf --out out/mine
+      loadgen demo --topics topics.txt --broker-conf broker.conf \
+        --proxy-conf proxy.conf --out out/mine
     """
     wanted = _wanted_topics(topics, namespaces, namespace or [], skip_invalid=skip_invalid)
     own = _own_cluster(broker_conf, proxy_conf, topics_are_own=isinstance(wanted, OwnTopics))
@@ -128,6 +146,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
         namespaces=tuple(namespace or ()),
     )
     console = summary_console()
+    console.print(_REHEARSAL if own is not None else _MADE, highlight=False)
     invalid = [wanted.invalid] if isinstance(wanted, OwnTopics) and wanted.invalid else []
     for note in [*invalid, *(own.notes() if own is not None else ())]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)
@@ -145,18 +164,18 @@ def picture(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN_DIR...]",
-            help="Runs whose clients have families, or of produce-beside-silent, or one of "
-            "client-memory: restart-storm.png, beside-silent.png or client-memory.png is drawn of "
-            "these, and no demo.",
+            help="Finished runs to draw in place of a demo: runs of restart-storm or other client "
+            "families (restart-storm.png), of produce-beside-silent (beside-silent.png), or one "
+            "of client-memory (client-memory.png).",
             show_default=False,
         ),
     ] = None,
     demo_directory: Annotated[
-        Path, typer.Option("--demo", help="Directory of a finished demo.")
+        Path, typer.Option("--demo", help="Directory of the finished demo.")
     ] = Path("out/demo"),
-    out: Annotated[Path, typer.Option(help="Where the pictures go.")] = Path("docs/images"),
+    out: Annotated[Path, typer.Option(help="Directory for the pictures.")] = Path("docs/images"),
 ) -> None:
-    """Draw a finished demo, or runs, as PNG pictures for light and for dark pages.
+    """Draw a finished demo, or finished runs, as PNG for light and for dark pages.
 
     Examples:
       loadgen picture --demo out/demo --out docs/images
@@ -199,10 +218,10 @@ def _draw_demo(demo_directory: Path, out: Path) -> list[Path]:
 
 
 def show(console: Console, result: DemoResult) -> None:
-    """Print the table, the checks and where everything is."""
-    for part in (result.summaries, result.stuck):
-        for table in summary_tables(list(part.values())):
-            console.print(table)
+    """Print the tables, the checks and where everything is."""
+    _show_part(console, _STORM, result.summaries, _UNREAD)
+    _show_part(console, _NOT_READING, result.stuck)
+    console.print(_LEGEND, style="bold", highlight=False)
     console.print(check_grid(result.checks))
     for summary in (*result.summaries.values(), *result.stuck.values()):
         if summary.generator_limited:
@@ -223,6 +242,16 @@ def show(console: Console, result: DemoResult) -> None:
     )
 
 
+def _show_part(
+    console: Console, heading: str, runs: Mapping[str, RunSummary], note: str = ""
+) -> None:
+    if runs:
+        console.print(f"\n{heading}", style="bold", highlight=False)
+        for table in summary_tables(list(runs.values())):
+            console.print(table)
+        console.print(note, highlight=False)
+
+
 def _wanted_topics(
     topics: str, namespaces: int | None, listed: Sequence[str], *, skip_invalid: bool
 ) -> TopicPlan | OwnTopics:
@@ -234,9 +263,9 @@ def _wanted_topics(
     number = parse_topics(topics)
     if number is not None:
         if listed:
-            raise UsageError("--namespace goes with a file of your own topics; leave it out")
+            raise UsageError("--namespace needs a file of your own topics (--topics FILE)")
         if skip_invalid:
-            raise UsageError("--skip-invalid goes with a file of your own topics; leave it out")
+            raise UsageError("--skip-invalid needs a file of your own topics (--topics FILE)")
         try:
             return TopicPlan(number, namespaces or default_namespaces(number), SEED)
         except ValueError as error:
@@ -244,11 +273,11 @@ def _wanted_topics(
     path = Path(topics)
     if not path.exists():
         raise UsageError(
-            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; write your "
-            "topics down with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
+            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; save your topics "
+            "with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
         )
     if namespaces is not None:
-        raise UsageError("--namespaces goes with a number of topics; leave it out")
+        raise UsageError("--namespaces needs a number of topics (--topics 1M), not a file")
     own = read_own_topics(path, skip_invalid=skip_invalid)
     own.chosen(listed)
     return own

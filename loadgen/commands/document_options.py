@@ -33,7 +33,8 @@ EXAMPLES = """\
 
   loadgen run restart-storm --clients 500 --family go --executor process
 
-  loadgen run mine.yaml --service-url pulsar://127.0.0.1:6650 --corpus out/topics"""
+  loadgen run mine.yaml --service-url pulsar://127.0.0.1:6650 \\
+    --corpus out/topics"""
 _OF_GROUPS = ("clients", "family", "pattern", "read_rate_bytes_per_second", "receive_buffer_bytes")
 
 
@@ -48,7 +49,7 @@ def wanted_document(target: str | None, family: str | None, given: Mapping[str, 
     name = given["scenario"]
     if target is not None and name is not None:
         raise UsageError(
-            f"{target[:80]} and --scenario {name[:80]} name two scenarios: leave one out"
+            f"{target[:80]} and --scenario {name[:80]} name two scenarios: give one of them"
         )
     if target is None and given["service_url"] and (name is None or name in SCENARIOS):
         if family is not None:
@@ -58,8 +59,8 @@ def wanted_document(target: str | None, family: str | None, given: Mapping[str, 
     chosen = target or name
     if chosen is None:
         raise UsageError(
-            "name a scenario (loadgen scenarios lists them) or a file, or with --service-url a "
-            "broker or proxy, pulsar://host:port"
+            "no scenario given: name one (`loadgen scenarios` lists them), or a FILE.yaml, or give "
+            "--service-url pulsar://host:port of a broker or proxy"
         )
     return changed(read_document(chosen), family, given)
 
@@ -99,10 +100,11 @@ def in_profile(document: Document, profile: str | None, given: Mapping[str, Any]
         return document
     profiles = get_args(ClusterPlan.model_fields["profile"].annotation)
     if profile not in profiles:
-        raise UsageError(f"--profile {profile[:60]!r} is none{meant(profile, profiles)}")
+        raise UsageError(f"--profile {profile[:60]!r} does not exist{meant(profile, profiles)}")
     if given["service_url"]:
         raise UsageError(
-            "--profile is for a scenario's own servers: leave out --service-url, or it"
+            "--profile applies to a scenario's own servers, not to those of --service-url: leave "
+            "one of the two out"
         )
     return document.with_cluster(document.cluster.model_copy(update={"profile": profile}))
 
@@ -111,8 +113,8 @@ def _namespaces(document: Document, given: Mapping[str, Any]) -> Any:  # noqa: A
     corpus, names = given["corpus"], given["namespaces"] or []
     if names and corpus is None and document.makes_topics and not given["service_url"]:
         raise UsageError(
-            f"--namespace {names[0][:80]} is of a running server: add its --service-url, or the "
-            "--corpus that the scenario's own server is to import"
+            f"--namespace {names[0][:80]} needs a server that has it: add its --service-url, or "
+            "--corpus for the scenario's own server to import"
         )
     return expected_namespaces(corpus, names) if corpus or names else None
 

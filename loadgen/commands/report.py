@@ -27,13 +27,15 @@ _FORWARD = f"""<!doctype html>
 def report(
     run_directories: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN_DIR...", help="Directories that `loadgen run` has written."),
+        typer.Argument(
+            metavar="RUN_DIR...", help="Directories of finished runs, such as out/runs/NAME."
+        ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The HTML file; by default index.html of the run, or for several runs "
-            "report.html in the first run directory."
+            help="HTML file. Default: index.html of the run; for several runs report.html in the "
+            "first directory."
         ),
     ] = None,
     title: Annotated[
@@ -43,11 +45,11 @@ def report(
         bool, typer.Option("--json", help="Print report and summaries as JSON.")
     ] = False,
 ) -> None:
-    """Turn finished runs into one HTML page, and print their table.
+    """Make one HTML page of finished runs, and print their table.
 
-    Only the run directories are read: the servers need not run any more. The
-    page needs no network. Of a single run without --out everything else that is
-    made of its data is written again, too: summary.csv, junit.xml, README.md.
+    Reads only the run directories: the servers may have stopped. The page needs
+    no network. For one run without --out also rewrites summary.csv, junit.xml
+    and README.md.
 
     Examples:
       loadgen report out/runs/storm

@@ -1,4 +1,4 @@
-"""``loadgen run``: drive the clients of a scenario against a broker or proxy."""
+"""``loadgen run``: run the clients of a scenario against a broker or proxy."""
 
 from __future__ import annotations
 
@@ -42,50 +42,50 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
         RunExecutor,
         typer.Option(
             metavar="TEXT",
-            help="spark; process: the same schedule without Spark and Java; virtual: in virtual "
-            "time, with the servers in this process and no sockets.",
+            help="spark; process: the same in plain processes, without Spark and Java; virtual: "
+            "simulated, with the servers in this process and without sockets.",
         ),
     ] = RunExecutor.SPARK,
     tasks: Annotated[
         int | None,
-        typer.Option(help="Tasks (processes) that share the clients.", show_default="2"),
+        typer.Option(help="Processes, or Spark tasks, that share the clients.", show_default="2"),
     ] = None,
     master: Annotated[
-        str | None, typer.Option(help="Spark master; default: local.", show_default=False)
+        str | None, typer.Option(help="Spark master URL; local without it.", show_default=False)
     ] = None,
     broker_admin_url: Annotated[
         str | None,
-        typer.Option(help="http://host:port of the broker, to watch it.", show_default=False),
+        typer.Option(help="http://host:port of the broker, to read metrics.", show_default=False),
     ] = None,
     proxy_admin_url: Annotated[
         str | None,
-        typer.Option(help="http://host:port of the proxy, to watch it.", show_default=False),
+        typer.Option(help="http://host:port of the proxy, to read metrics.", show_default=False),
     ] = None,
     broker_pid: Annotated[
         int | None,
-        typer.Option(help="The broker's process id, to measure its memory.", show_default=False),
+        typer.Option(help="Process id of the broker, to measure its memory.", show_default=False),
     ] = None,
     proxy_pid: Annotated[
         int | None,
-        typer.Option(help="The proxy's process id, to measure its memory.", show_default=False),
+        typer.Option(help="Process id of the proxy, to measure its memory.", show_default=False),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the run.", show_default="<scenario>-<time>")
     ] = None,
     label: Annotated[
-        str, typer.Option(help="What reports call the run.", show_default="the name")
+        str, typer.Option(help="Name of the run in reports.", show_default="the name")
     ] = "",
-    out: Annotated[Path, typer.Option(help="Where run directories are.")] = Path("out/runs"),
+    out: Annotated[Path, typer.Option(help="Directory for run directories.")] = Path("out/runs"),
     threshold: Annotated[
         list[str] | None,
         typer.Option(
-            help="What has to hold, as 'list.response.p99 < 2s'; repeat for more.",
+            help="Threshold, such as 'list.response.p99 < 2s'; may be repeated.",
             show_default=False,
         ),
     ] = None,
     abort_early: Annotated[
         bool,
-        typer.Option("--abort-early", help="End when a threshold can no longer be met."),
+        typer.Option("--abort-early", help="End as soon as a threshold can no longer be met."),
     ] = False,
 ) -> RunOptions:
     """Return the options of a document's run."""
@@ -108,10 +108,10 @@ def run_options(  # noqa: PLR0913 (each parameter but the first is an option of 
 
 
 _EXIT_CODES = """\
-Exit code 0: measured, whether answered or refused; 97: an answer was wrong, or
-a server did not give back what it held; 98: this machine was the limit; 99: a
-threshold was missed, a broker that pauses clients who do not read let silent
-ones go on, or a client's memory limit did not hold; 130: interrupted.
+Exit code 0: measured, whether answered or refused; 97: an answer was wrong,
+or a server kept memory of clients that have left; 98: this machine was the
+limit; 99: a threshold was missed, a broker with backpressure did not pause
+silent clients, or a client exceeded its memory limit; 130: interrupted.
 """
 
 
@@ -120,9 +120,9 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         str | None,
         typer.Argument(
             metavar="[NAME|FILE]",
-            help="A shipped scenario (loadgen scenarios lists them), or a document of your own: "
-            "FILE.yaml. Options below override what it says. Without --service-url its servers "
-            "are started here and stopped at the end.",
+            help="Ready-made scenario (`loadgen scenarios` lists them), or your own FILE.yaml. "
+            "Options override its values. Without --service-url its servers are started here and "
+            "stopped at the end.",
             show_default=False,
         ),
     ] = None,
@@ -130,60 +130,67 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     family: Annotated[
         str | None,
         typer.Option(
-            help="Family of all groups' clients, of a scenario that has groups: once, polite, "
-            "java-watch, java-poll, cpp or go. (--clients there is the sum of all groups, which "
-            "keep their proportions; --read-rate, --receive-buffer and --pattern are for all.)",
+            help="Client family of all groups, in scenarios with groups (restart-storm): once, "
+            "polite, java-watch, java-poll, cpp or go. There --clients is the sum of all groups, "
+            "in their proportions; --read-rate, --receive-buffer and --pattern apply to all.",
             show_default=False,
         ),
     ] = None,
     profile: Annotated[
         str | None,
         typer.Option(
-            help="Profile of the scenario's own servers: pulsar or floodgate.", show_default=False
+            help="Profile of the scenario's own servers: pulsar (as Pulsar 4.2.4) or floodgate "
+            "(with fixes).",
+            show_default=False,
         ),
     ] = None,
     broker_conf: Annotated[
         Path | None,
         typer.Option(
-            help="broker.conf whose keys stand over those of the scenario's own broker.",
+            help="broker.conf whose keys override those of the scenario's own broker.",
             show_default=False,
         ),
     ] = None,
     proxy_conf: Annotated[
         Path | None,
         typer.Option(
-            help="proxy.conf for the scenario's own proxy; with it there is one.",
+            help="proxy.conf for the scenario's own proxy; adds a proxy if the scenario has none.",
             show_default=False,
         ),
     ] = None,
     repeats: Annotated[
         int | None,
         typer.Option(
-            help="Run it so often, each time with fresh servers if they are its own.",
-            show_default="1, or as the document says",
+            help="Number of runs, each with new servers if they are its own.",
+            show_default="1, or as the scenario says",
         ),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Print schedule, connections, descriptors, ports, bytes, memory and disk, check "
-            "them against this machine, and start nothing.",
+            help="Start nothing: print what the run needs (connections, descriptors, ports, "
+            "bytes, memory, disk) and whether this machine has it.",
         ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON on standard output.")
     ] = False,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="A namespace may list no topics.")
+        bool, typer.Option("--allow-empty", help="Accept namespaces without topics.")
     ] = False,
     yes_this_is_my_cluster: Annotated[
         bool,
-        typer.Option("--yes-this-is-my-cluster", help="Allow an address beyond the loopback."),
+        typer.Option(
+            "--yes-this-is-my-cluster", help="Allow an address other than this machine's loopback."
+        ),
     ] = False,
     **given: Any,  # noqa: ANN401
 ) -> None:
-    """Drive the clients of a scenario against its own servers or yours, and check every answer."""
+    """Run the clients of a scenario against its own servers or yours, and check every answer.
+
+    The options of one scenario alone are in panels of their own, below.
+    """
     document = in_profile(wanted_document(target, family, given), profile, given)
     options = run_options(document, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
     files = (broker_conf, proxy_conf)
@@ -243,5 +250,5 @@ _target, *_of_command = _parameters(run)
 _signed.__signature__ = inspect.Signature(
     [_target, *scenario_parameters(), *_RUN_PARAMETERS, *_of_command]
 )
-_examples = "\n\n".join([EXAMPLES, *(kind.example for kind in SCENARIOS.values())])
-run.__doc__ = f"{run.__doc__}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"
+_examples = "\n\n".join([EXAMPLES, *filter(None, (kind.example for kind in SCENARIOS.values()))])
+run.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"

@@ -1,4 +1,4 @@
-"""``loadgen scenarios``: the scenarios that are shipped, and the check of your own."""
+"""``loadgen scenarios``: the ready-made scenarios, and a check of your own."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ scenarios = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     invoke_without_command=True,
-    help="List the shipped scenarios; show one, check your own, print their schema.\n\n"
+    help="List the ready-made scenarios; show one, check your own, print their schema.\n\n"
     "Examples:\n\n  loadgen scenarios\n\n  loadgen scenarios show restart-storm --resolved",
 )
-_Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A shipped scenario, or a file.")]
+_Name = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="Ready-made scenario, or your own FILE.yaml.")
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
 @scenarios.callback()
 def overview(context: typer.Context, *, as_json: _AsJson = False) -> None:
-    """List the shipped scenarios, a line each."""
+    """List the ready-made scenarios, a line each."""
     if context.invoked_subcommand is not None:
         return
     found = [read_document(name) for name in shipped()]
@@ -47,11 +49,12 @@ def show(
     name: _Name,
     *,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="All that it says, extends and leaves to defaults.")
+        bool,
+        typer.Option("--resolved", help="With every value: its own, inherited ones and defaults."),
     ] = False,
     as_json: _AsJson = False,
 ) -> None:
-    """Print a scenario, as it is written or with every value.
+    """Print a scenario, as written or with every value.
 
     Examples:
       loadgen scenarios show restart-storm
@@ -67,7 +70,7 @@ def show(
 
 @scenarios.command()
 def schema() -> None:
-    """Print the JSON schema of scenarios, for editors.
+    """Print the JSON schema of scenario files, for editors.
 
     Examples:
       loadgen scenarios schema > scenario.schema.json
@@ -77,9 +80,9 @@ def schema() -> None:
 
 @scenarios.command()
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Scenarios of your own.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Your own scenario files.")],
 ) -> None:
-    """Check scenarios and all that they extend; name every fault with its line.
+    """Check scenario files and the files they extend; report every error with its line.
 
     Examples:
       loadgen scenarios check mine.yaml

@@ -1,4 +1,4 @@
-"""``loadgen sweep``: many values in virtual time; ``loadgen find-limit``: the one that passes."""
+"""``loadgen sweep``: many values of a setting; ``loadgen find-limit``: the last that passes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from loadgen.sweeps.variation import Value, Varied
 
 _TARGET = typer.Argument(
-    metavar="NAME|FILE", help="A shipped scenario, or a document of your own: FILE.yaml."
+    metavar="NAME|FILE",
+    help="Ready-made scenario (`loadgen scenarios` lists them), or your own FILE.yaml.",
 )
 _MOST_SEEDS = 1000
 _WIDEST = 1000
@@ -53,50 +54,52 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
         list[str] | None,
         typer.Option(
             metavar="PATH=VALUE,...",
-            help="A key and its values: broker.KEY, proxy.KEY, topics.FIELD, profile, or a field "
-            "of the load; repeat for more, all combinations are run.",
+            help="Setting and its values: broker.KEY, proxy.KEY, topics.FIELD, profile, or a "
+            "field of the load. May be repeated: every combination runs.",
             show_default=False,
         ),
     ] = None,
     grid_file: Annotated[
         Path | None,
-        typer.Option("--grid", help="The same as YAML: a list of values for each path."),
+        typer.Option("--grid", help="YAML file with the same: a list of values for each setting."),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, max=_MOST_SEEDS, help="Runs of each combination, seeds from 1 on.")
+        int,
+        typer.Option(min=1, max=_MOST_SEEDS, help="Runs of each combination, with seeds 1, 2, ..."),
     ] = 1,
     executor: Annotated[
-        ExecutorKind, typer.Option(help="spark: one job; process: the same without Java.")
+        ExecutorKind, typer.Option(help="spark: one Spark job; process: processes, without Java.")
     ] = ExecutorKind.SPARK,
     workers: Annotated[
-        int, typer.Option(min=1, help="Runs at a time.", show_default="the cores")
+        int, typer.Option(min=1, help="Parallel runs.", show_default="the cores")
     ] = os.cpu_count() or 1,
     master: Annotated[
         str | None, typer.Option(help="Spark master; default: local.", show_default=False)
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/sweep"),
+    out: Annotated[Path, typer.Option(help="Directory for the results.")] = Path("out/sweep"),
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all runs as JSON on standard output.")
     ] = False,
 ) -> None:
-    """Run a scenario in virtual time with all combinations of values.
+    r"""Simulate a scenario with every combination of some values.
 
-    Writes sweep.parquet (a row for each run: its values, its figures, its verdict),
-    prints the medians over seeds, and draws sweep.png. The same grid has the same
-    rows, whatever runs it.
+    Writes sweep.parquet (a row for each run: values, figures, verdict), prints
+    the medians over seeds, and draws sweep.png. The rows are the same with Spark
+    and with processes.
 
-    Exit code 0: measured, whatever thresholds say; 97: a run had wrong answers, or
-    a server did not give back what it held; 98: the generator was the limit.
+    Exit code 0: measured, whether thresholds were met or missed; 97: a run had
+    wrong answers, or a server kept memory of clients that have left; 98: this
+    machine was the limit.
 
     Examples:
-      loadgen sweep storm --vary broker.maxTopicListInFlightHeapMemSizeMB=10,20,50
-      --vary profile=pulsar,floodgate --seeds 5
+      loadgen sweep storm --vary broker.maxTopicListInFlightHeapMemSizeMB=10,20 \
+        --vary profile=pulsar,floodgate --seeds 5
 
       loadgen sweep mine.yaml --grid grid.yaml --executor process
     """
     varied = [parse_varied(each) for each in vary or ()] + _grid_of(grid_file)
     if not varied:
-        raise UsageError("nothing is varied: give --vary PATH=VALUE,VALUE, or --grid FILE")
+        raise UsageError("no setting to vary: give --vary PATH=VALUE,VALUE, or --grid FILE")
     document = read_document(target)
     _require_measured(document, ProbeExecutor.VIRTUAL)
     points = list(grid(varied, range(1, seeds + 1)))
@@ -162,37 +165,39 @@ def find_limit(
     target: Annotated[str, _TARGET],
     vary: Annotated[
         str,
-        typer.Option(
-            metavar="PATH=LOW..HIGH", help="The key, and the ends between which its limit is."
-        ),
+        typer.Option(metavar="PATH=LOW..HIGH", help="Setting, and the range to search."),
     ],
     precision: Annotated[
         float,
-        typer.Option(min=0.001, max=50, help="Width of the bracket, percent of the value."),
+        typer.Option(min=0.001, max=50, help="Precision of the result, percent of the value."),
     ] = 5.0,
     executor: Annotated[
-        ProbeExecutor, typer.Option(help="virtual, or process: real servers and sockets.")
+        ProbeExecutor, typer.Option(help="virtual: simulated; process: real servers and sockets.")
     ] = ProbeExecutor.VIRTUAL,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the answer as JSON on standard output.")
     ] = False,
 ) -> None:
-    """Bisect the highest rate, or the smallest limit, that passes a scenario's thresholds.
+    r"""Bisect a setting for the last value that passes a scenario's thresholds.
 
-    If the low end passes and the high one does not, the highest value that passes
-    is looked for; the other way round the smallest.
+    If the low end of the range passes and the high end fails, finds the highest
+    value that passes, such as a rate; the other way round the lowest, such as a
+    memory limit.
 
-    Exit code 0: found; 99: neither end passes, or both do; 97, 98: the search ended
-    at a probe with wrong answers, or whose limit was the generator.
+    Exit code 0: found; 99: both ends pass, or both fail; 97, 98: the search ended
+    at a run with wrong answers, or in which this machine was the limit.
 
     Examples:
       loadgen find-limit mine.yaml --vary arrivals.per_second=10..1000
 
-      loadgen find-limit storm --vary broker.maxTopicListInFlightDirectMemSizeMB=1..100
+      loadgen find-limit mine.yaml \
+        --vary broker.maxTopicListInFlightDirectMemSizeMB=1..100
     """
     document, wanted = read_document(target), parse_range(vary)
     if not document.head.thresholds:
-        raise UsageError(f"{target} has no thresholds: nothing would ever fail; give it some")
+        raise UsageError(
+            f"{target} has no thresholds, so no value can fail: add some to the scenario"
+        )
     _require_measured(document, executor)
     run = virtual_figures if executor == ProbeExecutor.VIRTUAL else real_figures
 
@@ -219,7 +224,7 @@ def find_limit(
 
 def _require_valid(run: RunFigures, place: str) -> None:
     if not run.valid:
-        raise LoadgenError(f"no limit can be told: at {place} {run.missed[0]}", run.exit_code)
+        raise LoadgenError(f"no limit was found: at {place} {run.missed[0]}", run.exit_code)
 
 
 def _in_short(run: RunFigures) -> str:

@@ -28,7 +28,7 @@ def advice_for(
 ) -> Advice:
     """Return which limits would bring all of the demo's clients back within a minute.
 
-    Takes some seconds: the limits are reckoned, and tried in virtual time.
+    Takes some seconds: the limits are computed, and simulated in virtual time.
     """
     each = max(1, topics.topics // max(1, len(topics.namespaces)))
     shapes = tuple(
@@ -43,12 +43,12 @@ def advice_for(
     )
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB, pause=profile == "floodgate")
     request = Request(workload, GOAL, profile, Setting(limits, limits), seconds=8.0)
-    return replace(quick_advice(request), not_confirmed="loadgen advise does that")
+    return replace(quick_advice(request), not_confirmed="`loadgen advise` does that")
 
 
 def advice_lines(advice: Advice) -> list[str]:
     """Return the advice in a few lines: the verdict, and each server's memory limits."""
-    lines = [f"Advice for this cluster ({advice.request.goal}): {verdict(advice)}"]
+    lines = [f"Advised limits (goal: {advice.request.goal}). {verdict(advice)}"]
     if advice.setting is not None:
         for server in advice.setting.servers:
             limits = ", ".join(
@@ -57,7 +57,10 @@ def advice_lines(advice: Advice) -> list[str]:
                 if each.server == server and each.key.endswith("SizeMB")
             )
             lines.append(f"{server}.conf: {limits}")
-        lines.append("`loadgen advise` finds all keys, what each costs, and one step less.")
+        lines.append(
+            "`loadgen advise` finds all keys for your cluster, what each costs, and what a "
+            "smaller value would do."
+        )
     return [*lines, *advice.obstacles]
 
 

@@ -1,4 +1,4 @@
-"""The checks of the demo's storms: one sentence with figures each."""
+"""The checks of the demo: one sentence with figures each."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def demo_checks(runs: Mapping[str, RunSummary], size: StormSize) -> list[CheckRe
     summaries = list(runs.values())
     off, floodgate = runs["off"], runs["floodgate"]
     return [
+        _effect_visible(off, size),
         _every_client_heard(summaries),
         _none_refused(floodgate),
         _within_limits(summaries),
         _everything_returned(summaries),
-        _effect_visible(off, size),
         _memory_ratio(off, floodgate, size),
         _broker_over_idle(floodgate),
     ]
@@ -43,7 +43,7 @@ def demo_checks(runs: Mapping[str, RunSummary], size: StormSize) -> list[CheckRe
 def own_checks(runs: Mapping[str, RunSummary]) -> list[CheckResult]:
     """Judge whether the figures of a rehearsal can be relied on.
 
-    What they say of the operator's cluster is nobody's to judge, neither refusals nor memory.
+    Refusals and memory are reported, not judged: only the operator knows what is acceptable.
     """
     summaries = list(runs.values())
     limited = any(_accounted(summaries))
@@ -60,10 +60,10 @@ def hidden_storm(off: RunSummary, size: StormSize) -> str | None:
     if peak >= required:
         return None
     return (
-        f"This storm is small: without limits at most {format_bytes(peak)} of the "
-        f"{format_bytes(size.clients * size.answer_bytes)} of answers waited in one server. Use "
-        "a larger --namespace, as the kernel's socket buffers take the first of each answer, more "
-        "--clients or a lower --read-rate to see what limits do."
+        f"This storm is too small to show what limits do: without limits at most "
+        f"{format_bytes(peak)} of the {format_bytes(size.clients * size.answer_bytes)} of topic "
+        "lists waited in one server. Use a larger --namespace (the kernel's socket buffers hold "
+        "the beginning of each list), more --clients or a lower --read-rate."
     )
 
 
@@ -82,14 +82,15 @@ def _every_client_heard(summaries: Sequence[RunSummary]) -> CheckResult:
         for summary in summaries
     )
     figures = "; ".join(
-        f"{s.name} {format_count(s.answered)} + {format_count(s.refused_total)}"
-        f"{f' and {s.failed:,} neither' if s.failed else ''} of {format_count(s.clients)}"
+        f"{_quoted(s)} {plural(s.answered, 'list')}"
+        f"{f', {s.refused_total:,} refused' if s.refused_total else ''}"
+        f"{f', {s.failed:,} failed' if s.failed else ''}"
         for s in summaries
     )
     claim = (
-        "Every client was answered or refused, and no answer was wrong"
+        "Every client got a topic list or a refusal, and no list was wrong"
         if passed
-        else "Some clients got neither an answer nor a refusal, or a wrong answer"
+        else "Some clients got neither a topic list nor a refusal, or a wrong list"
     )
     return CheckResult("every_client_heard", passed, f"{claim}: {figures}.")
 
@@ -97,10 +98,10 @@ def _every_client_heard(summaries: Sequence[RunSummary]) -> CheckResult:
 def _none_refused(floodgate: RunSummary) -> CheckResult:
     refused = floodgate.refused_total
     if not refused:
-        sentence = f"floodgate refused none of its {plural(floodgate.clients, 'client')}."
+        sentence = f"Floodgate refused none of {plural(floodgate.clients, 'client')}."
     else:
         sentence = (
-            f"floodgate refused {refused:,} of {plural(floodgate.clients, 'client')}; "
+            f"Floodgate refused {refused:,} of {plural(floodgate.clients, 'client')}; "
             "it should refuse none."
         )
     return CheckResult("floodgate_refuses_none", not refused, sentence)
@@ -111,19 +112,19 @@ def _within_limits(summaries: Sequence[RunSummary]) -> CheckResult:
     over = [part for part in parts if _share(part) > 1]
     if not parts:
         return CheckResult(
-            "within_limits", False, "No run accounted for any memory, so no limit was shown."
+            "within_limits", False, "No server counted any memory, so no limit was shown."
         )
     if any(part[3].high_water_bytes is None for part in parts):
-        return CheckResult("within_limits", False, "The servers' high-water marks are not known.")
+        return CheckResult("within_limits", False, "The servers did not report their peaks.")
     if over:
         named = ", ".join(_peak(part) for part in over)
-        return CheckResult("within_limits", False, f"Memory passed its limit: {named}.")
+        return CheckResult("within_limits", False, f"Memory exceeded its limit: {named}.")
     highest = max(parts, key=_share)
     return CheckResult(
         "within_limits",
         True,
-        f"Heap and direct memory stayed at or under their limits in every limited run; the "
-        f"highest was {_peak(highest)}.",
+        f"Heap and direct memory stayed within their limits in every limited run; the highest "
+        f"peak was {_peak(highest)}.",
     )
 
 
@@ -131,28 +132,31 @@ def _everything_returned(summaries: Sequence[RunSummary]) -> CheckResult:
     parts = list(_accounted(summaries))
     left = [part for part in parts if part[3].final_bytes != 0]
     if not left:
-        sentence = "All accounted bytes were given back by the end of every run."
+        sentence = "The limiters had released all memory by the end of every run."
     else:
         named = ", ".join(
             f"{'unknown' if memory.final_bytes is None else format_count(memory.final_bytes)} "
-            f"bytes of {kind} in the {process} ({run.name})"
+            f"bytes of {kind} in the {process} of {_quoted(run)}"
             for run, process, kind, memory in left
         )
-        sentence = f"Accounted bytes were not given back at the end: {named}."
+        sentence = f"The limiters had not released all memory at the end: {named}."
     return CheckResult("everything_returned", not left, sentence)
 
 
 def _effect_visible(off: RunSummary, size: StormSize) -> CheckResult:
     peak, required = off.outbound_pending_peak_bytes or 0, size.required_pending_bytes
     passed = peak >= required
-    found = f"without limits up to {format_bytes(peak)} of answers waited in one server"
+    found = (
+        f"without limits up to {format_bytes(peak)} of topic lists waited in one server for slow "
+        "clients"
+    )
     sentence = (
-        f"The effect is visible: {found} (at least {format_bytes(required)} needed)."
+        f"Reproduced: {found} (at least {format_bytes(required)} expected)."
         if passed
-        else f"The effect was hidden: {found}, under the {format_bytes(required)} needed. Ask for "
+        else f"Not reproduced: {found}, less than the {format_bytes(required)} expected. Use "
         "larger namespaces (fewer --namespaces), more --clients or a lower --read-rate."
     )
-    return CheckResult("effect_visible", passed, sentence)
+    return CheckResult("effect_visible", passed, sentence, neutral=True)
 
 
 def _memory_ratio(off: RunSummary, floodgate: RunSummary, size: StormSize) -> CheckResult:
@@ -161,17 +165,20 @@ def _memory_ratio(off: RunSummary, floodgate: RunSummary, size: StormSize) -> Ch
         return CheckResult("memory_ratio", False, "The servers' memory was not measured.")
     ratio = most / max(1, least)
     figures = (
-        f"broker and proxy together took {format_bytes(most)} over idle without limits and "
-        f"{format_bytes(least)} in floodgate, {ratio:.1f} times as much"
+        f"broker and proxy together grew by {format_bytes(most)} without limits and by "
+        f"{format_bytes(least)} with Floodgate, a ratio of {ratio:.1f}"
     )
     if not size.judges_memory:
         return CheckResult(
-            "memory_ratio", True, f"Too small a storm to judge the memory ratio: {figures}."
+            "memory_ratio",
+            True,
+            f"Not judged, as the storm is too small for it: {figures}.",
+            neutral=True,
         )
     passed = ratio >= MEMORY_RATIO
     claim = "Floodgate saves memory" if passed else "Floodgate saves too little memory"
     return CheckResult(
-        "memory_ratio", passed, f"{claim}: {figures} (at least {MEMORY_RATIO:g} needed)."
+        "memory_ratio", passed, f"{claim}: {figures} (at least {MEMORY_RATIO:g} expected)."
     )
 
 
@@ -184,10 +191,15 @@ def _broker_over_idle(floodgate: RunSummary) -> CheckResult:
     return CheckResult(
         "broker_over_idle",
         passed,
-        f"The broker in floodgate took {format_bytes(over)} over idle"
+        f"Floodgate's broker alone grew by {format_bytes(over)}"
         f"{'' if passed else ', which is too much'} "
-        f"(at most {format_bytes(BROKER_OVER_IDLE_BYTES)} allowed).",
+        f"(at most {format_bytes(BROKER_OVER_IDLE_BYTES)} expected).",
     )
+
+
+def _quoted(run: RunSummary) -> str:
+    """Return the name of a run as its column in the table has it."""
+    return f"“{run.label}”"
 
 
 def _accounted(summaries: Sequence[RunSummary]) -> Iterator[Accounted]:
@@ -206,7 +218,7 @@ def _share(part: Accounted) -> float:
 
 def _peak(part: Accounted) -> str:
     run, process, kind, memory = part
-    return f"{against_limit(memory)} {kind} in the {process} ({run.name})"
+    return f"{against_limit(memory)} {kind} in the {process} of {_quoted(run)}"
 
 
 def stuck_checks(runs: Mapping[str, RunSummary]) -> list[CheckResult]:
@@ -228,18 +240,16 @@ def _starves_everybody(run: RunSummary) -> CheckResult:
         and not phase.failed
         and phase.clients_refused == run.clients
     )
-    claim = (
-        "One peer that reads nothing starves everybody in pulsar"
-        if passed
-        else "One peer that reads nothing should starve everybody in pulsar"
-    )
+    claim = "Reproduced" if passed else "Not reproduced"
     return CheckResult(
         "stuck_starves_pulsar",
         passed,
-        f"{claim}: of {plural(phase.requests, 'listing')} due while it was there "
-        f"{phase.answered_in_phase:,} were answered meanwhile and {phase.refused:,} refused, "
-        f"to {phase.clients_refused:,} of {plural(run.clients, 'client')}; nobody was "
-        f"answered for {nobody_answered(figures)}.",
+        f"{claim}: as in Pulsar, one client that reads nothing blocks all others. Of "
+        f"{plural(phase.requests, 'listing')} due while it was connected, "
+        f"{phase.answered_in_phase:,} were answered in that time and {phase.refused:,} refused, "
+        f"to {phase.clients_refused:,} of {plural(run.clients, 'client')}; the time without any "
+        f"answer was {nobody_answered(figures)}.",
+        neutral=True,
     )
 
 
@@ -249,7 +259,7 @@ def _back_when_it_left(run: RunSummary) -> CheckResult:
     return CheckResult(
         "stuck_leaves_pulsar",
         passed,
-        f"When it left, {after.answered:,} of {plural(after.requests, 'listing')} due afterwards "
+        f"After it had disconnected, {after.answered:,} of {plural(after.requests, 'listing')} "
         "were answered.",
     )
 
@@ -262,15 +272,14 @@ def _harms_nobody(run: RunSummary) -> CheckResult:
     return CheckResult(
         "stuck_harms_nobody_in_floodgate",
         passed,
-        f"Beside the same peer floodgate answered {run.answered:,} of "
+        f"Beside the same client Floodgate answered {run.answered:,} of "
         f"{plural(run.requests, 'listing')} and refused {run.refused_total:,}; "
-        f"{plural(lost, 'healthy connection')} lost, the slowest answer took "
-        f"{_slowest(run)}.",
+        f"{plural(lost, 'other connection')} lost; slowest answer: {_slowest(run)}.",
     )
 
 
 def _slowest(run: RunSummary) -> str:
-    return format_seconds(run.latency_seconds.max) if run.latency_seconds else "for ever"
+    return format_seconds(run.latency_seconds.max) if run.latency_seconds else "no answer"
 
 
 def _figures(run: RunSummary) -> StuckFigures:

@@ -1,9 +1,9 @@
 """The demo: a million topics, then the same restart storm three times with fresh servers.
 
-Each run has a broker and a proxy of its own, as separate processes, so that what one run leaves in
-memory cannot help or hurt the next. One Spark session makes the topics and drives all storms. The
-second part, one peer that reads nothing, follows in :mod:`loadgen.demo.stuck`. With an operator's
-own topics or configuration the same storms are a rehearsal of that cluster, without second part.
+Each run starts a broker and a proxy as new processes, so that no memory of an earlier run counts.
+One Spark session makes the topics and drives all storms. The second part, one client that reads
+nothing, follows in :mod:`loadgen.demo.stuck`. With an operator's own topics or configuration the
+same storms are a rehearsal of that cluster, without the second part.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def run_demo(options: DemoOptions, steps: StepDisplay) -> DemoResult:
         returning = advice = None
         if isinstance(options.topics, TopicPlan) and options.own is None:
             rate = options.read_rate_bytes_per_second
-            what = f"In virtual time: {plural(options.clients, 'program')} that start again"
+            what = f"Simulated: {plural(options.clients, 'consumer')} that retry"
             with steps.step(what):
                 names = [each.name for each in topics.namespaces]
                 returning = run_returning_storm(
                     options.out, options.topics, names, options.clients, rate
                 )
-            with steps.step("Which limits would bring all back: advice"):
+            with steps.step("Computing the limits under which all recover"):
                 advice = advice_for(topics, options.clients, rate)
     finally:
         if not options.keep:
@@ -164,7 +164,7 @@ def _run_storm(
         KeyboardInterrupt: It was interrupted: what it found is half a run.
     """
     with _servers(run, topics, options, steps) as (broker, proxy):
-        what = f"{run.label}: {plural(options.clients, 'client')} ask at once"
+        what = f"{run.label}: {plural(options.clients, 'client')} list topics"
         with steps.step(what) as note:
             result = execute(
                 _scenario((proxy or broker).service_url, topics, options),
@@ -194,7 +194,7 @@ def _servers(
     """Broker and proxy of one run; the proxy stops first, so that it never misses its broker."""
     logs = options.out / RUN_DIRECTORIES / run.name
     with ExitStack() as stack:
-        with steps.step(f"{run.label}: servers start, load the topics"):
+        with steps.step(f"{run.label}: starting servers"):
             launch = broker_launch(run, options.own, logs, topics)
             broker = stack.enter_context(running_server(launch))
             launch_of_proxy = proxy_launch(run, options.own, logs, broker)

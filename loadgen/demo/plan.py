@@ -47,10 +47,8 @@ RUNS = (
     DemoRun("floodgate", "Limits on, Floodgate", "floodgate", LIMIT_MB),
 )
 
-# The same storm as in "pulsar", of clients that are not content with a refusal.
-RETURNING_RUN = DemoRun(
-    "pulsar-returning", "As in Pulsar, programs that start again", "pulsar", LIMIT_MB
-)
+# The same storm as in "pulsar", of consumers that retry after a refusal.
+RETURNING_RUN = DemoRun("pulsar-returning", "As in Pulsar, clients retry", "pulsar", LIMIT_MB)
 RETURNING_RESTART_SECONDS = 5.0
 # The first are refused after 25 s; so long until they have asked again, and wait once more.
 RETURNING_MEASURE_SECONDS = 60.0
@@ -117,10 +115,10 @@ def stuck_broker_settings(run: DemoRun) -> dict[str, str]:
 
 
 def stuck_scenario(service_url: str, namespace: NamespaceExpectation) -> StuckScenario:
-    """Return the second part's scenario: 10 listings a second, and one peer that reads nothing.
+    """Return the second part's scenario: 10 listings a second, and one client that reads nothing.
 
-    The peer comes between two listings, after a second without it, and leaves before the end, so
-    that one sees how it was before and how it is afterwards.
+    That client connects between two listings, after a second without it, and disconnects before
+    the end, so that the figures before, beside and after it can be compared.
     """
     return StuckScenario(
         service_url=service_url,
@@ -140,10 +138,11 @@ def returning_scenario(
     clients: int,
     read_rate_bytes_per_second: float,
 ) -> DiscoveryScenario:
-    """Return the storm of Java consumers whose programs start again when they are refused.
+    """Return the storm of Java consumers whose programs restart when they are refused.
 
-    Clients that ask once leave with their refusal, and the queue becomes shorter. These come again
-    after five seconds, so it does not: more is asked for, and hardly anybody is answered more.
+    Clients that request once disconnect after a refusal, and the queue becomes shorter. These
+    consumers retry after five seconds, so it does not: there are more requests, and hardly more
+    answers.
     """
     group = Group(
         name="java-watch",

@@ -58,7 +58,7 @@ class DemoOptions:
 SCHEMA_VERSION = 1
 REPORT_NAME = "report.html"
 SUMMARY_NAME = "summary.json"
-TITLE = "A restart storm, and one peer that does not read"
+TITLE = "A restart storm, and one client that reads nothing"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class DemoParts:
     """The results of the demo's parts: summaries as written.
 
     Attributes:
-        returning: The storm of programs that start again; None where topics are an operator's.
+        returning: The storm of consumers that retry; None where topics are an operator's.
         advice: For the demo's own cluster; None likewise.
     """
 
@@ -81,7 +81,7 @@ class DemoResult:
     """The result of the demo: of the storms, and of the second part.
 
     ``pictures`` are those that were drawn; ``hidden`` says why a rehearsal shows little;
-    ``last_words`` are on programs that start again, and the advice.
+    ``last_words`` are on consumers that retry, and the advice.
     """
 
     summaries: Mapping[str, RunSummary]

@@ -1,4 +1,4 @@
-"""The demo's storm once more, of programs that start again when they are refused.
+"""The demo's storm once more, of consumers that retry when they are refused.
 
 It would take minutes with real servers; in virtual time, with their own code, it takes seconds.
 """
@@ -19,7 +19,7 @@ from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.units import format_seconds, plural
+from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -70,12 +70,12 @@ def run_returning_storm(
 
 
 def returning_sentence(summary: Mapping[str, Any]) -> str:
-    """Say what became of the programs, beside what those got that ask once."""
+    """Say how many consumers recovered, and how many requests that took."""
     (group,) = summary["groups"].values()
-    why = "Clients that ask once leave the queue; these come again, so it grows no shorter."
+    why = "Refused consumers join the queue again, so it stays long."
     return (
-        f"The same storm with Pulsar's limits, of {plural(group['clients'], 'program')} that start "
-        f"again 5 s after a refusal (virtual time): after "
-        f"{format_seconds(RETURNING_MEASURE_SECONDS)} {group['back']:,} are back, and lists were "
-        f"asked for {group['listings']:,} times. {why if group['restarts'] else ''}".rstrip()
+        "Real consumers retry. The same storm with Pulsar's limits, simulated with "
+        f"{plural(group['clients'], 'consumer')} that restart 5 s after a refusal: "
+        f"{group['back']:,} recover within {RETURNING_MEASURE_SECONDS:g} s, after "
+        f"{group['listings']:,} list requests. {why if group['restarts'] else ''}".rstrip()
     )

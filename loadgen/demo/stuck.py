@@ -1,4 +1,4 @@
-"""The demo's second part: healthy clients beside one peer that reads nothing, in both profiles.
+"""The demo's second part: healthy clients beside one client that reads nothing, in both profiles.
 
 Small on purpose: limits and topics are those of the recorded case, so it takes ten seconds a
 profile, needs no proxy, and runs in a plain process whatever drives the storms.
@@ -76,7 +76,7 @@ def _run(
         ("--import", str(corpus.directory)),
     )
     with (
-        steps.step(f"{run.label}: a peer reads nothing") as note,
+        steps.step(f"{run.label}: one client reads nothing") as note,
         running_server(launch) as broker,
     ):
         result = execute(

@@ -28,7 +28,8 @@ class StepDisplay:
         self._on_terminal = console.is_terminal
         self._started = time.perf_counter()
         self._progress = Progress(
-            SpinnerColumn(finished_text="[green]✓[/green]", table_column=_column(1)),
+            # No tick: that a step has ended says nothing about what it found.
+            SpinnerColumn(finished_text="[dim]•[/dim]", table_column=_column(1)),
             TextColumn("{task.description}", markup=False, table_column=_column(_WIDEST_STEP)),
             _Elapsed(),
             TextColumn(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 NO_ANSWERS = "no answers"
-NOT_ACCOUNTED = "not accounted"
+NOT_ACCOUNTED = "no limit"
 NOT_TOLD = "not told"
 NOT_WATCHED = "not watched"
 NOT_MEASURED = "not measured"

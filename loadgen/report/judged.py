@@ -20,6 +20,7 @@ _MEANINGS = {
     "end": "Not whole: interrupted (exit code 130)",
     "generator": "Not valid: the generator was the limit (exit code 98)",
 }
+_CLASSES = {"✓": "good", "!": "neutral", "✗": "bad"}
 
 
 def render_alarms(runs: Sequence[tuple[int, Run]]) -> str:
@@ -43,8 +44,8 @@ def _alarm(index: int, run: Run) -> str:
 def check_list(checks: Sequence[CheckResult]) -> str:
     """Render checks as a list, each with a mark."""
     items = "".join(
-        f'<li><span class="mark {"good" if check.passed else "bad"}">'
-        f"{'✓' if check.passed else '✗'}</span>{escape(check.sentence)}</li>"
+        f'<li><span class="mark {_CLASSES[check.mark]}">{check.mark}</span>'
+        f"{escape(check.sentence)}</li>"
         for check in checks
     )
     return f'<ul class="checks">{items}</ul>'

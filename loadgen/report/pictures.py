@@ -136,7 +136,7 @@ def _draw_clients(axes: Any, runs: Sequence[Run], theme: Theme) -> None:  # noqa
 
 
 def _draw_family(axes: Any, row: int, run: Run, theme: Theme) -> None:  # noqa: ANN401
-    """Draw how many clients of a run that come again are back, and how often all have asked."""
+    """Draw how many retrying clients of a run have recovered, and how many requests they sent."""
     back = len(run.clients["back_seconds"].drop_null())
     asked, clients = sum(run.clients["listings"].to_pylist()), run.clients.num_rows
     axes.barh(row, back, color=theme.soft, height=0.42)
@@ -145,6 +145,6 @@ def _draw_family(axes: Any, row: int, run: Run, theme: Theme) -> None:  # noqa: 
         color=theme.soft, alpha=0.25, hatch="...", edgecolor=theme.soft, linewidth=0,
     )  # fmt: skip
     seconds = max(run.requests.finished_seconds)
-    words = f"{back:,} back after {seconds:.0f} s, asked {asked:,} times (virtual time)"
+    words = f"{back:,} recovered in {seconds:.0f} s, {asked:,} requests (simulated)"
     axes.text(0, row - 0.33, run.summary.label, color=theme.ink, fontsize=9, fontweight="bold")
     axes.text(0, row + 0.4, words, color=theme.soft, fontsize=9)

@@ -31,6 +31,7 @@ NARROW_COLUMNS = 80
 _NARROW_RUNS = 2
 RUNS_PER_TABLE = 3
 _MEASURE_COLUMNS = 36
+_STYLES = {"✓": "green", "!": "yellow", "✗": "bold red"}
 
 
 def summary_tables(summaries: Sequence[RunSummary]) -> list[Constrain]:
@@ -49,8 +50,7 @@ def check_grid(checks: Sequence[CheckResult]) -> Constrain:
     """Return checks as a grid: a mark and a sentence in each row."""
     grid = Table.grid(padding=(0, 1))
     for check in checks:
-        mark = Text("✓", "green") if check.passed else Text("✗", "bold red")
-        grid.add_row(mark, Text(check.sentence))
+        grid.add_row(Text(check.mark, _STYLES[check.mark]), Text(check.sentence))
     return Constrain(grid, TERMINAL_COLUMNS)
 
 

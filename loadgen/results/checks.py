@@ -1,4 +1,4 @@
-"""The checks of a run: what had to hold, and whether it did."""
+"""The checks of a run: each expectation, and whether it was met."""
 
 from __future__ import annotations
 
@@ -7,8 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing that had to hold, whether it did, and the sentence with its figures."""
+    """One expectation, whether it was met, and a sentence with the figures.
+
+    Attributes:
+        neutral: Whether meeting it is no merit: a fault of Pulsar was reproduced, or there was too
+            little to judge. Reports mark such a check with ``!`` in place of a tick.
+    """
 
     name: str
     passed: bool
     sentence: str
+    neutral: bool = False
+
+    @property
+    def mark(self) -> str:
+        """The sign that reports print before the sentence."""
+        if not self.passed:
+            return "✗"
+        return "!" if self.neutral else "✓"

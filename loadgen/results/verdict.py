@@ -37,7 +37,9 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict in a few words."""
+        """The verdict in a few words; without thresholds a run is not passed, but valid."""
+        if self.passed and not self.thresholds:
+            return "a valid run"
         return WORDS[self.exit_code]
 
     @property

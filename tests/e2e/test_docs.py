@@ -25,6 +25,12 @@ from unittest.mock import patch
 import pytest
 
 from client.admin.commands.command_line import main as admin_main
+from loadgen.documents.reading import shipped
+from loadgen.scenarios.registry import SCENARIOS
+from tests.e2e.test_golden_dialogues import DIALOGUES
+from tests.e2e.test_golden_messaging_rest import NAMES
+from tests.e2e.test_golden_replay import CASES as EXCHANGES
+from tests.e2e.test_golden_replay import GOLDEN
 from tests.support.documentation import (
     AS_IT_IS,
     PYTHON,
@@ -35,6 +41,7 @@ from tests.support.documentation import (
     prints,
     programs,
 )
+from tests.support.golden.rest import load_rest_cases
 from tests.support.peers.tls_forwarder import Certificates, tls_forwarder
 from tests.support.processes.server_process import REPOSITORY, running_server
 
@@ -158,6 +165,18 @@ def check(words: list[str]) -> None:
     known = help_of(*module)
     missing = [flag for flag in flags(rest) if not re.search(rf"{flag}(?![\w-])", known)]
     assert not missing, f"{' '.join(module)} has no {' '.join(missing)}"
+
+
+def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
+    text = " ".join(PAGES[0].read_text(encoding="utf-8").split())
+    calls = len(load_rest_cases(GOLDEN)) + len(NAMES)
+    for claim in (
+        f"{len(EXCHANGES)} exchanges of the binary protocol",
+        f"{len(DIALOGUES)} dialogues of producers",
+        f"{calls} calls of admin REST",
+        f"{len(shipped())} ready-made scenarios (of {len(SCENARIOS)} kinds)",
+    ):
+        assert claim in text
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)

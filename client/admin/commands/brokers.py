@@ -15,29 +15,30 @@ if TYPE_CHECKING:
 
 brokers = typer.Typer(
     no_args_is_help=True,
-    help="Brokers, and the keys that can be changed while they run.",
+    help="Brokers: health, version, and keys that can be changed while they run.",
     epilog="""Examples:
 floodgate-admin brokers healthcheck
-floodgate-admin brokers update-dynamic-config -c maxConcurrentLookupRequest -v 1000
+floodgate-admin brokers update-dynamic-config \\
+  -c maxConcurrentLookupRequest -v 1000
 floodgate-admin brokers get-all-dynamic-config
 floodgate-admin brokers VERB --help""",
 )
 floodgate = typer.Typer(
     no_args_is_help=True,
-    help="What only a Floodgate broker serves.",
+    help="Functions that only a Floodgate broker has.",
     epilog="""Examples:
 floodgate-admin floodgate limiter
 floodgate-admin floodgate import /data/topics""",
 )
 
-Key = Annotated[str, typer.Option("--config", "-c", metavar="KEY", help="The key.")]
+Key = Annotated[str, typer.Option("--config", "-c", metavar="KEY", help="Name of the key.")]
 
 
 @verb(brokers, "list")
 def list_brokers(
     call: Call,
     cluster: Annotated[
-        str | None, typer.Argument(metavar="CLUSTER", help="Any, without it.")
+        str | None, typer.Argument(metavar="CLUSTER", help="Name of the cluster; without it any.")
     ] = None,
 ) -> None:
     """List the brokers by the addresses of their web ports.
@@ -76,7 +77,7 @@ def healthcheck(
         typer.Option("--topic-version", "-tv", metavar="V1|V2", help="Passed on to the broker."),
     ] = None,
 ) -> None:
-    """Ask whether the broker is well: ok, or exit status 1.
+    """Check the health of the broker: prints ok, or exits with status 1.
 
     Examples:
     floodgate-admin brokers healthcheck && echo up
@@ -96,7 +97,7 @@ def list_dynamic_config(call: Call) -> None:
 
 @verb(brokers, "get-all-dynamic-config")
 def get_all_dynamic_config(call: Call) -> None:
-    """Show the keys that were changed, with their values.
+    """Show the keys that were changed while the broker ran, with their values.
 
     Examples:
     floodgate-admin brokers get-all-dynamic-config
@@ -106,7 +107,7 @@ def get_all_dynamic_config(call: Call) -> None:
 
 @verb(brokers, "get-runtime-config")
 def get_runtime_config(call: Call) -> None:
-    """Show all keys with the values in use.
+    """Show all keys with their current values.
 
     Examples:
     floodgate-admin brokers get-runtime-config | grep TopicList
@@ -118,7 +119,9 @@ def get_runtime_config(call: Call) -> None:
 def update_dynamic_config(
     call: Call,
     key: Key,
-    value: Annotated[str, typer.Option("--value", "-v", metavar="VALUE", help="Its value.")],
+    value: Annotated[
+        str, typer.Option("--value", "-v", metavar="VALUE", help="New value of the key.")
+    ],
 ) -> None:
     """Change a key while the broker runs.
 
@@ -134,13 +137,13 @@ def update_dynamic_config(
 
 @verb(brokers, "delete-dynamic-config")
 def delete_dynamic_config(call: Call, key: Key) -> None:
-    """Take back a change: the key has its value from the configuration file again.
+    """Undo a change: the key gets its value from the configuration file again.
 
     Examples:
     floodgate-admin brokers delete-dynamic-config -c maxConcurrentLookupRequest
     """
     call.change(
-        f"take back {key}",
+        f"undo the change of {key}",
         Changed("reset", key),
         lambda admin: admin.brokers.delete_dynamic(key),
     )
@@ -148,7 +151,7 @@ def delete_dynamic_config(call: Call, key: Key) -> None:
 
 @verb(floodgate, "limiter")
 def limiter(call: Call) -> None:
-    """Show who holds the memory of topic lists, and who waits for it.
+    """Show the owners of topic-list memory, and the requests that wait for it.
 
     Examples:
     floodgate-admin floodgate limiter
@@ -171,18 +174,19 @@ def import_topics(
         str,
         typer.Argument(
             metavar="PATH",
-            help="Parquet file or folder, or a text file with a full name a line, on the broker's "
-            "machine and in its floodgateImportDirectory.",
+            help="Text file with one full name a line, Parquet file, or directory of Parquet "
+            "files, on the broker's machine and inside its floodgateImportDirectory.",
         ),
     ],
     skip_invalid: Annotated[
         bool,
         typer.Option(
-            "--skip-invalid", help="Leave invalid topics out; otherwise nothing is imported then."
+            "--skip-invalid",
+            help="Skip invalid topics (default: import nothing if any is invalid).",
         ),
     ] = False,
 ) -> None:
-    """Load topics into the running broker: what is there already stays as it is.
+    """Create the topics of a file in the running broker; existing topics are not changed.
 
     Examples:
     floodgate-admin floodgate import /data/topics
@@ -205,7 +209,7 @@ def import_topics(
 
 @verb(floodgate, "reset")
 def reset(call: Call) -> None:
-    """Delete everything in the broker: it is as it was when it was new.
+    """Delete all data of the broker: it is empty then, as when it was new.
 
     Examples:
     floodgate-admin floodgate reset

@@ -47,13 +47,18 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    help="Ask and change a broker through its admin REST, with pulsar-admin's verbs.",
+    help="Administer a Floodgate or Pulsar broker by its admin REST: the verbs of pulsar-admin, "
+    "without Java.",
     epilog="""Examples:
 floodgate-admin tenants create acme
 floodgate-admin namespaces create acme/orders
 floodgate-admin topics create acme/orders/eu -p team=red,tier=1
 floodgate-admin topics list acme/orders
-floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck""",
+floodgate-admin --admin-url http://10.0.0.7:8080 brokers healthcheck
+floodgate-admin topics --help
+
+FLOODGATE_ADMIN_URL, FLOODGATE_AUTH_PLUGIN, FLOODGATE_AUTH_PARAMS and
+FLOODGATE_TLS_TRUST_CERTS_FILE_PATH in the environment stand for those options.""",
 )
 add_message_verbs(topics.app)
 add_policies(topic_policies, topics=True)
@@ -80,7 +85,7 @@ def floodgate_admin(  # noqa: PLR0913 - each is an option
             "--admin-url",
             metavar="URL",
             envvar="FLOODGATE_ADMIN_URL",
-            help="Web port of the broker.",
+            help="Web address of the broker.",
             rich_help_panel=EVERYWHERE,
         ),
     ] = DEFAULT_ADMIN_URL,

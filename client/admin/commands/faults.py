@@ -1,4 +1,4 @@
-"""``floodgate-admin faults``: what a server does wrong, for people who test clients."""
+"""``floodgate-admin faults``: fault injection, for tests of clients."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 faults = typer.Typer(
     no_args_is_help=True,
-    help="Faults on command, of a broker or proxy with floodgateFaultsEnabled=true.",
+    help="Fault injection, in a broker or proxy with floodgateFaultsEnabled=true.",
     epilog="""Examples:
-floodgate-admin faults set '{"on": ["LOOKUP"], "do": {"action": "delay", "delayMs": 5000}}'
+floodgate-admin faults set '{"on": ["SEND"], "do": {"action": "drop"}}'
 floodgate-admin faults list
 floodgate-admin faults clear""",
 )
@@ -30,13 +30,13 @@ def set_fault(
     call: Call,
     document: Annotated[
         str,
-        typer.Argument(metavar="JSON", help="The fault, or @FILE to read it from there."),
+        typer.Argument(metavar="JSON", help="The fault as JSON, or @FILE with it."),
     ],
 ) -> None:
-    """Set a fault: it acts from the next command on.
+    """Inject a fault, from the next command on.
 
     Examples:
-    floodgate-admin faults set '{"on": ["SEND"], "when": {"every": 3}, "do": {"action": "drop"}}'
+    floodgate-admin faults set '{"on": ["SEND"], "do": {"action": "drop"}}'
     floodgate-admin faults set @slow-lookups.json
     """
     fault = _fault(document)
@@ -53,7 +53,7 @@ def set_fault(
 
 @verb(faults, "list")
 def list_faults(call: Call) -> None:
-    """List the faults that are set, with how often each acted.
+    """List the injected faults, and how often each has acted.
 
     Examples:
     floodgate-admin faults list --json
@@ -73,10 +73,10 @@ def list_faults(call: Call) -> None:
 def clear_faults(
     call: Call,
     fault_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The fault; all, without it.")
+        str | None, typer.Argument(metavar="ID", help="Fault to remove; without it all.")
     ] = None,
 ) -> None:
-    """Clear a fault, or all: what they hold up goes on.
+    """Remove a fault, or all; commands that they delay go on.
 
     Examples:
     floodgate-admin faults clear fault-1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Namespaces, their policies and hash ranges.",
+    help="Namespaces, their policies and permissions.",
     epilog="""Examples:
 floodgate-admin namespaces create acme/orders
 floodgate-admin namespaces list acme
@@ -49,11 +49,11 @@ def create(
     namespace: Namespace,
     bundles: Annotated[
         int | None,
-        typer.Option("--bundles", "-b", min=1, help="Number of hash ranges."),
+        typer.Option("--bundles", "-b", min=1, help="Number of hash ranges (bundles)."),
     ] = None,
     clusters: Annotated[
         list[str] | None,
-        typer.Option("--clusters", "-c", metavar="A,B", help="Where it lives."),
+        typer.Option("--clusters", "-c", metavar="A,B", help="Clusters that serve the namespace."),
     ] = None,
 ) -> None:
     """Create a namespace. Its tenant must exist.
@@ -85,7 +85,7 @@ def delete(call: Call, namespace: Namespace, force: Force = False) -> None:
 
 @verb(app, "policies")
 def policies(call: Call, namespace: Namespace) -> None:
-    """Show the policies of a namespace that are set; --json shows all.
+    """Show the policies that a namespace sets; --json shows all.
 
     Examples:
     floodgate-admin namespaces policies acme/orders
@@ -102,11 +102,12 @@ def topics(
     call: Call,
     namespace: Namespace,
     mode: Annotated[
-        Mode | None, typer.Option("--mode", "-m", help="Which topics; persistent without it.")
+        Mode | None,
+        typer.Option("--mode", "-m", help="Topics to list; without it persistent ones."),
     ] = None,
     include_system_topic: SystemTopics = False,
 ) -> None:
-    """List the topics of a namespace by the path that clients of HTTP lookups use.
+    """List the topics of a namespace by the REST path of clients with HTTP lookup.
 
     Examples:
     floodgate-admin namespaces topics acme/orders -m all
@@ -123,7 +124,7 @@ def topics(
 
 @verb(app, "bundles")
 def bundles(call: Call, namespace: Namespace) -> None:
-    """List the hash ranges of a namespace, as `topics list -b` takes them.
+    """List the hash ranges (bundles) of a namespace, for `topics list -b`.
 
     Examples:
     floodgate-admin namespaces bundles acme/orders
@@ -140,7 +141,8 @@ def bundles(call: Call, namespace: Namespace) -> None:
 
 
 Bundle = Annotated[
-    str | None, typer.Option("--bundle", "-b", metavar="RANGE", help="Only this hash range.")
+    str | None,
+    typer.Option("--bundle", "-b", metavar="RANGE", help="Only this hash range (bundle)."),
 ]
 
 
@@ -150,7 +152,7 @@ def _of(bundle: str | None, *segments: str) -> list[str]:
 
 @verb(app, "unload")
 def unload(call: Call, namespace: Namespace, bundle: Bundle = None) -> None:
-    """Close all topics of a namespace; their clients come back.
+    """Close all topics of a namespace; their clients reconnect.
 
     Examples:
     floodgate-admin namespaces unload acme/orders
@@ -167,11 +169,12 @@ def clear_backlog(
     call: Call,
     namespace: Namespace,
     subscription: Annotated[
-        str | None, typer.Option("--sub", "-s", metavar="NAME", help="Only subscriptions of it.")
+        str | None,
+        typer.Option("--sub", "-s", metavar="NAME", help="Only subscriptions with this name."),
     ] = None,
     bundle: Bundle = None,
 ) -> None:
-    """Skip all messages of all subscriptions, or of those of a name.
+    """Skip all messages of all subscriptions, or of those with one name.
 
     Examples:
     floodgate-admin namespaces clear-backlog acme/orders -s billing
@@ -188,10 +191,12 @@ def clear_backlog(
 def unsubscribe(
     call: Call,
     namespace: Namespace,
-    subscription: Annotated[str, typer.Option("--sub", "-s", metavar="NAME", help="Its name.")],
+    subscription: Annotated[
+        str, typer.Option("--sub", "-s", metavar="NAME", help="Name of the subscriptions.")
+    ],
     bundle: Bundle = None,
 ) -> None:
-    """Delete the subscriptions of a name in a namespace.
+    """Delete all subscriptions with one name in a namespace.
 
     Examples:
     floodgate-admin namespaces unsubscribe acme/orders -s billing

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from enum import StrEnum
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.admin.commands.call import Call, Shown
+from client.admin.commands.call import PROGRAM, Call, Shown
 from proto.names import DOMAINS, InvalidNameError, NamespaceName, TopicName
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 EVERYWHERE = "Everywhere"
 """The panel of the options that every verb has."""
+_COLUMNS = 78
+_BREAKS = TextWrapper(
+    _COLUMNS - 2, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+)
 
 
 class Pairs(dict[str, str]):
@@ -112,12 +117,12 @@ Domain = Annotated[
         "--topic-domain",
         "-td",
         metavar="KIND",
-        help="persistent or non_persistent; both without it.",
+        help="persistent or non_persistent; without it both.",
     ),
 ]
 SystemTopics = Annotated[
     bool,
-    typer.Option("--include-system-topic", "-ist", help="Also hidden ones."),
+    typer.Option("--include-system-topic", "-ist", help="Include system topics."),
 ]
 
 
@@ -137,22 +142,20 @@ PartitionedMetadata = Annotated[
 ]
 Filter = Annotated[
     list[Pairs] | None,
-    _pairs("Only topics with all of these.", "--properties", "-p", "--property"),
+    _pairs("Only topics with all of these properties.", "--properties", "-p", "--property"),
 ]
-Update = Annotated[list[Pairs], _pairs("What is set.", "--property", "-p", "--properties")]
+Update = Annotated[list[Pairs], _pairs("Properties to set.", "--property", "-p", "--properties")]
 Partitions = Annotated[
     int,
     typer.Option("--partitions", "-p", min=1, help="Number of partitions."),
 ]
-Force = Annotated[
-    bool, typer.Option("--force", "-f", help="Also when it is in use; its users lose it.")
-]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Delete it even while clients use it.")]
 AdminUrl = Annotated[
     str | None,
     typer.Option(
         "--admin-url",
         metavar="URL",
-        help="Web port of the broker; FLOODGATE_ADMIN_URL, or http://localhost:8080 without it.",
+        help="Web address of the broker. Without it FLOODGATE_ADMIN_URL, or http://localhost:8080.",
         rich_help_panel=EVERYWHERE,
     ),
 ]
@@ -160,7 +163,7 @@ AsJson = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Results as JSON on standard output, errors as JSON on standard error.",
+        help="Print results as JSON on standard output, errors as JSON on standard error.",
         rich_help_panel=EVERYWHERE,
     ),
 ]
@@ -170,7 +173,7 @@ RequestTimeout = Annotated[
         "--request-timeout",
         metavar="SECONDS",
         min=1,
-        help="How long the server may send nothing. 300 without it.",
+        help="Timeout while the server sends nothing; without it 300.",
         rich_help_panel=EVERYWHERE,
     ),
 ]
@@ -179,7 +182,7 @@ AuthPlugin = Annotated[
     typer.Option(
         "--auth-plugin",
         metavar="NAME",
-        help="token, basic, tls, or upstream's class; FLOODGATE_AUTH_PLUGIN. A token without it.",
+        help="Kind of the credentials: token (the default), basic, tls, or a class name of Pulsar.",
         rich_help_panel=EVERYWHERE,
     ),
 ]
@@ -188,8 +191,8 @@ AuthParams = Annotated[
     typer.Option(
         "--auth-params",
         metavar="WHERE",
-        help="file:PATH or env:NAME of a token, or of name:password; of tls: "
-        "tlsCertFile:PATH,tlsKeyFile:PATH. FLOODGATE_AUTH_PARAMS.",
+        help="Where the token or name:password is: file:PATH or env:NAME. For tls: "
+        "tlsCertFile:PATH, a comma, tlsKeyFile:PATH.",
         rich_help_panel=EVERYWHERE,
     ),
 ]
@@ -199,8 +202,7 @@ TrustCerts = Annotated[
         "--tls-trust-certs-file-path",
         "--tls-trust-cert-path",
         metavar="FILE",
-        help="Who may sign the broker's certificate; FLOODGATE_TLS_TRUST_CERTS_FILE_PATH. The "
-        "system's without it.",
+        help="Trusted CA certificates (PEM), to check the broker with; without it the system's.",
         rich_help_panel=EVERYWHERE,
     ),
 ]
@@ -217,6 +219,15 @@ def verb(group: typer.Typer, name: str) -> Callable[[Callable[..., None]], Calla
         return function
 
     return register
+
+
+def _fitted(text: str) -> str:
+    """Break example commands that are wider than a terminal, so that they can still be pasted."""
+    lines = []
+    for line in inspect.cleandoc(text).splitlines():
+        is_example = line.startswith(f"{PROGRAM} ") and len(line) > _COLUMNS
+        lines.append(" \\\n".join(_BREAKS.wrap(line)) if is_example else line)
+    return "\n".join(lines)
 
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
@@ -248,7 +259,7 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
     together = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *common)
     ]
-    command.__doc__ = function.__doc__
+    command.__doc__ = _fitted(function.__doc__ or "")
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in together}
     command.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
     return command

@@ -69,11 +69,11 @@ def get(
     call: Call,
     topic: Topic,
     version: Annotated[
-        int | None, typer.Option("--version", "-v", help="This version; else the newest.")
+        int | None, typer.Option("--version", "-v", help="Version to show; without it the newest.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all-version", "-a", help="All versions.")] = False,
+    every: Annotated[bool, typer.Option("--all-version", "-a", help="Show all versions.")] = False,
 ) -> None:
-    """Show a topic's schema.
+    """Show the schema of a topic.
 
     Examples:
     floodgate-admin schemas get acme/orders/eu
@@ -92,7 +92,7 @@ async def _all(admin: PulsarAdmin, topic: TopicName) -> dict[str, Any]:
 
 @verb(app, "upload")
 def upload(call: Call, topic: Topic, file: File) -> None:
-    """Give a topic a schema: a new version, unless it has the same already.
+    """Upload a schema for a topic: a new version, unless it is there already.
 
     Examples:
     floodgate-admin schemas upload acme/orders/eu -f schema.json
@@ -109,10 +109,10 @@ def delete(
     call: Call,
     topic: Topic,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Forget all versions: the next one is 0.")
+        bool, typer.Option("--force", "-f", help="Delete all versions: the next one is version 0.")
     ] = False,
 ) -> None:
-    """Take a topic's schema away.
+    """Delete the schema of a topic.
 
     Examples:
     floodgate-admin schemas delete acme/orders/eu
@@ -126,7 +126,7 @@ def delete(
 
 @verb(app, "compatibility")
 def compatibility(call: Call, topic: Topic, file: File) -> None:
-    """Tell whether a topic would take a schema.
+    """Check whether a topic would accept a schema.
 
     Examples:
     floodgate-admin schemas compatibility acme/orders/eu -f schema.json

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 tenants = typer.Typer(
     no_args_is_help=True,
-    help="Tenants: who may have namespaces.",
+    help="Tenants, and the roles that administer them.",
     epilog="""Examples:
 floodgate-admin tenants create acme
 floodgate-admin tenants list
@@ -31,11 +31,15 @@ floodgate-admin clusters get standalone""",
 
 Roles = Annotated[
     list[str] | None,
-    typer.Option("--admin-roles", "-r", metavar="A,B", help="Who may change the tenant."),
+    typer.Option(
+        "--admin-roles", "-r", metavar="A,B", help="Roles that may administer the tenant."
+    ),
 ]
 Allowed = Annotated[
     list[str] | None,
-    typer.Option("--allowed-clusters", "-c", metavar="A,B", help="Clusters it may use."),
+    typer.Option(
+        "--allowed-clusters", "-c", metavar="A,B", help="Clusters that the tenant may use."
+    ),
 ]
 
 
@@ -51,7 +55,7 @@ def list_tenants(call: Call) -> None:
 
 @verb(tenants, "get")
 def get_tenant(call: Call, tenant: Tenant) -> None:
-    """Show who may change a tenant, and the clusters it may use.
+    """Show the admin roles of a tenant, and the clusters it may use.
 
     Examples:
     floodgate-admin tenants get acme
@@ -63,7 +67,7 @@ def get_tenant(call: Call, tenant: Tenant) -> None:
 def create_tenant(
     call: Call, tenant: Tenant, admin_roles: Roles = None, allowed_clusters: Allowed = None
 ) -> None:
-    """Create a tenant. Without -c it may use all clusters there are.
+    """Create a tenant. Without -c it may use all clusters.
 
     Examples:
     floodgate-admin tenants create acme
@@ -82,7 +86,7 @@ def create_tenant(
 def update_tenant(
     call: Call, tenant: Tenant, admin_roles: Roles = None, allowed_clusters: Allowed = None
 ) -> None:
-    """Change roles, clusters or both of a tenant; what is not given stays.
+    """Change the roles or the clusters of a tenant; an option that is not given changes nothing.
 
     Examples:
     floodgate-admin tenants update acme -r ann
@@ -101,7 +105,8 @@ def delete_tenant(
     call: Call,
     tenant: Tenant,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Also its namespaces, where the broker allows it.")
+        bool,
+        typer.Option("--force", "-f", help="Delete its namespaces too, if the broker allows it."),
     ] = False,
 ) -> None:
     """Delete a tenant that has no namespaces.
@@ -120,7 +125,7 @@ def delete_tenant(
 def list_clusters(
     call: Call,
     current: Annotated[
-        bool, typer.Option("--current", "-c", help="Mark the cluster that is asked with (*).")
+        bool, typer.Option("--current", "-c", help="Mark the cluster of --admin-url with (*).")
     ] = False,
 ) -> None:
     """List all clusters.

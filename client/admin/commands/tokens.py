@@ -1,7 +1,7 @@
-"""``floodgate-admin tokens``: keys and tokens, made and looked at here, without a server.
+"""``floodgate-admin tokens``: keys and tokens, created and inspected without a server.
 
-A secret is named by the file or the environment variable that holds it: what stands on a command
-line can be read by everybody on the machine.
+A secret is named by the file or the environment variable that holds it: all users of the machine
+can read command lines.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 tokens = typer.Typer(
     no_args_is_help=True,
-    help="Keys and tokens: made and looked at here, without a broker.",
+    help="Keys and tokens: create and inspect them, without a broker.",
     epilog="""Examples:
 floodgate-admin tokens create-secret-key --output my-secret.key
 floodgate-admin tokens create --secret-key file:my-secret.key --subject ann
-floodgate-admin tokens create-key-pair --output-private-key p.key --output-public-key pub.key
+floodgate-admin tokens create-key-pair \\
+  --output-private-key p.key --output-public-key pub.key
 floodgate-admin tokens VERB --help""",
 )
 
@@ -50,19 +51,31 @@ _DURATION = re.compile(r"([0-9]{1,9})([smhdwy]?)", re.ASCII)
 
 Secret = Annotated[
     str | None,
-    typer.Option("--secret-key", "-sk", metavar="FILE", help="file:PATH or env:NAME of a secret."),
+    typer.Option("--secret-key", "-sk", metavar="FILE", help="Secret key: file:PATH or env:NAME."),
 ]
 Private = Annotated[
     str | None,
-    typer.Option("--private-key", "-pk", metavar="FILE", help="file:PATH or env:NAME, DER or PEM."),
+    typer.Option(
+        "--private-key",
+        "-pk",
+        metavar="FILE",
+        help="Private key, DER or PEM: file:PATH or env:NAME.",
+    ),
 ]
 Public = Annotated[
     str | None,
-    typer.Option("--public-key", "-pk", metavar="FILE", help="file:PATH or env:NAME, DER or PEM."),
+    typer.Option(
+        "--public-key",
+        "-pk",
+        metavar="FILE",
+        help="Public key, DER or PEM: file:PATH or env:NAME.",
+    ),
 ]
 Algorithm = Annotated[
     str | None,
-    typer.Option("--signature-algorithm", "-a", metavar="NAME", help="HS256, RS256, ES256, ..."),
+    typer.Option(
+        "--signature-algorithm", "-a", metavar="NAME", help="Algorithm: HS256, RS256, ES256, ..."
+    ),
 ]
 Shown = Annotated[
     str | None,
@@ -70,7 +83,7 @@ Shown = Annotated[
 ]
 Given = Annotated[
     str | None,
-    typer.Option("--token", metavar="env:NAME", help="env:NAME or file:PATH of a token."),
+    typer.Option("--token", metavar="env:NAME", help="Token: env:NAME or file:PATH."),
 ]
 FromInput = Annotated[
     bool, typer.Option("--stdin", "-i", help="Read the token from standard input.")
@@ -81,12 +94,14 @@ FromInput = Annotated[
 def create_secret_key(
     call: Call,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there.")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
     ] = None,
     algorithm: Algorithm = "HS256",
-    as_base64: Annotated[bool, typer.Option("--base64", "-b", help="Write it as base64.")] = False,
+    as_base64: Annotated[
+        bool, typer.Option("--base64", "-b", help="Write the key as base64.")
+    ] = False,
 ) -> None:
-    """Make a secret to sign and check tokens with. The file is its owner's alone.
+    """Create a secret key that signs and checks tokens, in a file for its owner alone.
 
     Examples:
     floodgate-admin tokens create-secret-key --output my-secret.key
@@ -103,11 +118,15 @@ def create_secret_key(
 @verb(tokens, "create-key-pair")
 def create_key_pair(
     call: Call,
-    private_key: Annotated[str, typer.Option("--output-private-key", metavar="FILE")],
-    public_key: Annotated[str, typer.Option("--output-public-key", metavar="FILE")],
+    private_key: Annotated[
+        str, typer.Option("--output-private-key", metavar="FILE", help="File for the private key.")
+    ],
+    public_key: Annotated[
+        str, typer.Option("--output-public-key", metavar="FILE", help="File for the public key.")
+    ],
     algorithm: Algorithm = "RS256",
 ) -> None:
-    """Make a private key to sign tokens with, and a public one to check them, as DER.
+    """Create a private key that signs tokens and a public key that checks them, as DER.
 
     Examples:
     floodgate-admin tokens create-key-pair --output-private-key p.key --output-public-key pub.key
@@ -139,19 +158,22 @@ def create_key_pair(
 @verb(tokens, "create")
 def create(  # noqa: PLR0913 - pulsar-admin's options
     call: Call,
-    subject: Annotated[str, typer.Option("--subject", "-s", metavar="ROLE", help="Whose it is.")],
+    subject: Annotated[
+        str, typer.Option("--subject", "-s", metavar="ROLE", help="Role of the token.")
+    ],
     secret_key: Secret = None,
     private_key: Private = None,
     expiry_time: Annotated[
         str | None,
-        typer.Option("--expiry-time", "-e", metavar="TIME", help="1s, 10m, 5h, 3d, 2y; seconds."),
+        typer.Option("--expiry-time", "-e", metavar="TIME", help="Lifetime: 1s, 10m, 5h, 3d, 2y."),
     ] = None,
     algorithm: Algorithm = None,
     headers: Annotated[
-        list[str] | None, typer.Option("--headers", metavar="K=V", help="May be repeated.")
+        list[str] | None,
+        typer.Option("--headers", metavar="K=V", help="Header of the token. May be repeated."),
     ] = None,
 ) -> None:
-    """Make a token and write it to standard output.
+    """Create a token, and print it.
 
     Examples:
     floodgate-admin tokens create --secret-key file:my-secret.key --subject ann
@@ -179,7 +201,7 @@ def validate(  # noqa: PLR0913 - pulsar-admin's options
     token: Given = None,
     stdin: FromInput = False,
 ) -> None:
-    """Check a token's signature and times, and write its claims.
+    """Check the signature and the times of a token, and print its claims.
 
     Examples:
     floodgate-admin tokens validate --secret-key file:my-secret.key --token-file ann.jwt
@@ -198,7 +220,7 @@ def validate(  # noqa: PLR0913 - pulsar-admin's options
 def show(
     call: Call, token_file: Shown = None, token: Given = None, stdin: FromInput = False
 ) -> None:
-    """Write a token's header and claims, unchecked; its signature is left out.
+    """Print the header and the claims of a token, unchecked, without its signature.
 
     Examples:
     floodgate-admin tokens show --token-file ann.jwt

@@ -25,7 +25,7 @@ from client.admin.commands.options import (
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Topics, their partitions and properties.",
+    help="Topics: partitions, properties, messages, subscriptions, statistics.",
     epilog="""Examples:
 floodgate-admin topics create acme/orders/eu -p team=red,tier=1
 floodgate-admin topics create-partitioned-topic acme/orders/us -p 4
@@ -41,15 +41,15 @@ def list_topics(
     domain: Domain = None,
     bundle: Annotated[
         str | None,
-        typer.Option("--bundle", "-b", metavar="RANGE", help="Only this hash range."),
+        typer.Option("--bundle", "-b", metavar="RANGE", help="Only this hash range (bundle)."),
     ] = None,
     include_system_topic: SystemTopics = False,
     properties: Filter = None,
 ) -> None:
-    """List the topics of a namespace, partitions one by one, a name a line.
+    """List the topics of a namespace, one name a line; each partition is a name.
 
-    Without -td both kinds are listed, persistent topics first.
-    -p asks the broker to filter; one without a property plug-in ignores it.
+    Without -td persistent topics come first, then non-persistent ones.
+    -p is a filter of the broker; brokers without a property plug-in ignore it.
 
     Examples:
     floodgate-admin topics list acme/orders
@@ -140,13 +140,13 @@ def update_partitioned_topic(
     partitions: Partitions,
     update_local_only: Annotated[
         bool,
-        typer.Option("--update-local-only", "-ulo", help="Only in the cluster that is asked."),
+        typer.Option("--update-local-only", "-ulo", help="Only in the cluster of --admin-url."),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Without checking the topic as it is.")
+        bool, typer.Option("--force", "-f", help="Skip the check of the topic's state.")
     ] = False,
 ) -> None:
-    """Give a partitioned topic more partitions; they never become fewer.
+    """Add partitions to a partitioned topic; they never become fewer.
 
     Examples:
     floodgate-admin topics update-partitioned-topic acme/orders/us -p 8
@@ -176,7 +176,7 @@ def delete_partitioned_topic(call: Call, topic: Topic, force: Force = False) -> 
 
 @verb(app, "get-partitioned-topic-metadata")
 def get_partitioned_topic_metadata(call: Call, topic: Topic) -> None:
-    """Show how many partitions a topic has (0: it is not partitioned), and its properties.
+    """Show the number of partitions of a topic (0: not partitioned) and its properties.
 
     Examples:
     floodgate-admin topics get-partitioned-topic-metadata acme/orders/us
@@ -188,7 +188,7 @@ def get_partitioned_topic_metadata(call: Call, topic: Topic) -> None:
 
 @verb(app, "lookup")
 def lookup(call: Call, topic: Topic) -> None:
-    """Show the broker that serves a topic; --json shows all its addresses.
+    """Show the address of the broker that serves a topic; --json shows all addresses.
 
     Examples:
     floodgate-admin topics lookup acme/orders/eu
@@ -198,7 +198,7 @@ def lookup(call: Call, topic: Topic) -> None:
 
 @verb(app, "bundle-range")
 def bundle_range(call: Call, topic: Topic) -> None:
-    """Show the hash range that a topic lies in.
+    """Show the hash range (bundle) of a topic.
 
     Examples:
     floodgate-admin topics bundle-range acme/orders/eu
@@ -224,7 +224,7 @@ def update_properties(
     topic: Topic,
     properties: Update,
 ) -> None:
-    """Set some properties of a topic; its others stay.
+    """Set some properties of a topic; other properties are not changed.
 
     Examples:
     floodgate-admin topics update-properties acme/orders/eu -p tier=2 -p owner=ann
@@ -240,7 +240,7 @@ def update_properties(
 def remove_properties(
     call: Call,
     topic: Topic,
-    key: Annotated[str, typer.Option("--key", "-k", help="The property that goes.")],
+    key: Annotated[str, typer.Option("--key", "-k", help="Property to remove.")],
 ) -> None:
     """Remove one property of a topic.
 

@@ -29,18 +29,19 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         list[str],
         typer.Argument(
             metavar="RUN_DIR...",
-            help="Directories that `loadgen run` has written. With --beside: -- and then what is "
-            "run, as behind `loadgen run`.",
+            help="Directories of finished runs, such as out/runs/NAME. With --beside: -- and "
+            "then the arguments of `loadgen run`.",
         ),
     ],
     baseline: Annotated[
         str | None,
         typer.Option(
-            help="Label of the runs that others are compared with.", show_default="the first one's"
+            help="Label of the runs that the others are compared with.",
+            show_default="the first one's",
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Compare runs of different scenarios, too.")
+        bool, typer.Option("--force", help="Also compare runs of different scenarios.")
     ] = False,
     markdown: Annotated[
         Path | None,
@@ -49,31 +50,34 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     beside: Annotated[
         str | None,
         typer.Option(
-            help="Address of a real Pulsar: run a scenario there and on Floodgate, in turn, and "
-            "say where they agree.",
+            help="Address of a real Pulsar: a scenario runs there and on Floodgate in turn, and "
+            "the report says where both agree.",
             show_default=False,
         ),
     ] = None,
     beside_admin_url: Annotated[
         str | None,
-        typer.Option(help="http://host:port of that Pulsar, to watch it.", show_default=False),
+        typer.Option(
+            help="http://host:port of that Pulsar, to read its metrics.", show_default=False
+        ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each side, with --beside.")] = 3,
     out: Annotated[
-        Path, typer.Option(help="Where --beside puts its runs and its page, beside.md.")
+        Path, typer.Option(help="Directory for the runs of --beside and their page, beside.md.")
     ] = Path("out/beside"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> None:
-    """Compare finished runs: medians of repeats, and whether a difference is shown.
+    r"""Compare finished runs: medians, and whether differences are significant.
 
-    Runs of one label and one scenario are repeats of each other. Each figure is
-    tested by ranks; where repeats are too few, it says how many are needed.
+    Runs with the same label and scenario are repeats of each other. Each figure
+    gets a rank test; with too few repeats the output says how many it needs.
 
     Examples:
       loadgen compare out/runs/off-* out/runs/floodgate-* --baseline "Limits off"
 
-      loadgen compare --beside pulsar://127.0.0.1:6650 --beside-admin-url
-      http://127.0.0.1:8080 -- storm --namespace public/default --clients 50
+      loadgen compare --beside pulsar://127.0.0.1:6650 \
+        --beside-admin-url http://127.0.0.1:8080 \
+        -- storm --namespace public/default --clients 50
     """
     if beside is None:
         runs = load_runs([Path(each) for each in run_directories])

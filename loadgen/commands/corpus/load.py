@@ -22,47 +22,55 @@ from loadgen.transfer.ways import Loaded, load_by_import, load_by_rest, verify_l
 
 
 def load(  # noqa: PLR0913 - one parameter for each option
-    path: Annotated[Path, typer.Argument(help="Corpus directory, Parquet file or list of names.")],
+    path: Annotated[
+        Path,
+        typer.Argument(help="Directory that `loadgen topics` made, Parquet file, or text file."),
+    ],
     admin_url: Annotated[
-        str, typer.Option(metavar="URL", help="The broker's web address.")
+        str, typer.Option(metavar="URL", help="Web address of the broker.")
     ] = "http://127.0.0.1:8080",
     rest: Annotated[
-        bool, typer.Option("--rest", help="Create topics one by one, as a real Pulsar needs it.")
+        bool,
+        typer.Option("--rest", help="Create each topic by admin REST, as a real Pulsar needs it."),
     ] = False,
     concurrency: Annotated[
         int,
-        typer.Option(min=1, max=256, metavar="N", help="Calls at once, with --rest."),
+        typer.Option(min=1, max=256, metavar="N", help="Parallel calls, with --rest."),
     ] = 16,
     skip_invalid: Annotated[
         bool,
         typer.Option(
-            "--skip-invalid", help="Leave invalid topics out; otherwise nothing is loaded then."
+            "--skip-invalid", help="Skip invalid topics (default: load nothing if any is invalid)."
         ),
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where a load that ended early was.")
+        bool, typer.Option("--resume", help="Continue a load that was interrupted.")
     ] = False,
     no_verify: Annotated[
         bool,
-        typer.Option("--no-verify", help="Do not compare what the server lists with the corpus."),
+        typer.Option("--no-verify", help="Do not check afterwards what the server lists."),
     ] = False,
     confirmed: Annotated[
-        bool, typer.Option(CONFIRMATION_FLAG, help="Needed unless the address is loopback.")
+        bool,
+        typer.Option(
+            CONFIRMATION_FLAG, help="Allow an address other than this machine's loopback."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Load topics into a running server, and compare what it lists with the corpus.
+    r"""Create topics in a running server, and check that it lists all of them.
 
-    A Floodgate broker opens the files itself, so it has to see the same ones. With --rest a
-    partitioned topic is one call however many partitions it has: many names are made quickly with
-    one partitioned topic for each namespace, as `loadgen topics --partitions one-topic` has them.
+    A Floodgate broker reads the files itself, so it must see the same paths. With
+    --rest each topic is one call, however many partitions it has: with
+    `loadgen topics --partitions one-topic` a few calls make many names.
 
     Examples:
       loadgen load out/topics
 
       loadgen load out/topics --resume
 
-      loadgen load topics.txt --rest --skip-invalid --admin-url http://127.0.0.1:8080
+      loadgen load topics.txt --rest --skip-invalid \
+        --admin-url http://127.0.0.1:8080
     """
     require_own_cluster(admin_url, confirmed=confirmed)
     if not path.exists():

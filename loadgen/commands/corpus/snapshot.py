@@ -19,23 +19,27 @@ from loadgen.transfer.snapshot import take_snapshot
 
 def snapshot(
     admin_url: Annotated[
-        str, typer.Option(metavar="URL", help="The web address of one of its brokers.")
+        str, typer.Option(metavar="URL", help="Web address of one of the brokers.")
     ] = "http://127.0.0.1:8080",
-    out: Annotated[Path, typer.Option(help="Directory of the corpus.")] = Path("out/snapshot"),
+    out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/snapshot"),
     namespaces: Annotated[
         list[str] | None,
         typer.Option(
-            "--namespace", help="Only this one; may be repeated.", show_default="all but pulsar/*"
+            "--namespace",
+            help="Only this namespace; may be repeated.",
+            show_default="all but pulsar/*",
         ),
     ] = None,
     properties: Annotated[
-        bool, typer.Option("--properties", help="Read the properties too: a call for each topic.")
+        bool,
+        typer.Option("--properties", help="Read topic properties too: one call for each topic."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Write the topics of a running cluster down as a corpus, that all other commands take.
+    """Save the topic names of a running cluster, for the other loadgen commands.
 
-    It only reads: lists of tenants, namespaces and topics, of a Floodgate or a Pulsar.
+    Reads only: the lists of tenants, namespaces and topics of a Floodgate or a
+    Pulsar.
 
     Examples:
       loadgen snapshot --admin-url http://127.0.0.1:8080 --out out/mine

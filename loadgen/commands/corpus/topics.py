@@ -37,74 +37,87 @@ _SHAPE = "Shape"
 
 
 def topics(  # noqa: PLR0913 - one parameter for each option
-    topics: Annotated[int, typer.Option(help="Listed names, partitions counted.")] = 1_000_000,
-    namespaces: Annotated[int, typer.Option(help="Namespaces.")] = 100,
-    seed: Annotated[int, typer.Option(help="Same seed, same topics.")] = 7,
-    out: Annotated[Path, typer.Option(help="Directory of the corpus.")] = Path("out/topics"),
+    topics: Annotated[
+        int, typer.Option(help="Number of topic names; each partition counts.")
+    ] = 1_000_000,
+    namespaces: Annotated[int, typer.Option(help="Number of namespaces.")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same topics.")] = 7,
+    out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/topics"),
     executor: Annotated[
-        ExecutorKind, typer.Option(help="process needs neither Spark nor Java.")
+        ExecutorKind, typer.Option(help="process: plain processes, without Spark and Java.")
     ] = ExecutorKind.SPARK,
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
-            help="Your own list instead: a text of one name a line, a Parquet file with a column "
+            help="Your own names: a text file with one name a line, a Parquet file with a column "
             "`topic` (and `partitions`, `properties`), or a folder of such files.",
             show_default=False,
         ),
     ] = None,
     skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Leave invalid names of --from out.")
+        bool, typer.Option("--skip-invalid", help="Skip invalid names of --from.")
     ] = False,
     mean_name_bytes: Annotated[
-        int, typer.Option(help="Mean length of a full name.", rich_help_panel=_SHAPE)
+        int, typer.Option(help="Mean length of a full name, bytes.", rich_help_panel=_SHAPE)
     ] = 100,
     name_lengths: Annotated[
-        str, typer.Option(help=f"One of {', '.join(LENGTHS)}.", rich_help_panel=_SHAPE)
+        str, typer.Option(help=f"Lengths of names: {', '.join(LENGTHS)}.", rich_help_panel=_SHAPE)
     ] = EVEN,
     plain_share: Annotated[
         float | None,
         typer.Option(
-            help="Share of names without partitions.",
+            help="Share of names that are topics without partitions.",
             show_default=f"{_PLAIN_SHARE}, or 0 with {ONE_TOPIC}",
             rich_help_panel=_SHAPE,
         ),
     ] = None,
     partitions: Annotated[
-        str, typer.Option(help=f"Of a topic: {PARTITIONS}.", rich_help_panel=_SHAPE)
+        str, typer.Option(help=f"Partitions of a topic: {PARTITIONS}.", rich_help_panel=_SHAPE)
     ] = FEW,
     tenants: Annotated[
         int | None,
-        typer.Option(show_default="the root of the namespaces", rich_help_panel=_SHAPE),
+        typer.Option(
+            help="Number of tenants.",
+            show_default="the square root of the namespaces",
+            rich_help_panel=_SHAPE,
+        ),
     ] = None,
     tenant_skew: Annotated[
         float,
-        typer.Option(help="Zipf exponent: namespaces of tenants.", rich_help_panel=_SHAPE),
+        typer.Option(help="Zipf exponent of namespaces per tenant.", rich_help_panel=_SHAPE),
     ] = 1.0,
     namespace_skew: Annotated[
         float,
-        typer.Option(help="Zipf exponent: topics of namespaces.", rich_help_panel=_SHAPE),
+        typer.Option(help="Zipf exponent of topics per namespace.", rich_help_panel=_SHAPE),
     ] = 0.0,
     properties: Annotated[
         str,
-        typer.Option(help="usual (2 or 3 a topic), none, or a number.", rich_help_panel=_SHAPE),
+        typer.Option(
+            help="Properties of a topic: usual (2 or 3), none, or a number.", rich_help_panel=_SHAPE
+        ),
     ] = USUAL,
     non_persistent_share: Annotated[
-        float, typer.Option(help="Share of topics.", rich_help_panel=_SHAPE)
+        float, typer.Option(help="Share of non-persistent topics.", rich_help_panel=_SHAPE)
     ] = 0.0,
-    master: Annotated[str | None, typer.Option(help="Spark master; local without it.")] = None,
+    master: Annotated[str | None, typer.Option(help="Spark master URL; local without it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Make topics as Parquet, with a manifest of counts and hashes: synthetic ones, or your own.
+    r"""Make topic names as Parquet files: synthetic ones, or from your own list.
+
+    A manifest beside them has the count and the hash of each namespace, by which
+    other commands check answers.
 
     Examples:
       loadgen topics --topics 1000000 --namespaces 100 --seed 7 --out out/topics
 
       loadgen topics --topics 2000 --namespaces 4 --executor process --json
 
-      loadgen topics --topics 1000000 --namespaces 500 --namespace-skew 1.1 --name-lengths long-tail
+      loadgen topics --topics 1000000 --namespaces 500 \
+        --namespace-skew 1.1 --name-lengths long-tail
 
-      loadgen topics --topics 200000 --namespaces 20 --partitions one-topic --out out/one-topic-each
+      loadgen topics --topics 200000 --namespaces 20 \
+        --partitions one-topic --out out/one-topic-each
 
       loadgen topics --from topics.txt --out out/mine
     """

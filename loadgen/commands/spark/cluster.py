@@ -18,7 +18,7 @@ spark = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
-    help="Pack loadgen for a cluster of Spark, and print the settings that it needs.\n\n"
+    help="Pack loadgen for a Spark cluster, and print the settings that it needs.\n\n"
     "Examples:\n\n  loadgen spark package --out out/spark\n\n  loadgen spark conf",
 )
 ARCHIVE = "loadgen-environment.tar.gz"
@@ -28,18 +28,18 @@ _AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 @spark.callback()
 def overview() -> None:
-    """Pack loadgen for a cluster of Spark, and print the settings that it needs."""
+    """Pack loadgen for a Spark cluster, and print the settings that it needs."""
 
 
 @spark.command()
 def package(
-    out: Annotated[Path, typer.Option(help="Where the files go.")] = Path("out/spark"),
+    out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/spark"),
     as_json: _AsJson = False,
 ) -> None:
-    """Write an archive of loadgen and its packages, an entry for spark-submit, and settings.
+    """Write an archive of loadgen and its packages, a job for spark-submit, and settings.
 
-    Nodes need the same system and the same version of Python as this machine, and Java; nothing
-    else. PySpark comes with the cluster.
+    Nodes need the operating system and the Python version of this machine, and
+    Java. PySpark comes with the cluster.
 
     Examples:
       loadgen spark package --out out/spark
@@ -69,7 +69,10 @@ def package(
 @spark.command()
 def conf(
     archive: Annotated[
-        str, typer.Option(help="What `loadgen spark package` made, as nodes see it.")
+        str,
+        typer.Option(
+            help="Path of the archive that `loadgen spark package` made, as nodes see it."
+        ),
     ] = ARCHIVE,
     as_json: _AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``loadgen sql``: questions to finished runs, in Spark SQL."""
+"""``loadgen sql``: queries of finished runs, in Spark SQL."""
 
 from __future__ import annotations
 
@@ -29,25 +29,29 @@ _EXACT = 1_000.0
 def sql(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RUN... [SQL]", help="Run directories, and the SQL behind them."),
+        typer.Argument(metavar="RUN... [SQL]", help="Run directories, then the SQL."),
     ] = None,
     query: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"Instead of SQL: {', '.join(QUERIES)}."),
+        typer.Option(metavar="NAME", help=f"Named query in place of SQL: {', '.join(QUERIES)}."),
     ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Print the SQL of named queries.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master; local without it.")] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the SQL of the named queries.")
+    ] = False,
+    master: Annotated[str | None, typer.Option(help="Spark master URL; local without it.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
-    """Ask finished runs in Spark SQL. It needs Java; reports do not.
+    r"""Query finished runs with Spark SQL. Needs Java.
 
-    Tables are requests, clients, server_metrics and runs; each row has the name of its run.
+    Tables: requests, clients, server_metrics and runs; each row has the name of
+    its run.
 
     Examples:
       loadgen sql out/runs/* --query by-family
 
-      loadgen sql out/runs/a out/runs/b "SELECT run, max(bytes) FROM requests GROUP BY run"
+      loadgen sql out/runs/a out/runs/b \
+        "SELECT run, max(bytes) FROM requests GROUP BY run"
 
       loadgen sql --query timeline --show
     """
@@ -98,7 +102,7 @@ def _last(words: list[str]) -> str:
     """Take the SQL from the end of the words."""
     if not words or Path(words[-1]).is_dir():
         raise UsageError(
-            'give the question behind the runs, such as "SELECT * FROM runs", or --query NAME'
+            'give the SQL after the runs, such as "SELECT * FROM runs", or --query NAME'
         )
     return words.pop()
 

@@ -38,8 +38,7 @@ def render_markdown(run: Run, verdict: Verdict) -> str:
 def _checks(heading: str, checks: Sequence[CheckResult]) -> Iterator[str]:
     yield from (f"## {heading}", "", "| | |", "|---|---|")
     for check in sorted(checks, key=lambda check: check.passed):
-        mark = "✓" if check.passed else "✗"
-        yield f"| {mark} | {_plain(check.sentence)} |"
+        yield f"| {check.mark} | {_plain(check.sentence)} |"
     yield ""
 
 

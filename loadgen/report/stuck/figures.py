@@ -1,4 +1,4 @@
-"""The rows of a run's table that only scenarios with stuck peers have."""
+"""The rows of a run's table that only scenarios with non-reading clients have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING_DUE = "nothing due"
 
 
 def stuck_rows(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
-    """Return rows of what stuck peers did, and what became of them; none where no run had any."""
+    """Return rows of what non-reading clients did; none where no run had any."""
     if any(summary.stuck is not None for summary in summaries):
         yield from _while_stuck(summaries)
         yield from _latencies(summaries)
@@ -32,11 +32,11 @@ def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     group = f"While {words_of(summaries[0]).there}"
     for measure, write in (
         (f"{_requests(summaries)} due", lambda figures: format_count(figures.stuck.requests)),
-        ("answered meanwhile", lambda figures: format_count(figures.stuck.answered_in_phase)),
+        ("answered in that time", lambda figures: format_count(figures.stuck.answered_in_phase)),
         ("refused", lambda figures: format_count(figures.stuck.refused)),
-        ("answered when they were gone", lambda f: format_count(f.stuck.answered_afterwards)),
-        ("nobody was answered for", nobody_answered),
-        ("first answer, since it was due", _first_answer),
+        ("answered later", lambda f: format_count(f.stuck.answered_afterwards)),
+        ("time without any answer", nobody_answered),
+        ("latency of the first answer", _first_answer),
     ):
         yield _row(group, measure, summaries, write)
 
@@ -44,9 +44,9 @@ def _while_stuck(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
 def _latencies(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
     group, words = f"Latency of all {_requests(summaries)}, p50 and p99", words_of(summaries[0])
     for measure, write in (
-        (f"before there were {words.peer}s", lambda figures: phase_latency(figures.before)),
+        ("before", lambda figures: phase_latency(figures.before)),
         (f"while {words.there}", lambda figures: phase_latency(figures.stuck)),
-        ("after they were gone", lambda figures: phase_latency(figures.after)),
+        ("after", lambda figures: phase_latency(figures.after)),
     ):
         yield _row(group, measure, summaries, write)
 
@@ -62,7 +62,7 @@ def _peers(summaries: Sequence[RunSummary]) -> Iterator[FigureRow]:
         yield _row(group, "read in all", summaries, lambda f: format_bytes(f.bytes_read))
     yield _row(group, "closed by the server", summaries, closed_peers)
     yield _row(
-        group, "healthy connections lost", summaries, lambda f: format_count(f.connections_lost)
+        group, "other connections lost", summaries, lambda f: format_count(f.connections_lost)
     )
 
 
@@ -112,7 +112,7 @@ def _since_they_asked(figures: StuckFigures, seconds: float | None) -> str:
 
 
 def closed_peers(figures: StuckFigures) -> str:
-    """Say how many stuck peers the server closed, and when the first and the last."""
+    """Say how many non-reading clients the server closed, and when the first and the last."""
     first, last = figures.first_closed_after_seconds, figures.last_closed_after_seconds
     if first is None or last is None:
         return "none" if figures.peers else NO_PEERS

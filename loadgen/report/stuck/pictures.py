@@ -57,7 +57,7 @@ def _scale(axes: Any, runs: Sequence[Run]) -> None:  # noqa: ANN401
 
 
 def _draw_run(axes: Any, run: Run, theme: Theme) -> None:  # noqa: ANN401
-    """Draw one profile: dots for answers, rings for refusals, a shade where the peer was there."""
+    """Draw one profile: dots for answers, rings for refusals, a shade beside the other client."""
     found = request_dots(run)
     span = stuck_span(run, float("inf"))
     if span is not None:
@@ -68,7 +68,7 @@ def _draw_run(axes: Any, run: Run, theme: Theme) -> None:  # noqa: ANN401
             color=theme.soft, fontsize=9,
         )  # fmt: skip
         axes.annotate(
-            "gone", (span[1], 1.0), (4, -6), xycoords=("data", "axes fraction"),
+            "left", (span[1], 1.0), (4, -6), xycoords=("data", "axes fraction"),
             textcoords="offset points", va="top", color=theme.soft, fontsize=9,
         )  # fmt: skip
     axes.grid(axis="y", color=theme.line)
@@ -85,10 +85,10 @@ def _pipelined(run: Run) -> str:
 
 
 def _meanwhile(run: Run) -> str:
-    """Say what the healthy clients got while the peer was there."""
+    """Say what the healthy clients got while the other one was connected."""
     figures = run.summary.stuck
     if figures is None:
         return ""
     phase = figures.stuck
     refused = f", {phase.refused:,} refused" if phase.refused else ""
-    return f": {phase.answered_in_phase:,} of {phase.requests:,} answered beside it{refused}"
+    return f": {phase.answered_in_phase:,} of {phase.requests:,} answered in that time{refused}"

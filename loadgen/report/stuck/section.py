@@ -1,4 +1,4 @@
-"""The report's part on peers that do not read: cards and dots of the runs that had any."""
+"""The report's part on clients that read nothing: cards and dots of the runs that had any."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _section(runs: Sequence[tuple[int, Run]], own_cards: bool) -> str:
         f'<div class="row"><h3>Every {words.request} of the {words.healthy}</h3><p>Across: when '
         'it was due. Up: how long until it was <span class="answered-word">answered (solid)</span> '
         'or <span class="refused-word">refused (ring)</span>. The shade is the time in which '
-        f'{words.peer}s were there.</p><div class="pair">{charts}</div></div></section>'
+        f'{words.peer}s were connected.</p><div class="pair">{charts}</div></div></section>'
     )
 
 
@@ -51,7 +51,7 @@ def _card(index: int, summary: RunSummary) -> str:
     phase = figures.stuck
     facts = [
         ("refused", _cell(format_count(phase.refused), bad=phase.refused > 0)),
-        ("nobody answered for", _cell(nobody_answered(figures))),
+        ("without any answer", _cell(nobody_answered(figures))),
         ("p50, p99 before", _cell(phase_latency(figures.before))),
         ("p50, p99 with them", _cell(phase_latency(phase))),
         *(() if summary.silent is None else _silent_facts(summary.silent)),
@@ -63,14 +63,14 @@ def _card(index: int, summary: RunSummary) -> str:
     return (
         f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
         f'</h3><div class="big">{phase.answered_in_phase:,} of {phase.requests:,}</div>'
-        f'<p class="of">healthy {words.request}s answered while {words.peer}s were there</p>'
+        f'<p class="of">healthy {words.request}s answered while {words.peer}s were connected</p>'
         f"<dl>{listed}</dl></article>"
     )
 
 
 def _silent_facts(figures: SilentFigures) -> Iterator[tuple[str, str]]:
     yield (
-        "taken from silent ones",
+        "taken from silent producers",
         _cell(f"{figures.messages_sent:,} of {figures.messages_wanted:,}"),
     )
     yield "of them held up", _cell(f"{figures.producers_held_up:,} of {figures.producers:,}")
@@ -87,13 +87,11 @@ def _headline(summaries: Sequence[RunSummary]) -> str:
         for summary in summaries
         if (figures := summary.stuck) is not None
     ]
-    return (
-        f"While {words_of(summaries[0]).peer}s read nothing, {', '.join(parts)}.{_costs(summaries)}"
-    )
+    return f"While {words_of(summaries[0]).there}, {', '.join(parts)}.{_costs(summaries)}"
 
 
 def _costs(summaries: Sequence[RunSummary]) -> str:
-    """Say what silent producers were let do, and the memory that it took."""
+    """Say how many messages the servers took from silent producers, and the memory for that."""
     parts = []
     for summary in summaries:
         if summary.silent is not None:
@@ -106,20 +104,20 @@ def _costs(summaries: Sequence[RunSummary]) -> str:
 def _sentences(summary: RunSummary) -> Iterator[str]:
     figures, words = summary.stuck, words_of(summary)
     if figures is None or figures.asked_seconds is None:
-        yield f"No {words.peer} asked for anything in this run."
+        yield f"No {words.peer} sent a request in this run."
         return
     phase = figures.stuck
     late = phase.answered_afterwards
-    afterwards = f", {late:,} answered when it was over" if late else ""
+    afterwards = f", {late:,} answered later" if late else ""
     yield (
-        f"While {words.peers(figures)} did not read, {phase.answered_in_phase:,} of "
+        f"While {words.peers(figures)} read nothing, {phase.answered_in_phase:,} of "
         f"{words.requests(phase.requests)} were answered and {phase.refused:,} refused"
         f"{afterwards}. {_outage(figures, words.request)}"
     )
     if summary.silent is not None:
         yield summary.silent.verdict
     if figures.closed:
-        yield f"The server closed {closed_peers(figures)}, counted from when they had asked."
+        yield f"The server closed {closed_peers(figures)}, counted from their requests."
     else:
         yield "The server closed none of them."
     if figures.connections_lost:
@@ -128,7 +126,7 @@ def _sentences(summary: RunSummary) -> Iterator[str]:
 
 def _outage(figures: StuckFigures, request: str) -> str:
     if figures.nobody_answered_seconds is None:
-        return f"No {request} was answered since they had asked."
+        return f"No {request} was answered once they had sent their requests."
     return (
         f"The first answer came {nobody_answered(figures)} after the first of these {request}s was "
         "due."

@@ -1,4 +1,4 @@
-"""The words in which the report speaks of a scenario's stuck peers and of those beside them."""
+"""The words of the report for clients that read nothing, and for the healthy ones beside them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class PeerWords:
         return plural(figures.peers, self.peer)
 
 
-LISTINGS = PeerWords("listing", "stuck peer", "healthy clients", "peers were stuck")
-MESSAGES = PeerWords("message", "silent client", "producers that read", "clients were silent")
+LISTINGS = PeerWords("listing", "non-reading client", "healthy clients", "a client reads nothing")
+MESSAGES = PeerWords("message", "silent client", "producers that read", "clients are silent")
 
 
 def words_of(summary: RunSummary) -> PeerWords:

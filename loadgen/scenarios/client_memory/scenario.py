@@ -27,39 +27,41 @@ class ClientMemoryScenario(Scenario):
     receive_buffer_bytes: BufferSize = 0
     timeout_seconds: Duration = 60.0
     memory_limit_bytes: int = Field(
-        default=8 << 20, ge=1 << 20, le=1 << 40, description="The client's memory limit, bytes."
+        default=8 << 20, ge=1 << 20, le=1 << 40, description="Memory limit of the client, bytes."
     )
-    backlog_topics: int = Field(default=10, ge=1, le=10_000, description="Topics with a backlog.")
+    backlog_topics: int = Field(
+        default=10, ge=1, le=10_000, description="Number of topics with a backlog."
+    )
     consumers_per_topic: int = Field(
-        default=10, ge=1, le=10_000, description="Shared consumers of each topic."
+        default=10, ge=1, le=10_000, description="Shared consumers on each topic."
     )
     backlog_bytes: int = Field(
         default=100_000_000,
         ge=1,
         le=1 << 50,
-        description="Messages that all topics hold together, bytes.",
+        description="Backlog of all topics together, bytes.",
     )
     message_bytes: int = Field(
         default=100 << 10, ge=1, le=4_000_000, description="Payload of each message, bytes."
     )
     work_seconds: float = Field(
-        default=0.3, ge=0, le=3_600, description="How long an application works on a message."
+        default=0.3, ge=0, le=3_600, description="Time that the application spends on each message."
     )
-    drain_seconds: Duration = Field(default=6.0, description="For how long consumers consume.")
+    drain_seconds: Duration = Field(default=6.0, description="Time for which the consumers run.")
     producers: int = Field(
         default=4,
         ge=0,
         le=1_000,
-        description="Producers whose server stops reading; 0 leaves that part out.",
+        description="Producers that send to a server that stops reading; 0: skip this part.",
     )
     producer_messages: int = Field(
-        default=16, ge=1, le=100_000, description="Messages of each of them."
+        default=16, ge=1, le=100_000, description="Messages of each producer."
     )
     producer_message_bytes: int = Field(
-        default=1 << 20, ge=1, le=4_000_000, description="Payload of each of them, bytes."
+        default=1 << 20, ge=1, le=4_000_000, description="Payload of each of these messages, bytes."
     )
     stopped_seconds: Duration = Field(
-        default=2.0, description="For how long the server reads nothing."
+        default=2.0, description="Time for which the server reads nothing."
     )
 
     @model_validator(mode="after")

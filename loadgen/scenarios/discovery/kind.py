@@ -33,7 +33,7 @@ def _describe(scenario: Mapping[str, Any]) -> str:
 DISCOVERY = ScenarioKind(
     model=DiscoveryScenario,
     task="loadgen.scenarios.discovery.task:DiscoveryTask",
-    help="groups of clients find their topics as the real ones do.",
+    help="groups of clients discover topics and retry as real clients do.",
     example="",
     words=ReportWords(
         title="Clients that find their topics",

@@ -167,13 +167,15 @@ class DiscoveryScenario(Scenario):
 
     kind: Literal["discovery"] = "discovery"
     service_url: str = Field(
-        default="", description="Without it the scenario's servers are started."
+        default="", description="Address of the broker or proxy; without it servers are started."
     )
     groups: Annotated[tuple[Group, ...], Field(min_length=1, max_length=100)] = Field(
-        description="Groups of clients; in a document only."
+        description="Groups of clients; in a scenario file only."
     )
-    phases: Phases = Field(default=Phases(), description="Phases of the run; in a document only.")
-    seed: int = Field(default=1, ge=0, description="Decides all that is left to chance.")
+    phases: Phases = Field(
+        default=Phases(), description="Phases of the run; in a scenario file only."
+    )
+    seed: int = Field(default=1, ge=0, description="Seed of all random choices.")
     clients: int = 0  # the sum of all groups
     read_rate_bytes_per_second: ReadRate = 0.0
     receive_buffer_bytes: BufferSize = 0

@@ -25,8 +25,8 @@ LOOKUPS = ScenarioKind(
     task="loadgen.scenarios.lookups.task:LookupsTask",
     help="clients look topics up on a schedule.",
     example="""\
-  loadgen run --scenario lookups --service-url pulsar://127.0.0.1:6651
-  --namespace public/default --lookups-per-second 50 --executor process""",
+  loadgen run --scenario lookups --service-url pulsar://127.0.0.1:6651 \\
+    --namespace public/default --lookups-per-second 50 --executor process""",
     words=ReportWords(
         title="Topic lookups",
         name="lookups",

@@ -21,9 +21,9 @@ class LookupsScenario(Scenario):
     receive_buffer_bytes: BufferSize = 0
     timeout_seconds: Duration = 30.0
     lookups_per_second: float = Field(
-        default=10.0, gt=0, le=1_000, description="Lookups of each client."
+        default=10.0, gt=0, le=1_000, description="Lookups a second of each client."
     )
-    lookup_seconds: Duration = Field(default=10.0, description="For how long lookups are due.")
+    lookup_seconds: Duration = Field(default=10.0, description="Duration of the schedule.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -37,11 +37,11 @@ def _describe(scenario: Mapping[str, Any]) -> str:
 PRODUCE_BESIDE_SILENT = ScenarioKind(
     model=SilentScenario,
     task="loadgen.scenarios.produce_beside_silent.task:SilentTask",
-    help="producers publish on a schedule, while other clients read no receipts and no messages.",
+    help="producers publish on a schedule, while silent clients read no receipts or messages.",
     example="""\
-  loadgen run --scenario produce-beside-silent
-  --service-url pulsar://127.0.0.1:6650
-  --namespace public/default --silent-producers 2 --executor process""",
+  loadgen run --scenario produce-beside-silent \\
+    --service-url pulsar://127.0.0.1:6650 \\
+    --namespace public/default --silent-producers 2 --executor process""",
     words=ReportWords(
         title="Publishing beside clients that do not read",
         name="publishing beside clients that do not read",

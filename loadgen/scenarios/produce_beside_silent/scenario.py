@@ -19,35 +19,41 @@ class SilentScenario(BesidePeersScenario):
         default=0.02,
         ge=0.001,
         le=3_600,
-        description="Each producer's messages are due this far apart.",
+        description="Interval between the messages of a producer.",
     )
-    duration_seconds: Duration = Field(default=10.0, description="For how long messages are due.")
+    duration_seconds: Duration = Field(
+        default=10.0, description="Duration of the schedule of healthy producers."
+    )
     message_bytes: int = Field(
         default=1_024, ge=1, le=4_000_000, description="Payload of each message, bytes."
     )
     silent_producers: int = Field(
-        default=2, ge=0, le=10_000, description="Clients that publish and never read a receipt."
+        default=2,
+        ge=0,
+        le=10_000,
+        description="Number of silent producers: they publish and read no receipt.",
     )
     silent_consumers: int = Field(
         default=2,
         ge=0,
         le=10_000,
-        description="Clients that subscribe to the topics of the producers and read no message.",
+        description="Number of silent consumers: they subscribe and read no message.",
     )
     silent_messages: int = Field(
         default=200_000,
         ge=1,
         le=10_000_000,
-        description="Messages of each silent producer, as fast as the server takes them.",
+        description="Messages of each silent producer, sent as fast as the server accepts them.",
     )
     silent_receive_buffer_bytes: BufferSize = Field(
-        default=4_096, description="SO_RCVBUF of silent clients, bytes; 0 leaves the kernel's."
+        default=4_096, description="SO_RCVBUF of silent clients, bytes; 0: the kernel's own."
     )
     silent_at_seconds: Moment = Field(
-        default=2.0, description="When they begin; what is due before shows how it is without them."
+        default=2.0,
+        description="Start of the silent clients; until then healthy producers run alone.",
     )
     silent_seconds: Moment = Field(
-        default=0.0, description="How long they stay unless they are closed; 0: to the end."
+        default=0.0, description="Time until they disconnect; 0: they stay to the end."
     )
 
     @property

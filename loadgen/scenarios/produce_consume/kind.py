@@ -52,9 +52,10 @@ PRODUCE_CONSUME = ScenarioKind(
     task="loadgen.scenarios.produce_consume.task:ProduceConsumeTask",
     help="messages on a schedule, and consumers that check order, loss and latency.",
     example="""\
-  loadgen run --scenario produce-consume --service-url pulsar://127.0.0.1:6650
-  --namespace public/default --clients 10 --messages-per-second 50
-  --executor process""",
+  loadgen run --scenario produce-consume \\
+    --service-url pulsar://127.0.0.1:6650 \\
+    --namespace public/default --clients 10 --messages-per-second 50 \\
+    --executor process""",
     words=ReportWords(
         title="Messages through topics with consumers",
         name="messages through topics with consumers",

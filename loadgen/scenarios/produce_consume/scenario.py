@@ -23,32 +23,38 @@ class ProduceConsumeScenario(Scenario):
     tunnels: ClassVar[bool] = True
 
     kind: Literal["produce-consume"] = "produce-consume"
-    service_url: str = Field(default="", description="Without it a broker is started.")
+    service_url: str = Field(
+        default="", description="Address of the broker; without it a broker is started."
+    )
     clients: Annotated[int, Field(ge=1, le=10_000)] = 10
     # Of the consumers; producers read no more than receipts.
     read_rate_bytes_per_second: ReadRate = 0.0
     receive_buffer_bytes: BufferSize = 0
     timeout_seconds: Duration = 30.0
     messages_per_second: float = Field(
-        default=20.0, gt=0, le=100_000, description="Messages of each producer."
+        default=20.0, gt=0, le=100_000, description="Messages a second of each producer."
     )
-    produce_seconds: Duration = Field(default=10.0, description="For how long messages are due.")
+    produce_seconds: Duration = Field(default=10.0, description="Duration of the schedule.")
     message_bytes: int = Field(
         default=1_024, ge=HEADER_BYTES, le=4_000_000, description="Payload of each message, bytes."
     )
     message_keys: int = Field(
-        default=0, ge=0, le=1_000_000, description="Keys that messages have in turn; 0: none."
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Number of message keys, used in turn; 0: no keys.",
     )
     subscriptions: int = Field(
-        default=1, ge=0, le=100, description="Subscriptions of each topic: each gets every message."
+        default=1,
+        ge=0,
+        le=100,
+        description="Subscriptions of each topic; each receives every message.",
     )
-    consumers: int = Field(
-        default=1, ge=1, le=1_000, description="Consumers of each subscription, which share it."
-    )
+    consumers: int = Field(default=1, ge=1, le=1_000, description="Consumers on each subscription.")
     subscription_type: SubscriptionType = Field(
         default="exclusive",
-        description="exclusive, shared or key-shared. Order is checked by topic, not at all, or "
-        "by key.",
+        description="Type of subscription. Order is checked by topic (exclusive), not at all "
+        "(shared), or by key (key-shared).",
     )
 
     @model_validator(mode="after")

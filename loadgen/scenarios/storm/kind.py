@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 _EXAMPLE = """\
   loadgen run --service-url pulsar://127.0.0.1:6650 --corpus out/topics
 
-  loadgen run --service-url pulsar://127.0.0.1:6650
-  --namespace public/default --clients 200 --read-rate 0 --executor process
+  loadgen run --service-url pulsar://127.0.0.1:6650 \\
+    --namespace public/default --clients 200 --read-rate 0 --executor process
 
-  loadgen run --service-url pulsar://127.0.0.1:6650 --corpus out/topics
-  --spread-seconds 30 --broker-admin-url http://127.0.0.1:8080 --json"""
+  loadgen run --service-url pulsar://127.0.0.1:6650 --corpus out/topics \\
+    --spread-seconds 30 --broker-admin-url http://127.0.0.1:8080 --json"""
 
 
 def _describe(scenario: Mapping[str, Any]) -> str:
@@ -45,7 +45,7 @@ def _namespaces(scenario: Mapping[str, Any]) -> str:
 STORM = ScenarioKind(
     model=StormScenario,
     task="loadgen.scenarios.storm.task:StormTask",
-    help="all ask at the same moment.",
+    help="all clients list topics at the same moment.",
     example=_EXAMPLE,
     words=ReportWords(
         title="Topic-list storm",

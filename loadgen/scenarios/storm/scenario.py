@@ -32,12 +32,12 @@ class StormScenario(Scenario):
     receive_buffer_bytes: BufferSize = 65_536
     timeout_seconds: Duration = 120.0
     requests_per_client: int = Field(
-        default=1, ge=1, le=1_000_000, description="Listings per client, one after the other."
+        default=1, ge=1, le=1_000_000, description="Requests of each client, one after the other."
     )
     spread_seconds: Moment = Field(
-        default=0.0, description="Spread the starts evenly over this time; 0: all at once."
+        default=0.0, description="Time over which client starts are spread evenly; 0: all at once."
     )
-    seed: int = Field(default=1, description="Decides who starts when starts are spread.")
+    seed: int = Field(default=1, description="Seed of the order in which clients start.")
 
     @property
     def planned_requests(self) -> int:

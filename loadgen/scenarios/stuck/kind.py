@@ -32,16 +32,16 @@ def _describe(scenario: Mapping[str, Any]) -> str:
     )
     peers = scenario["stuck_peers"]
     if not peers:
-        return f"{healthy} There are no stuck peers."
+        return f"{healthy} There are no non-reading clients."
     rate = scenario["stuck_read_rate_bytes_per_second"]
     reads = f"reads {format_bytes(rate)} a second" if rate else "reads nothing"
-    who = "a peer asks" if peers == 1 else f"{peers:,} peers ask"
+    who = "a client requests" if peers == 1 else f"{peers:,} clients request"
     reads = reads if peers == 1 else reads.replace("reads", "read")
     listings = plural(scenario["stuck_pipelined"], "listing") + ("" if peers == 1 else " each")
     seconds = scenario["stuck_seconds"]
-    stay = f"; it leaves after {format_seconds(seconds)}" if seconds else ""
+    stay = f" for {format_seconds(seconds)}" if seconds else ""
     return (
-        f"{healthy} At {format_seconds(scenario['stuck_at_seconds'])} {who} for {listings} at once "
+        f"{healthy} At {format_seconds(scenario['stuck_at_seconds'])} {who} {listings} at once "
         f"and {reads}{stay}."
     )
 
@@ -49,13 +49,13 @@ def _describe(scenario: Mapping[str, Any]) -> str:
 STUCK = ScenarioKind(
     model=StuckScenario,
     task="loadgen.scenarios.stuck.task:StuckTask",
-    help="healthy clients list on a schedule, while peers ask for many listings and do not read.",
+    help="healthy clients list on a schedule, while other clients request lists and read none.",
     example="""\
-  loadgen run --scenario stuck --service-url pulsar://127.0.0.1:6650
-  --namespace public/default --stuck-pipelined 64 --executor process""",
+  loadgen run --scenario stuck --service-url pulsar://127.0.0.1:6650 \\
+    --namespace public/default --stuck-pipelined 64 --executor process""",
     words=ReportWords(
-        title="Beside peers that do not read",
-        name="listings beside peers that do not read",
+        title="Beside clients that read nothing",
+        name="listings beside clients that read nothing",
         at_zero="the first listing is due",
         got="got the topic list",
         describe=_describe,

@@ -21,39 +21,42 @@ class StuckScenario(BesidePeersScenario):
         default=1.0,
         ge=0.001,
         le=86_400,
-        description="Each healthy client's listings are due this far apart.",
+        description="Interval between the requests of a healthy client.",
     )
-    duration_seconds: Duration = Field(default=20.0, description="For how long listings are due.")
+    duration_seconds: Duration = Field(
+        default=20.0, description="Duration of the schedule of healthy clients."
+    )
     stuck_peers: int = Field(
         default=1,
         ge=0,
         le=100_000,
-        description="Peers that do not read; 0 runs the healthy clients alone.",
+        description="Number of non-reading clients (stuck peers); 0: healthy clients alone.",
     )
     stuck_pipelined: int = Field(
         default=64,
         ge=1,
         le=100_000,
-        description="Listings that each of them asks for, in one go.",
+        description="Lists that each non-reading client requests at once.",
     )
     stuck_read_rate_bytes_per_second: ReadRate = Field(
         default=0.0,
-        description="How fast each of them reads, bytes a second; 0 reads nothing at all.",
+        description="Bytes a second that each of them reads; 0: nothing.",
     )
     stuck_receive_buffer_bytes: BufferSize = Field(
-        default=0, description="SO_RCVBUF of their connections, bytes; 0 leaves the kernel's."
+        default=0, description="SO_RCVBUF of their connections, bytes; 0: the kernel's own."
     )
     # Peer j asks for number j modulo their count.
     stuck_namespaces: tuple[NamespaceExpectation, ...] = Field(
         default=(),
-        description="Namespace that they ask for; repeat to give each peer the next one.",
+        description="Namespace that they list; may be repeated: each takes the next one.",
         json_schema_extra={"default": "those of --namespace or --corpus, in turn"},
     )
     stuck_at_seconds: Moment = Field(
-        default=2.0, description="When they ask; what is due before shows how it is without them."
+        default=2.0,
+        description="Start of the non-reading clients; until then healthy clients run alone.",
     )
     stuck_seconds: Moment = Field(
-        default=0.0, description="How long they stay unless they are closed; 0: to the end."
+        default=0.0, description="Time until they disconnect; 0: they stay to the end."
     )
 
     @model_validator(mode="after")

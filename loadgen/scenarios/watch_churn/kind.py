@@ -37,9 +37,9 @@ WATCH_CHURN = ScenarioKind(
     task="loadgen.scenarios.watch_churn.task:WatchChurnTask",
     help="clients watch namespaces while topics are created and deleted by admin REST.",
     example="""\
-  loadgen run --scenario watch-churn --service-url pulsar://127.0.0.1:6650
-  --namespace public/default --admin-url http://127.0.0.1:8080
-  --executor process""",
+  loadgen run --scenario watch-churn --service-url pulsar://127.0.0.1:6650 \\
+    --namespace public/default --admin-url http://127.0.0.1:8080 \\
+    --executor process""",
     words=ReportWords(
         title="Watches while topics come and go",
         name="watches while topics come and go",

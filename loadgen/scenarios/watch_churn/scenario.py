@@ -23,7 +23,9 @@ class WatchChurnScenario(Scenario):
     tunnels: ClassVar[bool] = True
 
     kind: Literal["watch-churn"] = "watch-churn"
-    service_url: str = Field(default="", description="Without it a broker is started.")
+    service_url: str = Field(
+        default="", description="Address of the broker; without it a broker is started."
+    )
     clients: Annotated[int, Field(ge=1, le=100_000)] = 20
     read_rate_bytes_per_second: ReadRate = 0.0
     receive_buffer_bytes: BufferSize = 0
@@ -38,11 +40,11 @@ class WatchChurnScenario(Scenario):
         default=10.0,
         gt=0,
         le=10_000,
-        description="Topics that are created or deleted in each namespace.",
+        description="Topics created or deleted each second in each namespace.",
     )
-    topic_seconds: Duration = Field(default=2.0, description="How long a created topic stays.")
+    topic_seconds: Duration = Field(default=2.0, description="Lifetime of a created topic.")
     churn_seconds: Duration = Field(
-        default=10.0, description="For how long topics come and go; none of them is left."
+        default=10.0, description="Time for which topics are created and deleted; none is left."
     )
 
     @model_validator(mode="after")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -52,6 +53,16 @@ def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if "\N{HORIZONTAL ELLIPSIS}" in line]
     assert any(line.strip().startswith(f"loadgen {name}") for line in lines)
+
+
+@pytest.mark.parametrize("name", sorted(command_line.SUBCOMMANDS))
+def test_no_line_of_a_description_is_broken_at_80_columns(name: str) -> None:
+    command = command_line.imported_command(name)
+    several = getattr(command, "commands", {}).values()
+    for each in (command, *several):
+        _, *paragraphs = inspect.cleandoc(each.help or "").split("\n\n")
+        lines = [line for paragraph in paragraphs for line in paragraph.splitlines()]
+        assert [line for line in lines if len(line) > 78] == []
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["topics", "-h"], ["run", "-h"]])

@@ -24,9 +24,9 @@ def skip(
     call: Call,
     topic: Topic,
     subscription: Subscription,
-    count: Annotated[int, typer.Option("--count", "-n", min=0, help="How many entries.")],
+    count: Annotated[int, typer.Option("--count", "-n", min=0, help="Number of entries.")],
 ) -> None:
-    """Skip some entries of a subscription: messages, or whole batches of them.
+    """Skip the next entries of a subscription; an entry is a message or a batch.
 
     Examples:
     floodgate-admin topics skip acme/orders/eu -s billing -n 10
@@ -54,7 +54,7 @@ def clear_backlog(call: Call, topic: Topic, subscription: Subscription) -> None:
 ExpireTime = Annotated[
     int,
     typer.Option(
-        "--expireTime", "-t", parser=seconds, metavar="TIME", help="Older than 90s, 10m, 3h, ..."
+        "--expireTime", "-t", parser=seconds, metavar="TIME", help="Age: 90s, 10m, 3h, ..."
     ),
 ]
 
@@ -62,7 +62,7 @@ ExpireTime = Annotated[
 def expire_messages(
     call: Call, topic: Topic, subscription: Subscription, expire_time: ExpireTime
 ) -> None:
-    """Acknowledge what is older than some time.
+    """Acknowledge the messages of a subscription that are older than some time.
 
     Examples:
     floodgate-admin topics expire-messages acme/orders/eu -s billing -t 1h
@@ -77,7 +77,7 @@ def expire_messages(
 
 
 def expire_messages_all_subscriptions(call: Call, topic: Topic, expire_time: ExpireTime) -> None:
-    """Acknowledge what is older than some time, for all subscriptions.
+    """Acknowledge messages older than some time, for all subscriptions.
 
     Examples:
     floodgate-admin topics expire-messages-all-subscriptions acme/orders/eu -t 1h
@@ -98,22 +98,22 @@ def reset_cursor(
     back: Annotated[
         int | None,
         typer.Option(
-            "--time", "-t", parser=seconds, metavar="TIME", help="So far back: 90s, 10m, 3h, ..."
+            "--time", "-t", parser=seconds, metavar="TIME", help="How far back: 90s, 10m, 3h, ..."
         ),
     ] = None,
     message_id: MaybeId = None,
     exclude: Annotated[
-        bool, typer.Option("--exclude-reset-position", "-e", help="Begin behind the message.")
+        bool, typer.Option("--exclude-reset-position", "-e", help="Start after the message.")
     ] = False,
 ) -> None:
-    """Have a subscription begin again, at a time or at a message.
+    """Move a subscription back to a time, or to a message.
 
     Examples:
     floodgate-admin topics reset-cursor acme/orders/eu -s billing -t 1h
     floodgate-admin topics reset-cursor acme/orders/eu -s billing -m 12:0
     """
     if (back is None) == (message_id is None):
-        raise typer.BadParameter("give either -t or -m: where the subscription begins again")
+        raise typer.BadParameter("give either -t or -m: where the subscription is to start")
     segments: list[object] = ["subscription", subscription, "resetcursor"]
     body: dict[str, Any] | None = None
     if message_id is not None:
@@ -128,7 +128,7 @@ def reset_cursor(
 
 
 def analyze_backlog(call: Call, topic: Topic, subscription: Subscription) -> None:
-    """Show what the backlog of a subscription holds.
+    """Count the entries and messages in the backlog of a subscription.
 
     Examples:
     floodgate-admin topics analyze-backlog acme/orders/eu -s billing

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def terminate(call: Call, topic: Topic) -> None:
-    """Have a topic take no more messages; shows the id of the last.
+    """Terminate a topic: it accepts no more messages. Prints the id of the last one.
 
     Examples:
     floodgate-admin topics terminate acme/orders/eu
@@ -21,7 +21,7 @@ def terminate(call: Call, topic: Topic) -> None:
 
 
 def partitioned_terminate(call: Call, topic: Topic) -> None:
-    """Have all partitions of a topic take no more messages; shows the ids of the last.
+    """Terminate all partitions of a topic. Prints the id of the last message of each.
 
     Examples:
     floodgate-admin topics partitioned-terminate acme/orders/us
@@ -33,7 +33,7 @@ def partitioned_terminate(call: Call, topic: Topic) -> None:
 
 
 def truncate(call: Call, topic: Topic) -> None:
-    """Forget the backlogs of a topic, and what is in closed ledgers.
+    """Skip all backlogs of a topic, and delete its closed ledgers.
 
     Examples:
     floodgate-admin topics truncate acme/orders/eu
@@ -46,7 +46,7 @@ def truncate(call: Call, topic: Topic) -> None:
 
 
 def unload(call: Call, topic: Topic) -> None:
-    """Close a topic; its clients come back.
+    """Close a topic; its clients reconnect.
 
     Examples:
     floodgate-admin topics unload acme/orders/eu
@@ -59,7 +59,7 @@ def unload(call: Call, topic: Topic) -> None:
 
 
 def trim_topic(call: Call, topic: Topic) -> None:
-    """Drop the ledgers of a topic that nobody needs.
+    """Delete the ledgers of a topic that no subscription needs.
 
     Examples:
     floodgate-admin topics trim-topic acme/orders/eu
@@ -85,7 +85,7 @@ def compact(call: Call, topic: Topic) -> None:
 
 
 def compaction_status(call: Call, topic: Topic) -> None:
-    """Show whether the compaction of a topic runs, and how the last one went.
+    """Show whether a topic is being compacted, and the result of the last compaction.
 
     Examples:
     floodgate-admin topics compaction-status acme/orders/eu
@@ -97,7 +97,7 @@ def compaction_status(call: Call, topic: Topic) -> None:
 
 
 def create_missed_partitions(call: Call, topic: Topic) -> None:
-    """Make the partitions that a partitioned topic lacks.
+    """Create the missing partitions of a partitioned topic.
 
     Examples:
     floodgate-admin topics create-missed-partitions acme/orders/us

@@ -9,7 +9,7 @@ import typer
 from client.admin.commands.units import MessageId, message_id
 
 Subscription = Annotated[
-    str, typer.Option("--subscription", "-s", metavar="NAME", help="The subscription.")
+    str, typer.Option("--subscription", "-s", metavar="NAME", help="Name of the subscription.")
 ]
 Id = Annotated[
     MessageId,

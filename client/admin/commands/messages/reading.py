@@ -25,7 +25,7 @@ def peek_messages(
     call: Call,
     topic: Topic,
     subscription: Subscription,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many.")] = 1,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Number of messages.")] = 1,
 ) -> None:
     """Show the next messages of a subscription, without acknowledging them.
 
@@ -52,13 +52,14 @@ def examine_messages(
     call: Call,
     topic: Topic,
     initial_position: Annotated[
-        str, typer.Option("--initialPosition", "-i", help="earliest or latest.")
+        str, typer.Option("--initialPosition", "-i", help="Count from earliest or latest.")
     ] = "latest",
     message_position: Annotated[
-        int, typer.Option("--messagePosition", "-m", min=1, help="The how-manyth from there.")
+        int,
+        typer.Option("--messagePosition", "-m", min=1, help="Position from there; 1 is the first."),
     ] = 1,
 ) -> None:
-    """Show a message that is stored, counted from the first or the last.
+    """Show one stored message, counted from the first or the last.
 
     Examples:
     floodgate-admin topics examine-messages acme/orders/eu -i earliest -m 2
@@ -76,8 +77,8 @@ def examine_messages(
 def get_message_by_id(
     call: Call,
     topic: Topic,
-    ledger: Annotated[int, typer.Option("--ledgerId", "-l", help="Its ledger.")],
-    entry: Annotated[int, typer.Option("--entryId", "-e", help="Its number there.")],
+    ledger: Annotated[int, typer.Option("--ledgerId", "-l", help="Ledger of the message.")],
+    entry: Annotated[int, typer.Option("--entryId", "-e", help="Entry of the message.")],
 ) -> None:
     """Show a message by its id.
 
@@ -106,7 +107,8 @@ def get_message_id(
     call: Call,
     topic: Topic,
     milliseconds: Annotated[
-        int, typer.Option("--datetime", "-d", metavar="MS", help="In ms since 1970.")
+        int,
+        typer.Option("--datetime", "-d", metavar="MS", help="Milliseconds since 1970-01-01 UTC."),
     ],
 ) -> None:
     """Show the id of the first message that was published at a time or later.
@@ -133,7 +135,7 @@ def last_message_id(call: Call, topic: Topic) -> None:
 
 
 def get_backlog_size(call: Call, topic: Topic, message_id: Id) -> None:
-    """Show how many bytes are stored behind a message.
+    """Show how many bytes are stored after a message.
 
     Examples:
     floodgate-admin topics get-backlog-size acme/orders/eu -m 12:0

@@ -19,7 +19,9 @@ def stats(
     earliest: Annotated[
         bool,
         typer.Option(
-            "--get-earliest-time-in-backlog", "-etb", help="With the first publish times."
+            "--get-earliest-time-in-backlog",
+            "-etb",
+            help="Include the publish time of the oldest message of each backlog.",
         ),
     ] = False,
 ) -> None:
@@ -39,10 +41,10 @@ def partitioned_stats(
     call: Call,
     topic: Topic,
     per_partition: Annotated[
-        bool, typer.Option("--per-partition", help="Also of each partition.")
+        bool, typer.Option("--per-partition", help="Show each partition too.")
     ] = False,
 ) -> None:
-    """Show the statistics of a partitioned topic, its partitions together.
+    """Show the statistics of a partitioned topic, summed over its partitions.
 
     Examples:
     floodgate-admin topics partitioned-stats acme/orders/us --per-partition
@@ -61,7 +63,7 @@ def stats_internal(call: Call, topic: Topic) -> None:
     floodgate-admin topics stats-internal acme/orders/eu
     """
     call.table(
-        f"get the insides of {topic}",
+        f"get the ledgers of {topic}",
         lambda admin: admin.calls.ask("GET", topic, "internalStats"),
     )
 
@@ -73,7 +75,7 @@ def partitioned_stats_internal(call: Call, topic: Topic) -> None:
     floodgate-admin topics partitioned-stats-internal acme/orders/us
     """
     call.table(
-        f"get the insides of {topic}",
+        f"get the ledgers of {topic}",
         lambda admin: admin.calls.ask("GET", topic, "partitioned-internalStats"),
     )
 
@@ -85,7 +87,7 @@ def info_internal(call: Call, topic: Topic) -> None:
     floodgate-admin topics info-internal acme/orders/eu
     """
     call.table(
-        f"get the insides of {topic}",
+        f"get the ledgers of {topic}",
         lambda admin: admin.calls.ask("GET", topic, "internal-info"),
     )
 

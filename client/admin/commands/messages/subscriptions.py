@@ -27,7 +27,7 @@ def subscriptions(call: Call, topic: Topic) -> None:
 def create_subscription(
     call: Call, topic: Topic, subscription: Subscription, message_id: MaybeId = None
 ) -> None:
-    """Make a subscription, at the end of a topic or where -m says.
+    """Create a subscription, at the end of a topic or at the message of -m.
 
     Examples:
     floodgate-admin topics create-subscription acme/orders/eu -s billing

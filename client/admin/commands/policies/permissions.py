@@ -12,16 +12,23 @@ from client.admin.commands.options import Namespace, Topic, verb, words_of
 if TYPE_CHECKING:
     from client.admin.calls import Subject
 
-Role = Annotated[str, typer.Option("--role", "-r", metavar="ROLE", help="Who is meant.")]
+Role = Annotated[str, typer.Option("--role", "-r", metavar="ROLE", help="Role of the clients.")]
 Actions = Annotated[
     list[str],
     typer.Option(
-        "--actions", metavar="A,B", help="produce, consume, packages, functions, sources, sinks."
+        "--actions",
+        metavar="A,B",
+        help="Allowed actions: produce, consume, packages, functions, sources, sinks.",
     ),
 ]
-Subscription = Annotated[str, typer.Option("--subscription", "-s", metavar="NAME")]
+Subscription = Annotated[
+    str, typer.Option("--subscription", "-s", metavar="NAME", help="Name of the subscription.")
+]
 Roles = Annotated[
-    list[str], typer.Option("--roles", metavar="A,B", help="The only ones that may use it.")
+    list[str],
+    typer.Option(
+        "--roles", metavar="A,B", help="Roles that may use the subscription; no others may."
+    ),
 ]
 
 
@@ -59,9 +66,14 @@ def _add(group: typer.Typer, example: str, *, topics: bool) -> None:
         )
 
     for name, function, options, text in (
-        ("permissions", show, "", "Show what roles are granted."),
-        ("grant-permission", grant, " --role app --actions produce,consume", "Grant a role this."),
-        ("revoke-permission", revoke, " --role app", "Take from a role what it was granted."),
+        ("permissions", show, "", "Show the roles with permissions, and their actions."),
+        (
+            "grant-permission",
+            grant,
+            " --role app --actions produce,consume",
+            "Grant a role permission for some actions.",
+        ),
+        ("revoke-permission", revoke, " --role app", "Revoke all permissions of a role."),
     ):
         function.__annotations__["subject"] = kind
         function.__doc__ = f"{text}\n\nExamples:\n{example.format(name)}{options}"
@@ -69,13 +81,13 @@ def _add(group: typer.Typer, example: str, *, topics: bool) -> None:
 
 
 def _of_subscriptions(call: Call, namespace: Namespace) -> None:
-    """Show the only roles that may use subscriptions of a name.
+    """Show the subscriptions that are restricted to some roles.
 
     Examples:
     floodgate-admin namespaces subscription-permission acme/orders
     """
     call.value(
-        f"get who may use subscriptions in {namespace}",
+        f"get the permissions on subscriptions in {namespace}",
         lambda admin: admin.calls.ask("GET", namespace, "permissions", "subscription"),
     )
 
@@ -83,14 +95,14 @@ def _of_subscriptions(call: Call, namespace: Namespace) -> None:
 def _grant_subscription(
     call: Call, namespace: Namespace, subscription: Subscription, roles: Roles
 ) -> None:
-    """Let these roles alone use subscriptions of a name.
+    """Restrict a subscription to some roles.
 
     Examples:
     floodgate-admin namespaces grant-subscription-permission acme/orders -s billing --roles app
     """
     allowed = words_of(roles)
     call.change(
-        f"say who may use subscriptions {subscription} in {namespace}",
+        f"restrict the subscription {subscription} in {namespace}",
         Changed("updated", namespace, subscription=subscription, roles=allowed),
         lambda admin: admin.calls.ask(
             "POST", namespace, "permissions", "subscription", subscription, body=allowed
@@ -101,13 +113,13 @@ def _grant_subscription(
 def _revoke_subscription(
     call: Call, namespace: Namespace, subscription: Subscription, role: Role
 ) -> None:
-    """Let a role use subscriptions of a name no more.
+    """Remove a role from those that may use a subscription.
 
     Examples:
     floodgate-admin namespaces revoke-subscription-permission acme/orders -s billing -r app
     """
     call.change(
-        f"take subscriptions {subscription} in {namespace} from {role}",
+        f"remove {role} from the subscription {subscription} in {namespace}",
         Changed("updated", namespace, subscription=subscription, revoked=role),
         lambda admin: admin.calls.ask("DELETE", namespace, "permissions", subscription, role),
     )

@@ -80,7 +80,7 @@ _ENABLED = Option(
 
 
 def _most(name: str, short: str, what: str, namespace: str, topic: str = "") -> PolicyVerbs:
-    option = _number(f"--{name}", short, "The number; 0 is without limit.")
+    option = _number(f"--{name}", short, "New limit; 0: unlimited.")
     return PolicyVerbs(
         name, what, f"{short} 5", (option,), lambda given: given["number"], namespace, topic
     )
@@ -111,14 +111,23 @@ _RATE = (
     Option(
         "messages",
         Annotated[
-            int, typer.Option("--msg-dispatch-rate", "-md", metavar="N", help="Messages a period.")
+            int,
+            typer.Option(
+                "--msg-dispatch-rate",
+                "-md",
+                metavar="N",
+                help="Messages per period; -1: unlimited.",
+            ),
         ],
         -1,
     ),
     Option(
         "size",
         Annotated[
-            int, typer.Option("--byte-dispatch-rate", "-bd", metavar="N", help="Bytes a period.")
+            int,
+            typer.Option(
+                "--byte-dispatch-rate", "-bd", metavar="N", help="Bytes per period; -1: unlimited."
+            ),
         ],
         -1,
     ),
@@ -126,7 +135,9 @@ _RATE = (
         "period",
         Annotated[
             int,
-            typer.Option("--dispatch-rate-period", "-dt", metavar="SECONDS", help="The period."),
+            typer.Option(
+                "--dispatch-rate-period", "-dt", metavar="SECONDS", help="Length of the period."
+            ),
         ],
         1,
     ),
@@ -134,7 +145,9 @@ _RATE = (
         "relative",
         Annotated[
             bool,
-            typer.Option("--relative-to-publish-rate", "-rp", help="On top of publishing's."),
+            typer.Option(
+                "--relative-to-publish-rate", "-rp", help="Add the rate of publishing to the limit."
+            ),
         ],
         False,
     ),
@@ -171,16 +184,21 @@ _STRATEGY = Option(
             parser=one_of(*_STRATEGIES),
             metavar="NAME",
             help="FULL, BACKWARD, FORWARD, their _TRANSITIVE forms, ALWAYS_COMPATIBLE, "
-            "ALWAYS_INCOMPATIBLE; UNDEFINED is that of the broker.",
+            "ALWAYS_INCOMPATIBLE; UNDEFINED: the broker's.",
         ),
     ],
 )
 _BOOKIES = tuple(
     Option(name, Annotated[int, typer.Option(f"--{spelling}", short, metavar="N", help=what)], 1)
     for name, spelling, short, what in (
-        ("bookkeeperEnsemble", "bookkeeper-ensemble", "-e", "Bookies of a topic."),
-        ("bookkeeperWriteQuorum", "bookkeeper-write-quorum", "-w", "Copies of an entry."),
-        ("bookkeeperAckQuorum", "bookkeeper-ack-quorum", "-a", "Copies that are waited for."),
+        ("bookkeeperEnsemble", "bookkeeper-ensemble", "-e", "Bookies for a topic."),
+        ("bookkeeperWriteQuorum", "bookkeeper-write-quorum", "-w", "Copies of each entry."),
+        (
+            "bookkeeperAckQuorum",
+            "bookkeeper-ack-quorum",
+            "-a",
+            "Copies to wait for before an entry is confirmed.",
+        ),
     )
 )
 _PERSISTENCE = (
@@ -188,7 +206,10 @@ _PERSISTENCE = (
     Option(
         "managedLedgerMaxMarkDeleteRate",
         Annotated[
-            float, typer.Option("--ml-mark-delete-max-rate", "-r", metavar="N", help="A second.")
+            float,
+            typer.Option(
+                "--ml-mark-delete-max-rate", "-r", metavar="N", help="Most cursor updates a second."
+            ),
         ],
         1.0,
     ),
@@ -197,11 +218,13 @@ _PERSISTENCE = (
 POLICIES = (
     PolicyVerbs(
         "retention",
-        "how long acknowledged messages are kept",
+        "retention of acknowledged messages",
         "-t 10m -s 100M",
         (
-            _parsed("time", minutes, ("--time", "-t"), "10m, 3h, 2d; 0: not at all, -1: ever."),
-            _parsed("size", megabytes, ("--size", "-s"), "10M, 16G; -1: without limit."),
+            _parsed(
+                "time", minutes, ("--time", "-t"), "10m, 3h, 2d; 0: no retention, -1: forever."
+            ),
+            _parsed("size", megabytes, ("--size", "-s"), "10M, 16G; -1: unlimited."),
         ),
         lambda given: {
             "retentionTimeInMinutes": given["time"],
@@ -212,7 +235,7 @@ POLICIES = (
     ),
     PolicyVerbs(
         "message-ttl",
-        "after how long messages are acknowledged by themselves",
+        "time to live of unacknowledged messages",
         "-t 1h",
         (_parsed("time", seconds, ("--messageTTL", "--ttl", "-ttl", "-t"), "90s, 10m; 0: never."),),
         lambda given: given["time"],
@@ -222,15 +245,15 @@ POLICIES = (
     ),
     _switch(
         "deduplication",
-        "whether what is sent twice is stored once",
+        "message deduplication setting",
         "deduplication",
         "deduplicationEnabled",
     ),
     PolicyVerbs(
         "deduplication-snapshot-interval",
-        "how often sequence ids are kept",
+        "interval of deduplication snapshots",
         "-i 1000",
-        (_number("--interval", "-i", "Messages between two times."),),
+        (_number("--interval", "-i", "Messages between two snapshots."),),
         lambda given: given["number"],
         "deduplicationSnapshotInterval",
         "deduplicationSnapshotInterval",
@@ -238,12 +261,18 @@ POLICIES = (
     ),
     PolicyVerbs(
         "delayed-delivery",
-        "whether messages may be delivered later",
+        "delayed delivery setting",
         "--enable",
         (
             _ENABLED,
-            _parsed("time", seconds, ("--time", "-t"), "How exactly, 1s without it.", "1s"),
-            _parsed("longest", seconds, ("--maxDelay", "-md"), "The longest delay; 0 is any.", "0"),
+            _parsed("time", seconds, ("--time", "-t"), "Precision of delivery times.", "1s"),
+            _parsed(
+                "longest",
+                seconds,
+                ("--maxDelay", "-md"),
+                "Longest allowed delay; 0: unlimited.",
+                "0",
+            ),
         ),
         lambda given: {
             "active": given["enabled"],
@@ -256,57 +285,61 @@ POLICIES = (
     _most(
         "max-producers-per-topic",
         "-p",
-        "how many producers a topic may have",
+        "limit of producers per topic",
         "maxProducersPerTopic",
     ),
     _most(
         "max-consumers-per-topic",
         "-c",
-        "how many consumers a topic may have",
+        "limit of consumers per topic",
         "maxConsumersPerTopic",
     ),
-    _most("max-producers", "-p", "how many producers a topic may have", "", "maxProducers"),
-    _most("max-consumers", "-c", "how many consumers a topic may have", "", "maxConsumers"),
+    _most("max-producers", "-p", "limit of producers per topic", "", "maxProducers"),
+    _most("max-consumers", "-c", "limit of consumers per topic", "", "maxConsumers"),
     _most(
         "max-consumers-per-subscription",
         "-c",
-        "how many consumers a subscription may have",
+        "limit of consumers per subscription",
         "maxConsumersPerSubscription",
         "maxConsumersPerSubscription",
     ),
     _most(
         "max-subscriptions-per-topic",
         "-m",
-        "how many subscriptions a topic may have",
+        "limit of subscriptions per topic",
         "maxSubscriptionsPerTopic",
         "maxSubscriptionsPerTopic",
     ),
     _most(
         "max-unacked-messages-per-consumer",
         "-c",
-        "how many messages a consumer may have that it has not acknowledged",
+        "limit of unacknowledged messages per consumer",
         "maxUnackedMessagesPerConsumer",
         "maxUnackedMessagesOnConsumer",
     ),
     _most(
         "max-unacked-messages-per-subscription",
         "-c",
-        "how many messages consumers of a subscription may have that are not acknowledged",
+        "limit of unacknowledged messages per subscription",
         "maxUnackedMessagesPerSubscription",
         "maxUnackedMessagesOnSubscription",
     ),
     _most(
         "max-topics-per-namespace",
         "-t",
-        "how many topics a namespace may have",
+        "limit of topics",
         "maxTopicsPerNamespace",
     ),
-    _most("max-message-size", "-m", "how large a message may be", "", "maxMessageSize"),
+    _most("max-message-size", "-m", "limit of the message size", "", "maxMessageSize"),
     PolicyVerbs(
         "compaction-threshold",
-        "at what size a topic is compacted",
+        "topic size that starts compaction",
         "-t 100M",
-        (_parsed("size", size_bytes, ("--threshold", "-t"), "10M, 16G; 0 is never."),),
+        (
+            _parsed(
+                "size", size_bytes, ("--threshold", "-t"), "10M, 16G; 0: no automatic compaction."
+            ),
+        ),
         lambda given: given["size"],
         "compactionThreshold",
         "compactionThreshold",
@@ -314,16 +347,16 @@ POLICIES = (
     ),
     PolicyVerbs(
         "subscription-expiration-time",
-        "after how long unused subscriptions are deleted",
+        "expiration time of unused subscriptions",
         "-t 1d",
-        (_parsed("time", minutes, ("--time", "-t"), "10m, 3h, 2d; 0 is never."),),
+        (_parsed("time", minutes, ("--time", "-t"), "10m, 3h, 2d; 0: never."),),
         lambda given: given["time"],
         "subscriptionExpirationTime",
         "subscriptionExpirationTime",
     ),
     PolicyVerbs(
         "inactive-topic-policies",
-        "which unused topics are deleted",
+        "rules for the deletion of unused topics",
         "-e -t 1h -m delete_when_no_subscriptions",
         (
             Option(
@@ -333,11 +366,16 @@ POLICIES = (
                     typer.Option(
                         "--enable-delete-while-inactive/--disable-delete-while-inactive",
                         "-e/-d",
-                        help="Whether any are.",
+                        help="Delete unused topics, or keep them.",
                     ),
                 ],
             ),
-            _parsed("time", seconds, ("--max-inactive-duration", "-t"), "Unused for so long."),
+            _parsed(
+                "time",
+                seconds,
+                ("--max-inactive-duration", "-t"),
+                "Time without use before the deletion.",
+            ),
             Option(
                 "mode",
                 Annotated[
@@ -349,7 +387,8 @@ POLICIES = (
                             "delete_when_no_subscriptions", "delete_when_subscriptions_caught_up"
                         ),
                         metavar="NAME",
-                        help="delete_when_no_subscriptions, delete_when_subscriptions_caught_up.",
+                        help="When a topic is unused: delete_when_no_subscriptions, "
+                        "delete_when_subscriptions_caught_up.",
                     ),
                 ],
             ),
@@ -364,7 +403,7 @@ POLICIES = (
     ),
     PolicyVerbs(
         "subscription-types-enabled",
-        "which types subscriptions may have",
+        "allowed subscription types",
         "-t Shared,Exclusive",
         (
             Option(
@@ -375,7 +414,7 @@ POLICIES = (
                         "--types",
                         "-t",
                         metavar="A,B",
-                        help="Exclusive, Failover, Shared, Key_Shared.",
+                        help="Allowed types: Exclusive, Failover, Shared, Key_Shared.",
                     ),
                 ],
             ),
@@ -386,14 +425,19 @@ POLICIES = (
     ),
     PolicyVerbs(
         "publish-rate",
-        "how much may be published",
+        "publish rate limit",
         "-m 1000",
         (
             Option(
                 "messages",
                 Annotated[
                     int,
-                    typer.Option("--msg-publish-rate", "-m", metavar="N", help="A second."),
+                    typer.Option(
+                        "--msg-publish-rate",
+                        "-m",
+                        metavar="N",
+                        help="Messages a second; -1: unlimited.",
+                    ),
                 ],
                 -1,
             ),
@@ -401,7 +445,12 @@ POLICIES = (
                 "size",
                 Annotated[
                     int,
-                    typer.Option("--byte-publish-rate", "-b", metavar="N", help="Bytes a second."),
+                    typer.Option(
+                        "--byte-publish-rate",
+                        "-b",
+                        metavar="N",
+                        help="Bytes a second; -1: unlimited.",
+                    ),
                 ],
                 -1,
             ),
@@ -415,7 +464,7 @@ POLICIES = (
     ),
     PolicyVerbs(
         "dispatch-rate",
-        "how much a topic may deliver",
+        "dispatch rate limit per topic",
         "-md 1000",
         _RATE,
         _rate_body,
@@ -424,7 +473,7 @@ POLICIES = (
     ),
     PolicyVerbs(
         "subscription-dispatch-rate",
-        "how much a subscription may deliver",
+        "dispatch rate limit per subscription",
         "-md 1000",
         _RATE,
         _rate_body,
@@ -433,13 +482,19 @@ POLICIES = (
     ),
     PolicyVerbs(
         "subscribe-rate",
-        "how often a consumer may subscribe",
+        "subscribe rate limit per consumer",
         "-sr 10",
         (
             Option(
                 "number",
                 Annotated[
-                    int, typer.Option("--subscribe-rate", "-sr", metavar="N", help="A period.")
+                    int,
+                    typer.Option(
+                        "--subscribe-rate",
+                        "-sr",
+                        metavar="N",
+                        help="Subscribes per period; -1: unlimited.",
+                    ),
                 ],
                 -1,
             ),
@@ -447,7 +502,12 @@ POLICIES = (
                 "period",
                 Annotated[
                     int,
-                    typer.Option("--subscribe-rate-period", "-st", metavar="S", help="Of it."),
+                    typer.Option(
+                        "--subscribe-rate-period",
+                        "-st",
+                        metavar="S",
+                        help="Length of the period, seconds.",
+                    ),
                 ],
                 30,
             ),
@@ -461,7 +521,7 @@ POLICIES = (
     ),
     PolicyVerbs(
         "persistence",
-        "in how many copies messages are stored",
+        "number of stored copies",
         "-e 2 -w 2 -a 2",
         _PERSISTENCE,
         dict,
@@ -470,7 +530,7 @@ POLICIES = (
     ),
     PolicyVerbs(
         "schema-compatibility-strategy",
-        "what a new schema has to be compatible with",
+        "schema compatibility strategy",
         "-c BACKWARD",
         (_STRATEGY,),
         lambda given: given["strategy"],
@@ -481,26 +541,26 @@ POLICIES = (
     ),
     _switch(
         "schema-validation-enforce",
-        "whether producers without a schema are refused",
+        "schema requirement for producers",
         "schemaValidationEnforced",
         "schemaValidationEnforced",
         removable=(False, False),
     ),
     _switch(
         "is-allow-auto-update-schema",
-        "whether producers may bring new schemas",
+        "permission for producers to upload new schemas",
         "isAllowAutoUpdateSchema",
         removable=(False, False),
     ),
     _switch(
         "encryption-required",
-        "whether messages have to be encrypted",
+        "encryption requirement for messages",
         "encryptionRequired",
         removable=(False, False),
     ),
     _switch(
         "auto-subscription-creation",
-        "whether consumers may make subscriptions",
+        "automatic creation of subscriptions",
         "autoSubscriptionCreation",
         "autoSubscriptionCreation",
         "allowAutoSubscriptionCreation",

@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 
 topic_policies = typer.Typer(
     no_args_is_help=True,
-    help="Policies of topics about their messages.",
+    help="Policies of single topics.",
     epilog="""Examples:
 floodgate-admin topicPolicies set-retention acme/orders/eu -t 10m -s 100M
 floodgate-admin topicPolicies get-retention acme/orders/eu --applied
 floodgate-admin topicPolicies VERB --help""",
 )
 Applied = Annotated[
-    bool, typer.Option("--applied", "-ap", help="The one in force, whoever has set it.")
+    bool,
+    typer.Option(
+        "--applied",
+        "-ap",
+        help="Show the effective value, also where the namespace or the broker sets it.",
+    ),
 ]
 QuotaType = Annotated[
     str,
@@ -36,7 +41,7 @@ QuotaType = Annotated[
         "-t",
         parser=one_of("destination_storage", "message_age"),
         metavar="NAME",
-        help="destination_storage or message_age.",
+        help="Kind of quota: destination_storage or message_age.",
     ),
 ]
 
@@ -52,6 +57,7 @@ def add_policies(group: typer.Typer, *, topics: bool) -> None:
 
 def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> None:
     of = "topic" if topics else "namespace"
+    default = "that of its namespace" if topics else "the default of the broker"
 
     def get(call: Call, subject: Subject, applied: bool = False) -> None:
         parameters = {"applied": applied}
@@ -91,7 +97,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
         get,
         shown,
         topics=topics,
-        text=f"Show for a {of} {row.what}.\n\nExamples:\n{example} get-{row.name} {thing}",
+        text=f"Show the {row.what} of a {of}.\n\nExamples:\n{example} get-{row.name} {thing}",
     )
     options = [_of_option(option) for option in row.options]
     _verb(
@@ -100,7 +106,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
         change,
         options,
         topics=topics,
-        text=f"Set for a {of} {row.what}.\n\n"
+        text=f"Set the {row.what} of a {of}.\n\n"
         f"Examples:\n{example} set-{row.name} {thing} {row.example}",
     )
     if row.removable[topics]:
@@ -110,7 +116,7 @@ def _add(group: typer.Typer, row: PolicyVerbs, path: str, *, topics: bool) -> No
             remove,
             [],
             topics=topics,
-            text=f"Remove what a {of} sets itself: {row.what}.\n\n"
+            text=f"Remove the {row.what} of a {of}: {default} applies again.\n\n"
             f"Examples:\n{example} remove-{row.name} {thing}",
         )
 
@@ -181,6 +187,7 @@ def _add_quotas(group: typer.Typer, *, topics: bool) -> None:
         )
 
     kind = _parameter("kind", QuotaType, "destination_storage")
+    of = "topic" if topics else "namespace"
     example = f"floodgate-admin {'topicPolicies' if topics else 'namespaces'}"
     thing = "acme/orders/eu" if topics else "acme/orders"
     shown = [_parameter("applied", Applied, False)] if topics else []
@@ -190,7 +197,8 @@ def _add_quotas(group: typer.Typer, *, topics: bool) -> None:
         get,
         shown,
         topics=topics,
-        text=f"Show how large backlogs may be.\n\nExamples:\n{example} get-backlog-quotas {thing}",
+        text=f"Show the backlog quotas of a {of}.\n\n"
+        f"Examples:\n{example} get-backlog-quotas {thing}",
     )
     _verb(
         group,
@@ -198,7 +206,7 @@ def _add_quotas(group: typer.Typer, *, topics: bool) -> None:
         change,
         [*_QUOTA, kind],
         topics=topics,
-        text="Set how large or how old a backlog may be, and what happens then.\n\n"
+        text="Set the largest size or age of a backlog, and what happens beyond it.\n\n"
         f"Examples:\n{example} set-backlog-quota {thing} -l 10M -p producer_exception",
     )
     _verb(
@@ -207,7 +215,7 @@ def _add_quotas(group: typer.Typer, *, topics: bool) -> None:
         remove,
         [kind],
         topics=topics,
-        text=f"Remove a limit of backlogs.\n\nExamples:\n{example} remove-backlog-quota {thing}",
+        text=f"Remove a backlog quota.\n\nExamples:\n{example} remove-backlog-quota {thing}",
     )
 
 
@@ -216,7 +224,13 @@ _QUOTA = [
         "size",
         Annotated[
             int,
-            typer.Option("--limit", "-l", parser=size_bytes, metavar="SIZE", help="10M, 16G, ..."),
+            typer.Option(
+                "--limit",
+                "-l",
+                parser=size_bytes,
+                metavar="SIZE",
+                help="Largest backlog: 10M, 16G, ...",
+            ),
         ],
         "-1",
     ),
@@ -225,7 +239,11 @@ _QUOTA = [
         Annotated[
             int,
             typer.Option(
-                "--limitTime", "-lt", parser=seconds, metavar="TIME", help="10m, 3h, 2d, ..."
+                "--limitTime",
+                "-lt",
+                parser=seconds,
+                metavar="TIME",
+                help="Oldest message: 10m, 3h, 2d, ...",
             ),
         ],
         "-1",
@@ -241,7 +259,8 @@ _QUOTA = [
                     "producer_request_hold", "producer_exception", "consumer_backlog_eviction"
                 ),
                 metavar="NAME",
-                help="producer_request_hold, producer_exception, consumer_backlog_eviction.",
+                help="Beyond the limit: producer_request_hold, producer_exception, "
+                "consumer_backlog_eviction.",
             ),
         ],
     ),

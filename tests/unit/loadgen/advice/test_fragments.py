@@ -73,7 +73,7 @@ def test_every_key_comes_with_its_reason_cost_and_neighbours() -> None:
     for key in KEYS.values():
         assert f"`{key}`" in text
     assert "| **20** | the goal: one step below" in text
-    assert "18: missed, " in text
+    assert "18: goal missed: " in text
     assert "| **5** | the largest answer: acme/big" in text
 
 

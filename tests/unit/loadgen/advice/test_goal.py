@@ -98,11 +98,11 @@ def test_whatever_is_a_goal_has_a_document_that_checks_it(
     ("outcome", "missed"),
     [
         (Outcome(1000, 999, 9.0, 2000, 2), []),
-        (Outcome(1000, 998, 9.0, 2000, 0), ["2 of 1,000 not back within 60 s"]),
+        (Outcome(1000, 998, 9.0, 2000, 0), ["2 of 1,000 not recovered within 60 s"]),
         (Outcome(1000, 1000, 9.0, 2000, 3), ["0.15 % refused"]),
         (
             Outcome(10, 10, 9.0, 10, 0, {"broker": 513 * MB_BYTES, "proxy": 512 * MB_BYTES}),
-            ["the broker accounted 513 MB"],
+            ["the broker's limiter held 513 MB"],
         ),
     ],
 )

@@ -30,10 +30,10 @@ def test_families_are_read_with_their_clients() -> None:
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        (["basic=3"], "names no family: there are once, polite"),
+        (["basic=3"], "is not a family: there are once, polite"),
         (["cpp"], "has no number of clients .*write cpp=600"),
         (["cpp=0"], "has no number of clients"),
-        (["cpp=1", "cpp=2"], "--family cpp is there twice"),
+        (["cpp=1", "cpp=2"], "--family cpp is given twice"),
         (["cpp=60000", "go=60000"], "120,000 clients are too many"),
     ],
 )
@@ -43,11 +43,11 @@ def test_families_that_are_none_are_refused(texts: list[str], said: str) -> None
 
 
 def test_topics_come_from_one_place(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="give one of them, not 0"):
+    with pytest.raises(UsageError, match="give one of these, not 0"):
         advise()
-    with pytest.raises(UsageError, match="give one of them, not 2"):
+    with pytest.raises(UsageError, match="give one of these, not 2"):
         advise(topics=topics_file(tmp_path), corpus=tmp_path)
-    with pytest.raises(UsageError, match=r"--topics .*nowhere\.txt is not there"):
+    with pytest.raises(UsageError, match=r"--topics .*nowhere\.txt does not exist"):
         advise(topics=tmp_path / "nowhere.txt")
     with pytest.raises(UsageError, match="--namespace acme/none has no persistent topic"):
         advise(topics=topics_file(tmp_path), namespace=["acme/none"])
@@ -66,7 +66,7 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
         ("back_within", "soon", "--back-within 'soon' is not a time"),
         ("accounted", "1MB", "--accounted '1MB' is not a size"),
         ("refused", "100%", "--refused '100%' is no goal"),
-        ("network", "100GiB", "--network 100GiB is more than the 1GiB"),
+        ("network", "100GiB", "--network 100GiB is more than 1GiB"),
         ("read_rate", "9" * 400, "--read-rate '9999.*' is not a number of bytes"),
     ],
 )

@@ -251,19 +251,19 @@ def test_a_wrong_option_is_one_sentence_before_anything_is_asked(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "loadgen: name a scenario (loadgen scenarios lists them) or a file, or with"),
+        ([], "loadgen: no scenario given: name one (`loadgen scenarios` lists them)"),
         (["--scenario", "strom"], "there is no scenario 'strom'; did you mean storm?"),
         (
             ["storm", "--scenario", "stuck"],
-            "storm and --scenario stuck name two scenarios: leave one out",
+            "storm and --scenario stuck name two scenarios: give one of them",
         ),
         (["storm", "--stuck-peers", "2"], "--stuck-peers belongs to --scenario stuck: leave it"),
         (["storm", "--clients", "0"], "loadgen: --clients 0: must be at least 1\n"),
         (["storm", "--family", "go"], "--family is for scenarios with groups; storm has none\n"),
-        (["storm", "--profile", "pulsr"], "--profile 'pulsr' is none; did you mean pulsar?"),
+        (["storm", "--profile", "pulsr"], "--profile 'pulsr' does not exist; did you mean pulsar?"),
         (["restart-storm", "--family", "gopher"], "--family 'gopher' is none; there are once, pol"),
         (["restart-storm", "--clients", "4"], "--clients 4: the scenario has 5 groups of at least"),
-        (["storm", "--namespace", "a/b"], "--namespace a/b is of a running server: add its"),
+        (["storm", "--namespace", "a/b"], "--namespace a/b needs a server that has it: add its"),
         (["--scenario", "client-memory", "--tasks", "2"], "--tasks 2 does not fit 1 client: "),
         (["storm", *VIRTUAL, "--service-url", "pulsar://127.0.0.1:1"], ": leave out --service-url"),
         (["storm", *VIRTUAL, "--abort-early"], "is not ended early: leave out --abort-early"),

@@ -194,13 +194,15 @@ def test_results_are_written(shown: Shown) -> None:
     assert set(document["stuck"]) == {"stuck-pulsar", "stuck-floodgate"}
     assert {"stuck_starves_pulsar", "broker_over_idle"} <= {c["name"] for c in document["checks"]}
     assert document["schema_version"] == 1
-    assert all(set(check) == {"name", "passed", "sentence"} for check in document["checks"])
+    assert all(
+        set(check) == {"name", "passed", "sentence", "neutral"} for check in document["checks"]
+    )
     assert result.report.read_text().startswith("<!doctype html>")
 
 
 def test_steps_are_plain_lines_without_a_terminal(shown: Shown) -> None:
     assert "Making 400 topics in 4 namespaces …" in shown.printed
-    assert "Limits off: 40 clients ask at once …" in shown.printed
+    assert "Limits off: 40 clients list topics …" in shown.printed
     assert "\x1b" not in shown.printed
 
 
@@ -304,9 +306,9 @@ def test_a_rehearsal_that_shows_too_little_says_so_everywhere_it_is_read(
     result, _ = run(tmp_path, topics=own_topics, own=own_cluster(tmp_path))
     # Then
     assert result.hidden is not None
-    assert result.hidden.startswith("This storm is small")
+    assert result.hidden.startswith("This storm is too small")
     assert result.hidden in json.loads(result.summary.read_text())["notes"]
-    assert "This storm is small" in result.report.read_text()
+    assert "This storm is too small" in result.report.read_text()
     # When
     printed = io.StringIO()
     show(Console(file=printed, width=1000), result)

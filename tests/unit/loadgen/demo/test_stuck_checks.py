@@ -25,7 +25,13 @@ def test_good_runs_pass_with_sentences() -> None:
     checks = stuck_checks(stuck_summaries())
     assert all(check.passed for check in checks)
     assert all(check.sentence.endswith(".") for check in checks)
-    assert "of 60 listings due while it was there 0 were answered" in checks[0].sentence
+    assert "Of 60 listings due while it was connected, 0 were answered" in checks[0].sentence
+
+
+def test_a_reproduced_fault_gets_no_tick() -> None:
+    starves, recovers, harmless = stuck_checks(stuck_summaries())
+    assert starves.sentence.startswith("Reproduced: ")
+    assert [check.mark for check in (starves, recovers, harmless)] == ["!", "✓", "✓"]
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ def test_plain_lines_say_what_begins_and_how_long_it_took() -> None:
 
 def test_live_line_has_time_and_note() -> None:
     text = shown(terminal=True)
-    assert "✓ Making [x] topics" in text
+    assert "• Making [x] topics" in text
     assert "1 of 2 files" in text
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_failed_step_is_not_shown_as_done(terminal: bool) -> None:
     text = shown(terminal=terminal, fail=True)
-    assert "✓" not in text
+    assert "•" not in text
     assert "done" not in text

@@ -76,7 +76,7 @@ def test_every_chart_over_time_has_one_line_per_accounting_run(runs: list[Run]) 
 def test_limits_are_lines_and_runs_without_limits_say_so(runs: list[Run]) -> None:
     page = render_report(runs)
     assert "limit 50 MB" in page
-    assert ">not accounted</output>" in page
+    assert ">no limit</output>" in page
 
 
 def test_all_charts_over_time_share_one_axis(runs: list[Run]) -> None:
@@ -176,6 +176,12 @@ def test_a_run_whose_generator_was_the_limit_is_no_measurement_and_says_so_boldl
     page = render_report([load_run(broken)])
     strong = "<strong>Not valid: the generator was the limit (exit code 98).</strong>"
     assert strong in page.partition('class="cards"')[0]
+
+
+def test_a_run_without_thresholds_is_valid_and_has_not_passed_anything(broken: Path) -> None:
+    page = render_report([load_run(broken)])
+    assert "✓ a valid run: all 4 hold" in page
+    assert "passed:" not in page
 
 
 def test_thresholds_are_listed_with_what_was_found(broken: Path) -> None:

@@ -35,8 +35,8 @@ def test_refusals_beside_a_stuck_peer_are_in_the_title(tmp_path: Path, titles: l
     runs = [load_run(directory) for directory in write_stuck_runs(tmp_path)]
     draw_stuck_pictures(runs, tmp_path)
     assert titles[:2] == [
-        "As in Pulsar: 0 of 60 answered beside it, 30 refused",
-        "Floodgate: 60 of 60 answered beside it",
+        "As in Pulsar: 0 of 60 answered in that time, 30 refused",
+        "Floodgate: 60 of 60 answered in that time",
     ]
 
 

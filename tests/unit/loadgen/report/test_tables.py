@@ -52,7 +52,7 @@ def test_many_runs_become_several_tables(directories: list[Path]) -> None:
 def test_limit_of_zero_is_not_accounted(directories: list[Path]) -> None:
     summaries = [load_summary(directory) for directory in directories]
     heap = cells(summaries, "heap, proxy")
-    assert heap[0] == "not accounted"
+    assert heap[0] == "no limit"
     assert heap[1].endswith(" of 50 MB")
 
 
@@ -118,7 +118,7 @@ def test_a_server_without_the_limiters_figures_is_not_called_unaccounted(
     summaries = [load_summary(directory) for directory in directories]
     # Then
     assert cells(summaries, "heap, broker")[0] == "not measured"
-    assert cells(summaries, "heap, proxy")[0] == "not accounted"
+    assert cells(summaries, "heap, proxy")[0] == "no limit"
 
 
 def test_late_generator_stands_beside_the_latencies_that_it_is_part_of(

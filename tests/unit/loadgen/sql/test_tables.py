@@ -42,8 +42,8 @@ def test_a_row_holds_the_figures_of_the_summary(tmp_path: Path) -> None:
     [
         (["SELECT 1"], None, "name a run directory"),
         (None, "by-outcome", "name a run directory"),
-        ([], None, "give the question behind the runs"),
-        (["."], None, "give the question behind the runs"),
+        ([], None, "give the SQL after the runs"),
+        (["."], None, "give the SQL after the runs"),
         (["."], "by-colour", "none of by-outcome"),
         (["gone"], "runs", "is not a run directory"),
         (["."], "runs", r"has no summary\.json"),

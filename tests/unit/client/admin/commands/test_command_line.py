@@ -9,11 +9,12 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.main import get_command
 
-from client.admin.commands.command_line import main
+from client.admin.commands.command_line import app, main
 from client.admin.commands.output import MAX_KEY_COLUMNS
 from proto.version import VERSION
 from tests.support.peers.stand_in_admin import DONE, Given, given, refused, stand_in_admin
@@ -492,6 +493,24 @@ def test_every_level_has_examples(words: str, run: Run) -> None:
     status, out, _ = run(*words.split(), "--help")
     assert status == 0
     assert f"Examples:\n floodgate-admin {words}" in "\n".join(map(str.rstrip, out.splitlines()))
+
+
+def every_command(command: Any) -> Iterator[Any]:
+    yield command
+    for each in getattr(command, "commands", {}).values():
+        yield from every_command(each)
+
+
+def test_every_example_fits_80_columns_and_can_be_pasted() -> None:
+    found = list(every_command(get_command(app)))
+    lines = [
+        line
+        for each in found
+        for line in f"{each.help or ''}\n{each.epilog or ''}".splitlines()
+        if line.lstrip().startswith(("floodgate-admin", "-", "acme"))
+    ]
+    assert len(lines) >= len(found)
+    assert [line for line in lines if len(line) > 78] == []
 
 
 @pytest.mark.parametrize("words", ["-h", "topics -h", "topics list -h"])

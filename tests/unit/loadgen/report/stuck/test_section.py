@@ -83,12 +83,12 @@ def test_the_shade_is_the_time_of_the_peers(runs: list[Run], tmp_path: Path) -> 
 
 def test_a_page_of_runs_beside_peers_is_about_them(runs: list[Run]) -> None:
     page = render_report(runs)
-    assert "<h1>Beside peers that do not read</h1>" in page
+    assert "<h1>Beside clients that read nothing</h1>" in page
     assert page.count('<figure class="panel dots') == 2
     assert page.count('<path class="dot refused"') == 1
     assert '<div class="big">0 of 60</div>' in page
     assert "“As in Pulsar” answered 0 of 60 listings, “Floodgate” answered 60 of 60" in page
-    assert "a peer asks for 64 listings at once and reads nothing; it leaves after 6.00 s" in page
+    assert "a client requests 64 listings at once and reads nothing for 6.00 s" in page
     assert "at 0 the first listing is due" in page
 
 
