@@ -55,10 +55,10 @@ class Brokers:
 async def brokers(url: str, stores: Mapping[str, str] | None = None) -> AsyncIterator[Brokers]:
     """Run the three."""
     keys = {"metadataStoreUrl": url, "advertisedAddress": "127.0.0.1"}
-    logs = stores or {}
+    databases = stores or {}
 
     def config(name: str) -> object:
-        own = {"floodgateMessageStore": logs[name]} if name in logs else {}
+        own = {"floodgateMessageStore": databases[name]} if name in databases else {}
         return broker_config({**keys, **own})
 
     async with BrokerService(config("one")) as one, BrokerService(config("two")) as two:
@@ -210,9 +210,11 @@ async def test_rest_names_the_owner_and_the_brokers_that_live(postgresql_url: st
         assert len(found) == 2
 
 
-async def test_topics_in_a_log_wait_for_their_broker(postgresql_url: str, tmp_path: Path) -> None:
+async def test_topics_in_a_database_wait_for_their_broker(
+    postgresql_url: str, tmp_path: Path
+) -> None:
     # Given
-    stores = {name: f"log://{tmp_path / name}" for name in ("one", "two")}
+    stores = {name: f"sqlite://{tmp_path / name}.db" for name in ("one", "two")}
     async with brokers(postgresql_url, stores) as parts:
         for topic in TOPICS:
             await looked_up(parts.one, topic)
