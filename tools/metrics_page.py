@@ -75,7 +75,8 @@ async def made() -> str:
     """Return the page as it should be."""
     with TemporaryDirectory() as folder:
         tls = PemFiles(Path(folder)).keys(webServicePortTls="0")
-        return await _made_with(tls, {**_BROKER, "floodgateMessageStore": f"sqlite://{folder}/messages.db"})
+        store = {"floodgateMessageStore": f"sqlite://{folder}/messages.db"}
+        return await _made_with(tls, {**_BROKER, **store})
 
 
 async def _made_with(tls: dict[str, str], keys_of_broker: dict[str, str]) -> str:

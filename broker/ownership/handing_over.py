@@ -105,14 +105,17 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
     """Return the id of the broker at an address, who may own a bundle.
 
     Raises:
-        NotServedError: No broker that lives has this address, or its messages are in another's log.
+        NotServedError: No broker that lives has this address, or the bundle's messages are in the
+            database of another one.
     """
     brokers = await tables.registrations(connection)
     for broker, (urls, store) in brokers.items():
         if address in (urls.service, urls.service_tls, urls.web_address):
             if await tables.fits(connection, bundle, store):
                 return broker
-            raise NotServedError(f"the messages of bundle {bundle} are in the log of its broker")
+            raise NotServedError(
+                f"the messages of bundle {bundle} are in the database of its broker"
+            )
     known = ", ".join(sorted(urls.any_service for urls, _ in brokers.values()))
     raise NotServedError(f"no broker lives at {one_line(address)}; those that do: {known}")
 

@@ -127,7 +127,7 @@ class SharedOwnership:
     async def hand_over(self) -> Callable[[TopicName], ServerUrls]:
         """Let go of all bundles, for this broker ends, and have others own what they may.
 
-        Nothing may be published any more. A bundle whose messages are in a log waits for us.
+        Nothing may be published any more. Bundles wait for us if our database outlives us.
 
         Returns:
             What names the new owner of a topic; nothing for none.
@@ -203,7 +203,7 @@ class SharedOwnership:
             if self._clock.now() >= give_up:
                 raise NotServedError(
                     f"the broker that has the messages of bundle {bundle} is away: "
-                    "they are in its log"
+                    "they are in its database"
                 )
             await clock_sleep(self._clock, LOOK_SECONDS)
         raise NotServedError(_LEAVING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,22 +62,24 @@ def _each(
 ) -> Iterator[tuple[bytes, tuple[frozenset[Line], float]]]:
     """Yield each input with the lines it reaches, and how long it takes."""
     known: dict[Line, Line] = {}
-    for data in inputs:
-        reached: set[Line] = set()
+    reached: set[Line] = set()
 
-        def called(frame: FrameType, _: str, __: object, reached: set[Line] = reached) -> Any:
-            name = frame.f_code.co_filename
-            if name not in files:
-                return None
+    def called(frame: FrameType, _: str, __: object) -> Any:
+        name = frame.f_code.co_filename
+        if name not in files:
+            return None
 
-            def line(frame: FrameType, event: str, _: object) -> Any:
-                if event == "line":
-                    at = (name, frame.f_lineno)
-                    reached.add(known.setdefault(at, at))
-                return line
-
+        def line(frame: FrameType, event: str, _: object) -> Any:
+            if event == "line":
+                at = (name, frame.f_lineno)
+                reached.add(known.setdefault(at, at))
             return line
 
+        return line
+
+    threading.settrace(called)
+    for data in inputs:
+        reached = set()
         begun = time.thread_time()
         sys.settrace(called)
         try:

@@ -51,10 +51,10 @@ TARGETS = {
         600,
     ),
     "recovery": Target(
-        "Recovery of logs and SQLite files",
+        "Recovery of SQLite files",
         "tests.fuzz.targets.recovery",
         ("broker",),
-        ("broker/messages/stores/log/*.py", "broker/stores/sqlite/*.py"),
+        ("broker/messages/stores/sqlite/*.py", "broker/stores/sqlite/*.py"),
         FIFTY_THOUSAND,
         800,
     ),

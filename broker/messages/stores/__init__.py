@@ -1,1 +1,1 @@
-"""Stores of messages: one interface, in memory and in a log of files."""
+"""Stores of messages: one interface, in memory and in a database."""

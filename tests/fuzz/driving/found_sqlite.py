@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-import struct
 from contextlib import AsyncExitStack
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker.configuration.config import BrokerConfig
 from broker.configuration.dynamic import DynamicConfiguration
@@ -16,6 +15,7 @@ from broker.stores.sqlite.store import SqliteStore
 from broker.stores.store import TenantInfo
 from loadgen.virtual.loop import VirtualClock
 from proto.names import NamespaceName
+from tests.fuzz.driving import changed_file
 from tests.fuzz.driving.scratch import scratch
 from tests.fuzz.driving.stepped_loop import SteppedLoop
 
@@ -23,17 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-BYTES, CELL = 0, 1
 CELLS = (
     ("namespaces", "name"), ("namespaces", "version"), ("topics", "namespace"), ("topics", "name"),
     ("partitioned", "partitions"), ("partitioned", "name"), ("properties", "value"),
     ("policies", "bundles"), ("tenants", "roles"), ("tenants", "clusters"), ("tenants", "name"),
     ("configuration", "value"), ("configuration", "key"), ("message_policies", "value"),
     ("message_policies", "key"), ("message_policies", "name"), ("marks", "value"),
-)  # fmt: skip
-VALUES: tuple[Any, ...] = (
-    0, -1, 2**62, 1.5, "", "x", "a/b/c", "[]", "{}", "{", '["r"]', "null", "5", b"", b"\xff", "ä",
-    b"persistent://public/default/t", "public/default", b"t-partition-1", '{"a": 1}', "true", b"5",
 )  # fmt: skip
 _CACHE_BYTES = 1 << 20
 
@@ -54,7 +49,7 @@ async def opened(data: bytes) -> None:
     for old in path.parent.iterdir():
         old.unlink()
     path.write_bytes(written())
-    _change(path, data)
+    changed_file.change(path, data, CELLS)
     store = SqliteStore(path, _CACHE_BYTES)
     await store.open()
     async with AsyncExitStack() as ends:
@@ -82,32 +77,6 @@ async def _read(store: SqliteStore) -> None:
 
 
 _CLOCK = VirtualClock(SteppedLoop())
-
-
-def _change(path: Path, data: bytes) -> None:
-    """Carry out the changes of an input: five bytes each, and a byte run's bytes."""
-    content = bytearray(path.read_bytes())
-    cells, at = [], 0
-    while at + 5 <= len(data):
-        what, first, second, size = struct.unpack_from(">BHBB", data, at)
-        at += 5
-        if what % 2 == CELL:
-            cells.append((CELLS[first % len(CELLS)], VALUES[second % len(VALUES)]))
-            continue
-        place = (first * 256 + second) % len(content)
-        content[place : place + size % 16] = data[at : at + size % 16]
-        at += size % 16
-    path.write_bytes(content)
-    if cells:
-        connection = sqlite3.connect(path)
-        try:
-            for (table, column), value in cells:
-                connection.execute(f"UPDATE OR IGNORE {table} SET {column}=?", (value,))
-            connection.commit()
-        except (sqlite3.Error, UnicodeDecodeError):
-            pass  # Broken by now: what was changed before stays.
-        finally:
-            connection.close()
 
 
 @cache
@@ -139,21 +108,9 @@ async def _write(path: Path) -> None:
     await store.close()
 
 
-SEEDS = [
-    b"",
-    *(struct.pack(">BHBB", CELL, cell, 4, 0) for cell in range(len(CELLS))),
-    struct.pack(">BHBB", BYTES, 16, 0, 3) + b"abc",
-]
+SEEDS = changed_file.seeds(CELLS)
 
 
 def changed(data: bytes, choices: Random) -> bytes:
     """Return one change more, or one less."""
-    if data and choices.random() < 0.3:
-        return data[5:]
-    if choices.random() < 0.8:
-        one = struct.pack(">BHBB", CELL, choices.randrange(999), choices.randrange(256), 0)
-    else:
-        size = choices.randrange(1, 8)
-        head = struct.pack(">BHBB", BYTES, choices.randrange(500), choices.randrange(256), size)
-        one = head + choices.randbytes(size)
-    return one + data
+    return changed_file.one_more_or_less(data, choices, written())

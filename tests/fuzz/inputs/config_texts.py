@@ -16,7 +16,7 @@ VALUES = (
     "", " ", "0", "1", "-1", "2147483647", "2147483648", "9223372036854775808", "1.5", "1e400",
     "nan", "true", "false", "TRUE", "yes", "null", "[]", "[a, b]", "Optional[1]", "Optional.empty",
     "64k", "1,2,,3", "pulsar://a:1", "pulsar+ssl://a:2", "http://b", "http://[::1", "a:b:c",
-    "memory:local", "sqlite:///x", "postgresql://u:p@h/d", "log:///x?fsync=true", "fair", "fifo",
+    "memory:local", "sqlite:///x", "postgresql://u:p@h/d", "sqlite:///x?fsync=true", "fair", "fifo",
     "pulsar", "floodgate", "6650-6651", "*", "127.0.0.1", "::1", "x" * 300, "ä\\u00e4", "\\u12",
     "a=b:c", "{}", '{"a":1}', "PT5S", "10s", "5%", "^(", "/tmp", "org.x.Y", "token:x",
 )  # fmt: skip

@@ -57,10 +57,10 @@ async def brokers(
 ) -> AsyncIterator[Brokers]:
     """Run the three."""
     keys = {"metadataStoreUrl": url, "advertisedAddress": "127.0.0.1", **more}
-    logs = stores or {}
+    databases = stores or {}
 
     def config(name: str) -> object:
-        own = {"floodgateMessageStore": logs[name]} if name in logs else {}
+        own = {"floodgateMessageStore": databases[name]} if name in databases else {}
         return broker_config({**keys, **own})
 
     async with BrokerService(config("one")) as one, BrokerService(config("two")) as two:
@@ -249,9 +249,11 @@ async def test_a_namespace_deleted_at_any_broker_leaves_nothing_to_its_next_life
         peer.close()
 
 
-async def test_topics_in_a_log_wait_for_their_broker(postgresql_url: str, tmp_path: Path) -> None:
+async def test_topics_in_a_database_wait_for_their_broker(
+    postgresql_url: str, tmp_path: Path
+) -> None:
     # Given
-    stores = {name: f"log://{tmp_path / name}" for name in ("one", "two")}
+    stores = {name: f"sqlite://{tmp_path / name}.db" for name in ("one", "two")}
     async with brokers(postgresql_url, stores) as parts:
         for topic in TOPICS:
             await looked_up(parts.one, topic)

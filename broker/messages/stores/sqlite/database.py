@@ -77,7 +77,10 @@ def unchecked_digest(head: object) -> MessageDigest:
 
 def row_checksum(*values: object) -> int:
     """Return the CRC32C of a row of the catalog, which SQLite itself does not have."""
-    parts = [one if isinstance(one, bytes) else str(one).encode() for one in values]
+    parts: list[bytes] = []
+    for one in values:
+        # A single bit makes text of bytes.
+        parts += type(one).__name__.encode(), one if isinstance(one, bytes) else str(one).encode()
     return int(google_crc32c.value(b"\0".join(parts)))
 
 
@@ -86,7 +89,11 @@ def is_intact(row: tuple[object, ...]) -> bool:
     return row_checksum(*row[:-1]) == row[-1]
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises. The second: its sentence quotes what stands in a damaged file."""
+
+
+def is_damage(error: Exception) -> bool:
     """Tell whether an error says that the file is damaged, and not that it cannot be read now."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Text that is none has none.
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -168,7 +175,7 @@ class DatabaseFile:
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(one.stat().st_size for one in files if one.exists())
 
-    def has_no_room(self, error: sqlite3.Error) -> bool:
+    def has_no_room(self, error: Exception) -> bool:
         """Tell whether an error says that the disk, or the database's own bound, is full."""
         code = getattr(error, "sqlite_errorcode", 0)
         if code == sqlite3.SQLITE_FULL:

@@ -12,10 +12,12 @@ from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.sqlite.database import (
     ENTRY_BITS,
+    ERRORS,
     digest_in,
     is_damage,
     unchecked_digest,
 )
+from proto.excerpts import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -80,11 +82,12 @@ class DatabaseReads:
                 if self._is_closed:
                     raise MessageStoreError("the message store is closed")
                 return await loop.run_in_executor(self._threads, self._read, read)
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise self._failure(error) from None
 
-    def _failure(self, error: sqlite3.Error) -> MessageStoreError:
-        return MessageStoreError(f"the message database {self._file.path} is not read: {error}")
+    def _failure(self, error: Exception) -> MessageStoreError:
+        reason = one_line(str(error))
+        return MessageStoreError(f"the message database {self._file.path} is not read: {reason}")
 
     def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         connection = getattr(self._local, "connection", None)
@@ -189,7 +192,7 @@ class DatabaseReads:
                 self._here = self._file.reader()
             heads = self._here.execute(_HEAD, (row_id,)).fetchall()
             return unchecked_digest(heads[0][0]) if heads else None
-        except (sqlite3.Error, MessageStoreError):
+        except (*ERRORS, MessageStoreError):
             return None
 
     async def close(self) -> None:

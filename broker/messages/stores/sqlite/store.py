@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +14,7 @@ from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.room import StoreBounds, StoreRoom
 from broker.messages.stores.sqlite.batch import DroppedLedger
 from broker.messages.stores.sqlite.database import (
+    ERRORS,
     PAGE_BYTES,
     DatabaseFile,
     is_damage,
@@ -32,8 +32,10 @@ from broker.messages.stores.sqlite.reads import DatabaseReads
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
 from broker.messages.stores.sqlite.temporary import temporary_database
 from broker.messages.stores.sqlite.writer import DatabaseWriter
+from proto.excerpts import one_line
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
@@ -137,7 +139,7 @@ class SqliteMessageStore:
         except BaseException as error:
             if connection is not None:
                 connection.close()
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, ERRORS):
                 raise self._not_opened(error) from None
             raise
         # What ends with the broker is named like what is in memory: no other broker waits for it.
@@ -148,14 +150,14 @@ class SqliteMessageStore:
             writer, reads, self.next_id, self._clock.wall_ms, self._options.max_entries_per_ledger
         )
 
-    def _not_opened(self, error: sqlite3.Error) -> MessageStoreError:
+    def _not_opened(self, error: Exception) -> MessageStoreError:
         cure = (
             "; bring it back from a copy, or move it away to begin with an empty one"
             if is_damage(error)
             else ""
         )
         return MessageStoreError(
-            f"the message database {self._path} cannot be opened: {error}{cure}"
+            f"the message database {self._path} cannot be opened: {one_line(str(error))}{cure}"
         )
 
     @staticmethod

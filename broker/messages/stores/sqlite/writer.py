@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 from collections import deque
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -14,9 +13,11 @@ from typing import TYPE_CHECKING
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.figures import WriteFigures
 from broker.messages.stores.sqlite.batch import Batch
-from broker.messages.stores.sqlite.database import is_damage
+from broker.messages.stores.sqlite.database import ERRORS, is_damage
+from proto.excerpts import one_line
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable
 
     from broker.messages.position import Position
@@ -134,7 +135,7 @@ class DatabaseWriter:
             "disk: what waits is stored then"
         )
 
-    def _done(self, batch: Batch, error: sqlite3.Error | None, seconds: float) -> None:
+    def _done(self, batch: Batch, error: Exception | None, seconds: float) -> None:
         if error is None:
             self._stored(batch, seconds)
             return
@@ -179,8 +180,8 @@ class DatabaseWriter:
         self._retry = None
         self._jobs.put(self._written)
 
-    def _fail(self, batch: Batch, error: sqlite3.Error) -> None:
-        reason = f"the message database {self._file.path} cannot be written: {error}"
+    def _fail(self, batch: Batch, error: Exception) -> None:
+        reason = f"the message database {self._file.path} cannot be written: {one_line(str(error))}"
         self._error = MessageStoreError(f"{reason}; restart the broker when that is mended")
         logger.error("%s", self._error)
         self._give_up(self._error)
@@ -231,12 +232,12 @@ class DatabaseWriter:
             may_delete = self._delete_some() if error is None or self.full else False
         self._connection.close()
 
-    def _write(self, batch: Batch) -> sqlite3.Error | None:
+    def _write(self, batch: Batch) -> Exception | None:
         begun = perf_counter()
         error = None
         try:
             batch.write(self._connection)
-        except sqlite3.Error as failure:
+        except ERRORS as failure:
             error = failure
         else:
             self._dropped.extend(batch.dropped)
@@ -250,7 +251,7 @@ class DatabaseWriter:
         try:
             if self._dropped[0].delete_some(self._connection):
                 self._dropped.popleft()
-        except sqlite3.Error as error:
+        except ERRORS as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             if not self.full:  # Of a full disk the log has been told.

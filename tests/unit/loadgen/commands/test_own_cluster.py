@@ -63,7 +63,7 @@ def started(document: Document, options: RunOptions, files=NO_FILES, **given) ->
         yield found
 
 
-def test_messages_are_in_a_log_that_goes_with_the_broker(
+def test_messages_are_in_a_database_that_goes_with_the_broker(
     tmp_path: Path, launches: list[ServerLaunch]
 ) -> None:
     # Given
@@ -71,7 +71,7 @@ def test_messages_are_in_a_log_that_goes_with_the_broker(
     # When
     with started(read_document("client-memory"), options) as (scenario, watched):
         store = launches[0].settings["floodgateMessageStore"]
-        assert store.startswith(f"log://{tmp_path}/out/.cluster-")
+        assert store.startswith(f"sqlite://{tmp_path}/out/.cluster-")
         assert launches[0].arguments == ()
         assert scenario.service_url == "pulsar://127.0.0.1:1"
         assert (watched.broker_admin_url, watched.broker_pid) == ("http://1", 1)

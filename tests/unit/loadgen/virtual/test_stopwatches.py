@@ -13,8 +13,7 @@ MEASURES_ONLY = {
     "broker.patterns.worker",  # another process
     # Of messages on a disk, which virtual time has none of.
     "broker.messages.stores.disposal",
-    "broker.messages.stores.log.cleaner",
-    "broker.messages.stores.log.writer",
+    "broker.messages.stores.sqlite.writer",
 }
 
 

@@ -48,7 +48,7 @@ def rows(connection: sqlite3.Connection, table: str) -> list[tuple[object, ...]]
     """The rows of a table, whose checksums are right, without them."""
     found = connection.execute(f"SELECT * FROM {table}").fetchall()
     assert all(map(is_intact, found))
-    return [row[:-1] for row in found]
+    return sorted(row[:-1] for row in found)
 
 
 def add(batch: Batch, topic: Topic, ledger: SqliteLedger, *entries: bytes) -> None:
@@ -94,10 +94,12 @@ def test_a_topic_is_forgotten_with_all_that_was_kept_of_it(connection: sqlite3.C
     kept.write(connection)
     batch = Batch()
     batch.set_cursor(1, "late", b"2")
+    batch.set_cursor(1, "again", b"2")
     batch.forget_topic(1)
+    batch.set_cursor(1, "again", b"3")
     batch.write(connection)
     assert [row[0] for row in rows(connection, "topics")] == [2]
-    assert [row[0] for row in rows(connection, "cursors")] == [2]
+    assert rows(connection, "cursors") == [(1, "again", b"3"), (2, "s", b"1")]
     assert [row[0] for row in rows(connection, "properties")] == [2]
 
 

@@ -60,7 +60,9 @@ def test_a_row_that_stands_in_the_place_of_another_is_seen() -> None:
     assert digest_in(8, head_of(7, b"data", DIGEST), b"data") is None
 
 
-@pytest.mark.parametrize("row", [(2, "a"), (1, "b"), (12, ""), (1, b"ab"), (1, None)])
+@pytest.mark.parametrize(
+    "row", [(2, "a"), (1, "b"), (12, ""), (1, b"a"), ("1", "a"), (1, None), (1.0, "a")]
+)
 def test_a_row_of_the_catalog_has_its_own_checksum(row: tuple[object, ...]) -> None:
     checksum = row_checksum(1, "a")
     assert is_intact((1, "a", checksum))

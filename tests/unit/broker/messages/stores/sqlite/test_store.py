@@ -172,6 +172,15 @@ async def test_text_that_is_none_is_said_in_a_sentence(path: Path) -> None:
         await sqlite_store(path).open()
 
 
+async def test_a_schema_that_is_no_text_is_said_in_a_sentence(path: Path) -> None:
+    await make(path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("UPDATE sqlite_schema SET sql = CAST(X'6E6F0AFF' AS TEXT)")
+    with pytest.raises(MessageStoreError, match=r"cannot be opened: [^\n]*; bring it back from a"):
+        await sqlite_store(path).open()
+
+
 @pytest.fixture(params=[b"something else", b"\xff" * 5_000])
 def no_database(request: pytest.FixtureRequest, path: Path) -> Iterator[None]:
     """Put a file there that is none, and see that it is left as it is."""
