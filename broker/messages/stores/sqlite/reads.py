@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.database import DatabaseFile
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 THREADS = 2
@@ -94,26 +96,27 @@ class DatabaseReads:
             lambda connection: self._range(connection, start + first, start + end, max_bytes)
         )
         self.fetched_entries += len(found.entries)
+        if self.skip_damaged and found.damage:
+            logger.warning("%s in the message database %s", found.damage, self._file.path)
         return found
 
     def _range(self, connection: sqlite3.Connection, first: int, end: int, max_bytes: int) -> Read:
         entries: list[Entry] = []
-        damage, size, expected = "", 0, first
+        size, expected = 0, first
         for row_id, head, data in self._rows(connection, first, end):
-            if entries and size + len(data) > max_bytes:
-                break
-            entry = None if row_id != expected else _entry(row_id, head, data)
-            if entry is None and not self.skip_damaged:
-                damage = f"entry {_named(expected)} is damaged"
-                break
+            entry = _entry(row_id, head, data)
+            if not self.skip_damaged and (entry is None or row_id != expected):
+                return Read(entries, f"entry {_named(expected)} is damaged")
+            if entry is None:
+                continue
+            size += len(entry.data)
+            if entries and size > max_bytes:
+                return Read(entries, _left_out(first, row_id, entries))
+            entries.append(entry)
             expected = row_id + 1
-            if entry is not None:
-                entries.append(entry)
-                size += len(data)
-        else:
-            if not entries:
-                damage = f"entry {_named(expected)} is missing"
-        return Read(entries, damage)
+        if self.skip_damaged:
+            return Read(entries, _left_out(first, end, entries))
+        return Read(entries, "" if entries else f"entry {_named(first)} is missing")
 
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
@@ -198,6 +201,12 @@ def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
     if digest is None:
         return None
     return Entry(row_id >> ENTRY_BITS, row_id & _NUMBER_MASK, data, digest)
+
+
+def _left_out(first: int, end: int, entries: Sequence[Entry]) -> str:
+    """Say how many entries of a range are not among those that were read; empty for none."""
+    count = end - first - len(entries)
+    return f"{count} of the entries from {_named(first)} on are damaged, and left out" * (count > 0)
 
 
 def _named(row_id: int) -> str:
