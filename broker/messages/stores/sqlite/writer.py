@@ -252,7 +252,9 @@ class DatabaseWriter:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            logger.warning("dropped entries are not deleted from %s: %s", self._file.path, error)
+            # Of a full disk the log has been told.
+            if not self.full:
+                logger.warning("dropped entries stay in %s: %s", self._file.path, error)
             return False
         return True
 
