@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.stores.sqlite.database import ENTRY_BITS, digest_in, unchecked_digest
+from broker.messages.stores.sqlite.database import (
+    BRING_IT_BACK,
+    ENTRY_BITS,
+    digest_in,
+    is_damage,
+    unchecked_digest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +82,10 @@ class DatabaseReads:
             raise self._failure(error) from None
 
     def _failure(self, error: sqlite3.Error) -> MessageStoreError:
-        return MessageStoreError(f"the message database {self._file.path} is not read: {error}")
+        what_to_do = f"; {BRING_IT_BACK}" * is_damage(error)
+        return MessageStoreError(
+            f"the message database {self._file.path} is not read: {error}{what_to_do}"
+        )
 
     def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         connection = getattr(self._local, "connection", None)
@@ -121,19 +130,21 @@ class DatabaseReads:
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield rows; where a page is damaged and may be left out, those that can be read."""
+        """Yield rows; where damaged ones may be left out, each that can be found by itself."""
+        if self.skip_damaged:
+            # A page that belongs elsewhere can end a range early, without any error.
+            for one in range(first, end):
+                yield from self._whole_row(connection, one)
+            return
         row_id = first
         try:
             for row in connection.execute(_RANGE, (first, end)):
                 yield row
                 row_id = row[0] + 1
         except sqlite3.DatabaseError:
-            if not self.skip_damaged:
-                if row_id == first:
-                    raise
-                return  # What was whole is returned; the next read begins where it is not.
-            for one in range(row_id, end):
-                yield from self._whole_row(connection, one)
+            if row_id == first:
+                raise
+            # What was whole is returned; the next read begins where it is not.
 
     @staticmethod
     def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
