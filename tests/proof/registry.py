@@ -68,7 +68,14 @@ PROOFS = {
     "no_loss_messages": Proof(
         "SIGKILL between write, receipt and cursor flush loses no message",
         "tests.proof.soaks.no_loss_messages",
-        soak_seconds=600.0,
+    ),
+    "damaged_database": Proof(
+        "A damaged message database gives no consumer an altered message",
+        "tests.proof.stored.damaged_database",
+    ),
+    "full_disk": Proof(
+        "A full disk loses no message, and all goes on as soon as there is room",
+        "tests.proof.stored.full_disk",
     ),
     "two_brokers": Proof(
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",

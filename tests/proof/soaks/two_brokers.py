@@ -84,7 +84,9 @@ def _brokers(out: Path, database: str, *, logs: bool) -> Iterator[Parts]:
                 "brokerShutdownTimeoutMs": "5000",
             }
             if logs:
-                settings["floodgateMessageStore"] = f"sqlite://{(out / f'messages-{name}.db').resolve()}"
+                settings["floodgateMessageStore"] = (
+                    f"sqlite://{(out / f'messages-{name}.db').resolve()}"
+                )
             log = out / f"broker-{kind}-{name}.log"
             brokers.append(Restartable(stack, partial(_launch, settings, log)))
         hosts = ",".join("{}:{}".format(*broker.address) for broker in brokers)
