@@ -77,6 +77,14 @@ PROOFS = {
         "A full disk loses no message, and all goes on as soon as there is room",
         "tests.proof.stored.full_disk",
     ),
+    "synced_receipts": Proof(
+        "With fsync each receipt leaves behind the sync of its transaction",
+        "tests.proof.stored.synced_receipts",
+    ),
+    "freed_room": Proof(
+        "Storage stays flat whatever passes through topics",
+        "tests.proof.stored.freed_room",
+    ),
     "two_brokers": Proof(
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",
         "tests.proof.soaks.two_brokers",

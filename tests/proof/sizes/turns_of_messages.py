@@ -1,6 +1,6 @@
 """What large topics and subscriptions hold up: the longest turn of the event loop for each.
 
-A broker runs in this process, on the memory store and on a database. Its clients are in another
+A broker runs in this process, on the memory store and on the log. Its clients are in another
 thread, whose time does not count: what counts is the processor time of the loop's own thread from
 one turn to the next, dispatch, saving of cursors and collections of garbage included.
 
@@ -71,9 +71,9 @@ def prove(options: ProofOptions) -> ProofResult:
     )
     result = ProofResult()
     judge.SECONDS = CHECK_SECONDS
+    database = options.out / "messages.db"
     for store in STORES:
-        kept = f"sqlite://{options.out}/messages.db" if store == "sqlite" else store
-        keys = {"floodgateMessageStore": kept}
+        keys = {"floodgateMessageStore": store if store == "memory" else f"sqlite://{database}"}
         run(_prove_store(options, store, keys, sizes, result))
     return result
 

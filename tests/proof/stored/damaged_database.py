@@ -15,19 +15,17 @@ import re
 import secrets
 import shutil
 import signal
-import sqlite3
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from broker.messages.stores.sqlite.database import ENTRY_BITS, is_intact
 from loadgen.servers.processes import ServerLaunch, ServerStartError, running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL
 from tests.proof.stored.damages import damage
 from tests.proof.stored.numbered import content, number_of, publish, read
+from tests.proof.stored.written_database import NAME, Written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +39,6 @@ MESSAGES, QUICK_MESSAGES = 700, 100
 LEDGER_ENTRIES = 100
 QUIET_SECONDS = 1.5
 """A broker that cannot read an entry tries again every second."""
-NAME = "messages.db"
 SAYS_WHAT = re.compile(r"database|stored", re.IGNORECASE)
 LOUD = re.compile(r"\[(warning|error|critical) ")
 MOST_SHOWN = 5
@@ -61,20 +58,6 @@ def prove(options: ProofOptions) -> ProofResult:
         case = Case(options.out, number, Random(f"{seed} {number}"), found)
         case.play(written[number % len(written)])
     return _judged(found, seed, messages)
-
-
-class Written(NamedTuple):
-    """A database as a broker left it.
-
-    Attributes:
-        folder: Where its files stand.
-        rows: Head and bytes of every entry by its row id.
-        numbers: Topic and number of the message in each.
-    """
-
-    folder: Path
-    rows: dict[int, tuple[bytes, bytes]]
-    numbers: dict[int, tuple[str, int]]
 
 
 @dataclass
@@ -119,60 +102,13 @@ def _written(out: Path, messages: int) -> list[Written]:
             if copy is killed:
                 os.kill(broker.pid, signal.SIGKILL)
         shutil.copytree(working, copy)
-    return [_known(stopped, out), _known(killed, out)]
+    return [Written.in_folder(stopped), Written.in_folder(killed)]
 
 
 async def _publish(url: str, numbers: range) -> None:
     receipts = await asyncio.gather(*(publish(url, topic, numbers) for topic in TOPICS))
     if set(receipts) != {len(numbers)}:
         raise ProofError(f"a broker gave {receipts} receipts for {len(numbers)} messages each")
-
-
-def _known(folder: Path, out: Path) -> Written:
-    rows: dict[int, tuple[bytes, bytes]] = {}
-    numbers: dict[int, tuple[str, int]] = {}
-    counts: Counter[str] = Counter()
-    copy = out / "reading"
-    shutil.copytree(folder, copy)
-    with closing(sqlite3.connect(copy / NAME)) as connection:
-        names = dict(connection.execute("SELECT topic_id, name FROM topics"))
-        ledgers = dict(connection.execute("SELECT ledger_id, topic_id FROM ledgers"))
-        for row_id, head, data in connection.execute("SELECT * FROM entries ORDER BY row_id"):
-            topic = names[ledgers[row_id >> ENTRY_BITS]]
-            rows[row_id], numbers[row_id] = (head, data), (topic, counts[topic])
-            counts[topic] += 1
-    shutil.rmtree(copy)
-    return Written(folder, rows, numbers)
-
-
-def _whole(folder: Path, written: Written) -> dict[str, set[int]]:
-    """Return the messages that SQLite alone can read from a database as they were written."""
-    whole: dict[str, set[int]] = {topic: set() for topic in TOPICS}
-    copy = folder.with_name("reading")
-    shutil.copytree(folder, copy)
-    try:
-        with closing(sqlite3.connect(copy / NAME)) as connection:
-            known = [row[1] for row in connection.execute("SELECT * FROM topics") if is_intact(row)]
-            ledgers = list(connection.execute("SELECT * FROM ledgers"))
-            ends = {row[0]: row[2] for row in ledgers if is_intact(row)}
-            for row_id, row in written.rows.items():
-                topic, number = written.numbers[row_id]
-                there = row_id & ((1 << ENTRY_BITS) - 1) < ends.get(row_id >> ENTRY_BITS, 0)
-                if there and topic in known and row == _row(connection, row_id):
-                    whole[topic].add(number)
-    except sqlite3.Error:
-        pass  # Not even what there should be can be read.
-    shutil.rmtree(copy)
-    return whole
-
-
-def _row(connection: sqlite3.Connection, row_id: int) -> tuple[bytes, bytes] | None:
-    sql = "SELECT head, data FROM entries WHERE row_id = ?"
-    try:
-        found: tuple[bytes, bytes] | None = connection.execute(sql, (row_id,)).fetchone()
-    except sqlite3.Error:
-        return None
-    return found
 
 
 # -- one case -------------------------------------------------------------------------------------
@@ -191,7 +127,7 @@ class Case:
         shutil.copytree(written.folder, damaged)
         how = damage(damaged / NAME, self._random)
         self._what = f"damage {self._number} ({written.folder.name}, {how})"
-        whole = _whole(damaged, written)
+        whole = written.whole(damaged)
         if not self._broker(damaged, whole, written, drops=False):
             self._broker(damaged, whole, written, drops=True)
         shutil.rmtree(damaged)
@@ -210,37 +146,48 @@ class Case:
         try:
             with running_server(launch) as broker:
                 answers = asyncio.run(_all_read(broker.service_url, whole))
-                if not os.path.exists(f"/proc/{broker.pid}/fd"):
+                if os.waitid(os.P_PID, broker.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
                     found.died.append(what)
         except ServerStartError as error:
             self._refused(str(error), what, drops=drops)
-            answers = None
-        if b"Traceback" in log.read_bytes():
-            found.traces.append(what)
-        if answers is None:
             return False
+        finally:
+            if b"Traceback" in log.read_bytes():
+                found.traces.append(what)
+        said = [line for line in log.read_text().splitlines() if LOUD.search(line)]
         came = self._compare(answers, what)
+        self._judge(answers, came, whole, said, what, drops=drops)
+        is_complete = sum(map(len, came.values())) == len(written.rows)
+        found.ends["served everything"] += is_complete
+        return is_complete
+
+    def _judge(
+        self,
+        answers: dict[str, list[bytes] | str],
+        came: dict[str, set[int]],
+        whole: dict[str, set[int]],
+        said: list[str],
+        what: str,
+        *,
+        drops: bool,
+    ) -> None:
+        """Judge what did not come, and how that was said."""
+        found = self._found
         refusals = [answer for answer in answers.values() if isinstance(answer, str)]
         # A topic that is refused in words has none that should have come.
-        owed = {one: whole[one] for one in TOPICS if not isinstance(answers[one], str)}
-        missing = {topic: numbers - came[topic] for topic, numbers in owed.items()}
-        lines = [line for line in log.read_text().splitlines() if LOUD.search(line)]
-        said = [line.partition("]")[2] for line in lines if SAYS_WHAT.search(line)]
-        found.said.update(map(_kind, {*said, *refusals}))
+        missing = {one: whole[one] - came[one] for one in TOPICS if answers[one] not in refusals}
         left_out = sum(map(len, missing.values()))
+        said = [line.partition("]")[2] for line in said if SAYS_WHAT.search(line)]
+        found.said.update(map(_kind, {*said, *refusals}))
         if drops and left_out:
             counts = ", ".join(f"{len(one)} of {topic}" for topic, one in missing.items() if one)
             found.not_served.append(f"{what}: {counts}; {'; '.join(said[:2])}")
         if left_out and not said:
             found.unsaid.append(f"{what}: {left_out} entries did not come, and nothing says so")
-        total = sum(map(len, came.values()))
-        if total == len(written.rows):
-            found.ends["served everything"] += 1
-        elif refusals:
+        if refusals:
             found.ends["refused topics" + ", also if it may drop" * drops] += 1
-        else:
+        elif said:
             found.ends["served all that is whole" if drops else "served what is before it"] += 1
-        return total == len(written.rows)
 
     def _refused(self, error: str, what: str, *, drops: bool) -> None:
         _, _, sentence = error.partition("did not start: ")

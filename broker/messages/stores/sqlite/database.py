@@ -27,8 +27,8 @@ _WAL_BYTES = 64 * 1024 * 1024
 WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
 
 ENTRY_BITS = 32
-"""A row's id is its ledger's number, then the entry's in so many bits: entries stand in order without
-an index, and a composite key was four times as slow."""
+"""A row's id is its ledger's number, then the entry's in so many bits: entries stand in order
+without an index, and a composite key was four times as slow."""
 MOST_ID = (1 << (63 - ENTRY_BITS)) - 1
 
 _SCHEMA = """
