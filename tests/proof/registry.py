@@ -85,6 +85,14 @@ PROOFS = {
         "Storage stays flat whatever passes through topics",
         "tests.proof.stored.freed_room",
     ),
+    "ten_gigabytes": Proof(
+        "Ten gigabytes of messages cost no memory, no time to start, and hold up nobody",
+        "tests.proof.stored.ten_gigabytes",
+    ),
+    "java_flood": Proof(
+        "The default broker stores what the official Java client sends to nobody",
+        "tests.proof.stored.java_flood",
+    ),
     "two_brokers": Proof(
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",
         "tests.proof.soaks.two_brokers",
