@@ -58,9 +58,7 @@ class Dispatcher(ABC):
         self._rate_timer: TimerHandle | None = None
         self._read_timer: TimerHandle | None = None
         self._fetching: asyncio.Task[None] | None = None
-        # What was fetched, until the run that it was fetched for: what was asked for, by its first
-        # position or by all, and what there is of it. Damaged entries may be left out.
-        self._asked: Position | list[Position] | None = None
+        # What was fetched, until the run that it was fetched for.
         self._fetched: dict[Place, Entry] = {}
         self.consumers: list[Consumer] = []
         self.policies_changed()
@@ -85,7 +83,7 @@ class Dispatcher(ABC):
         if handled >= ENTRIES_A_TURN:
             self.wake()
         else:
-            self._asked, self._fetched = None, {}
+            self._fetched = {}
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -94,11 +92,9 @@ class Dispatcher(ABC):
         first = self._ledger.following(Position(first.ledger_id, first.entry_id - 1))
         if first in self._fetched:
             return self._fetched_from(first, most)
-        if first == self._asked:
-            return self._fetched_from(Position(*min(self._fetched, default=first)), most)
         read = self._ledger.read(first, most, READ_BYTES)
         if read is None:
-            self._fetch(self._ledger.fetch(first, most, FETCH_BYTES), first)
+            self._fetch(self._ledger.fetch(first, most, FETCH_BYTES))
         return read
 
     def _fetched_from(self, first: Position, most: int) -> list[Entry]:
@@ -110,24 +106,18 @@ class Dispatcher(ABC):
 
     def _read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
         """Return those of some entries that are stored; None if they are being fetched."""
-        if positions == self._asked or all(position in self._fetched for position in positions):
-            return [self._fetched.pop(one) for one in positions if one in self._fetched]
+        if all(position in self._fetched for position in positions):
+            return [self._fetched.pop(position) for position in positions]
         read = self._ledger.read_each(positions)
         if read is None:
-            self._fetch(self._ledger.fetch_each(positions), [*positions])
+            self._fetch(self._ledger.fetch_each(positions))
         return read
 
-    def _fetch(
-        self,
-        fetching: Awaitable[list[Entry]],
-        asked: Position | list[Position] | None = None,
-    ) -> None:
+    def _fetch(self, fetching: Awaitable[list[Entry]]) -> None:
         """Wait for entries that are not in memory, and run again then."""
-        self._fetching = asyncio.get_running_loop().create_task(self._take(fetching, asked))
+        self._fetching = asyncio.get_running_loop().create_task(self._take(fetching))
 
-    async def _take(
-        self, fetching: Awaitable[list[Entry]], asked: Position | list[Position] | None
-    ) -> None:
+    async def _take(self, fetching: Awaitable[list[Entry]]) -> None:
         try:
             entries = await fetching
         except MessageStoreError as error:
@@ -135,7 +125,7 @@ class Dispatcher(ABC):
             self._fetching = None
             self._read_later(error)
             return
-        self._fetching, self._asked = None, asked
+        self._fetching = None
         self._fetched = {(one.ledger_id, one.entry_id): one for one in entries}
         self.wake()
 
@@ -144,7 +134,7 @@ class Dispatcher(ABC):
         if self._fetching is not None:
             self._fetching.cancel()
             self._fetching = None
-        self._asked, self._fetched = None, {}
+        self._fetched = {}
 
     def _read_later(self, error: MessageStoreError) -> None:
         topic = self._context.topic

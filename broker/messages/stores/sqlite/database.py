@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-BRING_IT_BACK = "bring it back from a copy, or move it away to begin with an empty one"
-"""What to do with a database that SQLite itself calls damaged."""
 FORMAT_VERSION = 1
 PAGE_BYTES = 16 * 1024
 _WAL_BYTES = 64 * 1024 * 1024
@@ -27,9 +25,8 @@ _WAL_BYTES = 64 * 1024 * 1024
 WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
 
 ENTRY_BITS = 32
-"""A row's id is its ledger's number, then the entry's in so many bits: entries stand in order
+"""A row's id is its ledger's number, then the entry's number in so many bits: entries stand in order
 without an index, and a composite key was four times as slow."""
-MOST_ID = (1 << (63 - ENTRY_BITS)) - 1
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS store (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -86,12 +83,6 @@ def row_checksum(*values: object) -> int:
 def is_intact(row: tuple[object, ...]) -> bool:
     """Tell whether a row of the catalog is as it was written; its checksum stands last."""
     return row_checksum(*row[:-1]) == row[-1]
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Tell whether an error says that the file is not as SQLite has written it."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class DatabaseFile:

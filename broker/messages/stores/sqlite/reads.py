@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
@@ -11,13 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.stores.sqlite.database import (
-    BRING_IT_BACK,
-    ENTRY_BITS,
-    digest_in,
-    is_damage,
-    unchecked_digest,
-)
+from broker.messages.stores.sqlite.database import ENTRY_BITS, digest_in, unchecked_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +19,6 @@ if TYPE_CHECKING:
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.database import DatabaseFile
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 THREADS = 2
@@ -82,10 +74,7 @@ class DatabaseReads:
             raise self._failure(error) from None
 
     def _failure(self, error: sqlite3.Error) -> MessageStoreError:
-        what_to_do = f"; {BRING_IT_BACK}" * is_damage(error)
-        return MessageStoreError(
-            f"the message database {self._file.path} is not read: {error}{what_to_do}"
-        )
+        return MessageStoreError(f"the message database {self._file.path} is not read: {error}")
 
     def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
         connection = getattr(self._local, "connection", None)
@@ -105,46 +94,43 @@ class DatabaseReads:
             lambda connection: self._range(connection, start + first, start + end, max_bytes)
         )
         self.fetched_entries += len(found.entries)
-        if self.skip_damaged and found.damage:
-            logger.warning("%s in the message database %s", found.damage, self._file.path)
         return found
 
     def _range(self, connection: sqlite3.Connection, first: int, end: int, max_bytes: int) -> Read:
         entries: list[Entry] = []
-        size, expected = 0, first
+        damage, size, expected = "", 0, first
         for row_id, head, data in self._rows(connection, first, end):
-            entry = _entry(row_id, head, data)
-            if not self.skip_damaged and (entry is None or row_id != expected):
-                return Read(entries, f"entry {_named(expected)} is damaged")
-            if entry is None:
-                continue
-            size += len(entry.data)
-            if entries and size > max_bytes:
-                return Read(entries, _left_out(first, row_id, entries))
-            entries.append(entry)
+            if entries and size + len(data) > max_bytes:
+                break
+            entry = None if row_id != expected else _entry(row_id, head, data)
+            if entry is None and not self.skip_damaged:
+                damage = f"entry {_named(expected)} is damaged"
+                break
             expected = row_id + 1
-        if self.skip_damaged:
-            return Read(entries, _left_out(first, end, entries))
-        return Read(entries, "" if entries else f"entry {_named(first)} is missing")
+            if entry is not None:
+                entries.append(entry)
+                size += len(data)
+        else:
+            if not entries:
+                damage = f"entry {_named(expected)} is missing"
+        return Read(entries, damage)
 
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield rows; where damaged ones may be left out, each that can be found by itself."""
-        if self.skip_damaged:
-            # A page that belongs elsewhere can end a range early, without any error.
-            for one in range(first, end):
-                yield from self._whole_row(connection, one)
-            return
+        """Yield rows; where a page is damaged and may be left out, those that can be read."""
         row_id = first
         try:
             for row in connection.execute(_RANGE, (first, end)):
                 yield row
                 row_id = row[0] + 1
         except sqlite3.DatabaseError:
-            if row_id == first:
-                raise
-            # What was whole is returned; the next read begins where it is not.
+            if not self.skip_damaged:
+                if row_id == first:
+                    raise
+                return  # What was whole is returned; the next read begins where it is not.
+            for one in range(row_id, end):
+                yield from self._whole_row(connection, one)
 
     @staticmethod
     def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
@@ -212,12 +198,6 @@ def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
     if digest is None:
         return None
     return Entry(row_id >> ENTRY_BITS, row_id & _NUMBER_MASK, data, digest)
-
-
-def _left_out(first: int, end: int, entries: Sequence[Entry]) -> str:
-    """Say how many entries of a range are not among those that were read; empty for none."""
-    count = end - first - len(entries)
-    return f"{count} of the entries from {_named(first)} on are damaged, and left out" * (count > 0)
 
 
 def _named(row_id: int) -> str:

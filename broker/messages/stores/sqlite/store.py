@@ -15,14 +15,7 @@ from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.room import StoreBounds, StoreRoom
 from broker.messages.stores.sqlite.batch import DroppedLedger
-from broker.messages.stores.sqlite.database import (
-    BRING_IT_BACK,
-    MOST_ID,
-    PAGE_BYTES,
-    DatabaseFile,
-    is_damage,
-    is_intact,
-)
+from broker.messages.stores.sqlite.database import PAGE_BYTES, DatabaseFile, is_intact
 from broker.messages.stores.sqlite.managed_ledger import (
     DatabaseParts,
     SqliteManagedLedger,
@@ -135,7 +128,7 @@ class SqliteMessageStore:
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
-            raise _not_opened(file, error) from None
+            raise self._damaged(f"cannot be opened: {error}") from None
         except BaseException:
             if connection is not None:
                 connection.close()
@@ -147,6 +140,12 @@ class SqliteMessageStore:
         writer = DatabaseWriter(file, connection, self._recent, self._clock, dropped)
         self._parts = DatabaseParts(
             writer, reads, self.next_id, self._clock.wall_ms, self._options.max_entries_per_ledger
+        )
+
+    def _damaged(self, what: str) -> MessageStoreError:
+        return MessageStoreError(
+            f"the message database {self._path} {what}; bring it back from a copy, or move it away "
+            "to begin with an empty one"
         )
 
     @staticmethod
@@ -201,16 +200,9 @@ class SqliteMessageStore:
             owner.row.add(SqliteLedger.stored(*row))
             owner.room.charge(entries, size_bytes)
         ids = (*by_id, *(row[0] for row in catalog.ledgers))
-        self._next_id = self._reserved = self._first_free(catalog.store, max(ids, default=0))
+        self._reserved = max(int(catalog.store.get("ids", 1)), max(ids, default=0) + 1)
+        self._next_id = self._reserved
         return dropped
-
-    @staticmethod
-    def _first_free(store: dict[str, str], highest: int) -> int:
-        """Return a number from which on none was given; what is stored of that may be damaged."""
-        stored = str(store.get("ids", 1))
-        if stored.isdecimal() and int(stored) <= MOST_ID:
-            return max(int(stored), highest + 1)
-        return highest + IDS_AT_ONCE
 
     async def close(self) -> None:
         """Write what waits, and release the file."""
@@ -333,18 +325,6 @@ def _new_temporary(place: Path) -> Path:
             f"no temporary message database can be made in {place}: {error.strerror}; name another "
             "folder with the environment's TMPDIR, or set floodgateMessageStore=memory"
         ) from None
-
-
-def _not_opened(file: DatabaseFile, error: sqlite3.Error) -> MessageStoreError:
-    if file.has_no_room(error):
-        return MessageStoreError(
-            f"there is no room for the message database {file.path}; free some room on its disk, "
-            "then start the broker again"
-        )
-    what_to_do = BRING_IT_BACK if is_damage(error) else "the broker must read and write its folder"
-    return MessageStoreError(
-        f"the message database {file.path} cannot be opened: {error}; {what_to_do}"
-    )
 
 
 def _states(

@@ -252,9 +252,7 @@ class DatabaseWriter:
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            # Of a full disk the log has been told.
-            if not self.full:
-                logger.warning("dropped entries stay in %s: %s", self._file.path, error)
+            logger.warning("dropped entries are not deleted from %s: %s", self._file.path, error)
             return False
         return True
 
