@@ -1,9 +1,10 @@
 """Messages of 1 KiB in and out, single and in batches, beside a bare server.
 
 Every round measures every server once, one after the other. The processor time a message of the
-server is the figure: the client, which shares the machine's cores, limits the rates of all. A
-broker on the log store writes what it confirms; the bare server keeps it in a list. Where
-PULSAR_SERVICE_URL and PULSAR_PID name a real broker it is measured in the same rounds.
+server is the figure: the client, which shares the machine's cores, limits the rates of all. Brokers
+have their messages in memory, in a temporary database (as without any key), in a database that
+stays, and in one that the disk has before a message is confirmed; the bare server keeps them in a
+list. Where PULSAR_SERVICE_URL and PULSAR_PID name a real broker it is measured in the same rounds.
 """
 
 from __future__ import annotations
@@ -22,17 +23,23 @@ from loadgen.servers.processes import ServerLaunch, running_server
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-BARE, MEMORY, LOG, REAL = "bare server", "broker, memory", "broker, log", "Apache Pulsar"
+BARE, MEMORY, TEMPORARY = "bare server", "broker, memory", "broker, temporary database"
+SQLITE, FSYNC, REAL = "broker, SQLite", "broker, SQLite with fsync", "Apache Pulsar"
 SINGLE, BATCHED, PACED = "single", "batched", "paced"
 MODES = (SINGLE, BATCHED, PACED)
-SETTINGS: Mapping[str, Mapping[str, str]] = {MEMORY: {}, LOG: {"floodgateMessageStore": "sqlite://"}}
+STORES: Mapping[str, str] = {
+    MEMORY: "memory",
+    TEMPORARY: "temporary",
+    SQLITE: "sqlite://{}/messages.db",
+    FSYNC: "sqlite://{}/synced.db?fsync=true",
+}
 GOALS_CPU_MICROS = {
     (SINGLE, MEMORY): 30.0,
-    (SINGLE, LOG): 60.0,
+    (SINGLE, SQLITE): 60.0,
     (BATCHED, MEMORY): 2.0,
-    (BATCHED, LOG): 4.0,
+    (BATCHED, SQLITE): 4.0,
 }
-"""The log store may take twice as long as memory."""
+"""A database may take twice as long as memory."""
 GOALS_MILLIS = {"p50_millis": 1.0, "p99_millis": 5.0}
 Address = tuple[str, int, int]
 Round = dict[str, dict[str, dict[str, float]]]
@@ -61,7 +68,7 @@ def running_servers(folder: Path) -> Iterator[dict[str, Address]]:
     with ExitStack() as stack:
         bare = stack.enter_context(yardstick("benchmarks.messages.bare_server"))
         servers = {BARE: (bare.host, bare.port, bare.pid)}
-        for name in SETTINGS:
+        for name in STORES:
             server = stack.enter_context(running_server(_launch(name, folder)))
             servers[name] = _address(server.service_url, server.pid)
         if os.environ.get("PULSAR_SERVICE_URL"):
@@ -79,10 +86,9 @@ def _launch(name: str, folder: Path) -> ServerLaunch:
         "floodgateProfile": "floodgate",
         # What two fast seconds bring must not reach the bound.
         "floodgateMessageStoreMaxMB": "8192",
+        "floodgateMessageStore": STORES[name].format(folder),
     }
-    for key, value in SETTINGS[name].items():
-        settings[key] = f"{value}{folder / 'messages'}"
-    return ServerLaunch("broker", settings, folder / f"{name.split()[-1]}.log")
+    return ServerLaunch("broker", settings, folder / f"{name.replace(' ', '-')}.log")
 
 
 def _address(url: str, pid: int) -> Address:

@@ -68,7 +68,30 @@ PROOFS = {
     "no_loss_messages": Proof(
         "SIGKILL between write, receipt and cursor flush loses no message",
         "tests.proof.soaks.no_loss_messages",
-        soak_seconds=600.0,
+    ),
+    "damaged_database": Proof(
+        "A damaged message database gives no consumer an altered message",
+        "tests.proof.stored.damaged_database",
+    ),
+    "full_disk": Proof(
+        "A full disk loses no message, and all goes on as soon as there is room",
+        "tests.proof.stored.full_disk",
+    ),
+    "synced_receipts": Proof(
+        "With fsync each receipt leaves behind the sync of its transaction",
+        "tests.proof.stored.synced_receipts",
+    ),
+    "freed_room": Proof(
+        "Storage stays flat whatever passes through topics",
+        "tests.proof.stored.freed_room",
+    ),
+    "ten_gigabytes": Proof(
+        "Ten gigabytes of messages cost no memory, no time to start, and hold up nobody",
+        "tests.proof.stored.ten_gigabytes",
+    ),
+    "java_flood": Proof(
+        "The default broker stores what the official Java client sends to nobody",
+        "tests.proof.stored.java_flood",
     ),
     "two_brokers": Proof(
         "Two brokers, of which the owner is killed and frozen, lose nothing and never both write",

@@ -9,9 +9,10 @@ import signal
 import socket
 import time
 import urllib.request
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.error import HTTPError
 
 from limiter.clock import LoopClock, deadline
@@ -26,21 +27,19 @@ from tests.support.stores.killed_broker import NEVER, POINTS
 
 if TYPE_CHECKING:
     from collections import Counter
-    from pathlib import Path
+    from collections.abc import Iterator
     from random import Random
 
     from loadgen.servers.processes import ServerProcess
 
 KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
 ANY_MOMENT, STOPPED = "any-moment", "stopped"
-WAYS = (*POINTS, ANY_MOMENT, ANY_MOMENT, STOPPED)
-"""All ways in which the life of a broker ends."""
-BEHIND_SYNC = ("before-sync", "behind-sync")
-SYNCS = 60
+WAYS = (*POINTS, *(ANY_MOMENT,) * 3 * len(POINTS), STOPPED, STOPPED)
+"""All ways in which the life of a broker ends, most of them at any moment."""
 LIFE_SECONDS = 3.0
-LONGEST_LIFE = 2.5
-"""In these, of a broker that dies at any moment."""
-SAVED_SECONDS = 2.5
+LONGEST_LIFE = 1.2
+"""Seconds that a broker lives which dies at any moment."""
+SAVED_SECONDS = 1.5
 """So long before a kill an acknowledgement must have been answered to be safe; one is promised."""
 QUIET_SECONDS = 0.3
 ENDING_STEPS = 25
@@ -59,6 +58,13 @@ class KilledLaunch(ServerLaunch):
         return [python, m, "tests.support.stores.killed_broker", *self.how, *rest]
 
 
+class Start(NamedTuple):
+    """How long a broker took to be ready, without what it waited for a processor, and in all."""
+
+    own_seconds: float
+    seconds: float
+
+
 @dataclass
 class Totals:
     """What all histories did, and how brokers ended."""
@@ -66,6 +72,7 @@ class Totals:
     steps: Counter[str]
     kills: Counter[str]
     restarts: Counter[str]
+    starts: list[Start]
     wrong: Wrong
 
 
@@ -79,7 +86,6 @@ class History:
         self._lives = 0
         self._is_ending = False
         self._fsync = number % 2 == 1
-        self._power = number % 4 == 1
         retained = random.random() < 0.5
         self._truths = [
             Truth(kind, f"persistent://public/default/{number}-{kind}", retained=retained)
@@ -92,13 +98,13 @@ class History:
             self._through = server_address(stack.enter_context(running_server(self._proxy())))
 
     def _broker_settings(self, retained: bool) -> dict[str, str]:
-        log = (self._out / "messages").resolve()
+        database = (self._out / "messages.db").resolve()
         keeps = "-1" if retained else "0"
         return {
             **LOCAL,
             "brokerServicePort": str(self._port),
             "webServicePort": str(self._web_port),
-            "floodgateMessageStore": f"log://{log}?fsync={str(self._fsync).lower()}",
+            "floodgateMessageStore": f"sqlite://{database}?fsync={str(self._fsync).lower()}",
             "managedLedgerMaxEntriesPerLedger": str(LEDGER_ENTRIES),
             "activeConsumerFailoverDelayTimeMillis": "100",
             "defaultRetentionTimeInMinutes": keeps,
@@ -122,10 +128,10 @@ class History:
         """Let the broker end in some ways, and compare what is left."""
         for way in ways:
             self._life(way)
-        with running_server(self._launch(NEVER, "0")):
+        with self._started(self._launch(NEVER, "0")):
             asyncio.run(self._left())
         self._stopped()
-        with running_server(self._launch(NEVER, "0")):
+        with self._started(self._launch(NEVER, "0")):
             asyncio.run(self._left(to_the_end=True))
         self._stopped()
         for truth in self._truths:
@@ -141,20 +147,30 @@ class History:
 
     def _launch(self, point: str, number: str) -> KilledLaunch:
         self._mark.unlink(missing_ok=True)
-        how = (point, number, "power" if self._power else "kill", str(self._mark))
+        how = (point, number, str(self._mark))
         self._lives += 1
         log = self._out / f"broker-{self._number}-{self._lives}-{point}.log"
         return KilledLaunch("broker", self._settings, log, (), how)
 
+    @contextmanager
+    def _started(self, launch: ServerLaunch) -> Iterator[ServerProcess]:
+        """Run a broker for a block, and note how long its start took."""
+        begun = time.monotonic()
+        with running_server(launch) as broker:
+            seconds = time.monotonic() - begun
+            waited = int(Path(f"/proc/{broker.pid}/schedstat").read_text().split()[1]) / 1e9
+            self._totals.starts.append(Start(seconds - waited, seconds))
+            yield broker
+
     def _life(self, way: str) -> None:
         """Let a broker live until it dies, or for some seconds."""
-        most = SYNCS if way in BEHIND_SYNC and self._fsync else POINTS.get(way, 1)
-        launch = self._launch(way if way in POINTS else NEVER, str(self._random.randint(1, most)))
+        number = self._random.randint(1, POINTS.get(way, 1))
+        launch = self._launch(way if way in POINTS else NEVER, str(number))
         heard_at, ended = 0.0, True
         try:
-            with running_server(launch) as broker:
-                lives = 1.0 if way in POINTS else self._random.uniform(0.2, LONGEST_LIFE)
-                heard_at = asyncio.run(self._under_load(broker, way, LIFE_SECONDS * lives))
+            with self._started(launch) as broker:
+                seconds = LIFE_SECONDS if way in POINTS else self._random.uniform(0, LONGEST_LIFE)
+                heard_at = asyncio.run(self._under_load(broker, way, seconds))
                 ended = _has_ended(broker.pid)
         except ServerStartError:
             if not self._mark.exists():

@@ -14,7 +14,7 @@ from limiter.clock import LoopClock, deadline
 from tests.support.peers.message_peer import MessagePeer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 WINDOW = 20
 RETRY_SECONDS = 0.05
@@ -25,8 +25,18 @@ class LostConnectionError(Exception):
     """The connection, or what was made on it, has ended: begin again."""
 
 
+def payload(number: int) -> bytes:
+    """Return the payload of a message."""
+    return b"message %08d" % number
+
+
 class SteadyPublisher:
     """The publisher of one topic, through a proxy.
+
+    Args:
+        proxy_url: The proxy's, or the only broker's.
+        topic: Its name.
+        content: The payload of a message by its number.
 
     Attributes:
         receipted: How many messages have a receipt: all before them have one, too.
@@ -34,9 +44,12 @@ class SteadyPublisher:
         connections: How often it had to begin again.
     """
 
-    def __init__(self, proxy_url: str, topic: str) -> None:
+    def __init__(
+        self, proxy_url: str, topic: str, content: Callable[[int], bytes] = payload
+    ) -> None:
         self._proxy_url = proxy_url
         self._topic = topic
+        self._content = content
         self.receipted = 0
         self.positions: dict[int, tuple[int, int]] = {}
         self.connections = 0
@@ -72,7 +85,7 @@ class SteadyPublisher:
             while True:
                 first = self.receipted
                 for number in range(first, first + WINDOW):
-                    await peer.publish(number, payload(number))
+                    await peer.publish(number, self._content(number))
                 yield first + WINDOW
                 for _ in range(WINDOW):
                     self._take(await peer.receipt())
@@ -105,11 +118,6 @@ async def connected(proxy_url: str, topic: str) -> MessagePeer:
     if found.response != pb.CommandLookupTopicResponse.Connect:
         raise LostConnectionError(found.message)
     return await MessagePeer.connect(proxy_url, found.brokerServiceUrl.removeprefix("pulsar://"))
-
-
-def payload(number: int) -> bytes:
-    """Return the payload of a message."""
-    return b"message %08d" % number
 
 
 async def stored_numbers(proxy_url: str, topic: str, last: int, seconds: float) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.messages.official_clients import conclude
-from benchmarks.messages.rates import LOG, MEMORY, REAL
+from benchmarks.messages.rates import MEMORY, REAL, SQLITE
 
 
 def measured(per_second: float) -> dict[str, float]:
@@ -15,7 +15,7 @@ def measured(per_second: float) -> dict[str, float]:
 def test_batches_are_compared_with_a_real_broker_in_the_same_round() -> None:
     # Given: the machine is twice as fast in the second round
     def found(speed: float) -> dict[str, dict[str, dict[str, float]]]:
-        servers = {MEMORY: measured(90 * speed), LOG: measured(60 * speed)}
+        servers = {MEMORY: measured(90 * speed), SQLITE: measured(60 * speed)}
         of_both = {**servers, REAL: measured(100 * speed)}
         return {"Java client, single": of_both, "Java client, batched": of_both}
 
@@ -27,7 +27,7 @@ def test_batches_are_compared_with_a_real_broker_in_the_same_round() -> None:
     assert judged == {
         f"Java client, batched {way}: {server} / {REAL}": met
         for way in ("in", "out")
-        for server, met in ((MEMORY, False), (LOG, True))
+        for server, met in ((MEMORY, False), (SQLITE, True))
     }
 
 

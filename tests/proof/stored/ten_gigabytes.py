@@ -1,0 +1,214 @@
+"""Ten gigabytes in a database: the broker's memory, its start, and a consumer that reads them all.
+
+One producer publishes 9 GB in entries of 64 KiB and 1 GB in entries of 1 KiB, each to a topic with
+a subscription that does not read. The broker is stopped; its database leaves the system's cache; it
+is started, beside one with an empty database. Then a consumer reads everything, while each turn of
+the broker's event loop is timed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from benchmarks.controlled_process import controlled_process
+from benchmarks.messages.client import RECEIVER_QUEUE, Drain
+from benchmarks.messages.wire import connected
+from limiter.clock import LoopClock, deadline
+from loadgen.servers.processes import ServerLaunch, running_server
+from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
+from tests.proof.result import ProofError, ProofResult
+from tests.proof.servers import LOCAL, check_logs, server_address
+from tests.proof.stored.passing import published
+
+if TYPE_CHECKING:
+    from tests.proof.result import ProofOptions
+
+MEBIBYTE = 1024 * 1024
+GIGABYTE = 1_000_000_000
+NEEDED_BYTES = 30 * GIGABYTE
+BOUND_MILLIS = 20.0
+MOST_START_SECONDS = 0.3
+"""What a start on ten gigabytes may take more than one on nothing."""
+STARTS = 5
+MOST_GROWTH_MIB = 64
+READ_SECONDS = 1_800.0
+
+
+class Part(NamedTuple):
+    """What goes to one topic."""
+
+    topic: str
+    entries: int
+    size_bytes: int
+
+
+LARGE = Part("persistent://public/default/large", 9 * GIGABYTE // 65_536, 65_536)
+SMALL = Part("persistent://public/default/small", GIGABYTE // 1_024, 1_024)
+
+
+def prove(options: ProofOptions) -> ProofResult:
+    """Store, start and read."""
+    result, out = ProofResult(), options.out.resolve()
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    parts = (LARGE, SMALL)
+    if options.quick:
+        parts = tuple(one._replace(entries=one.entries // 50) for one in parts)
+    elif shutil.disk_usage(out).free < NEEDED_BYTES:
+        raise ProofError(f"{out} has less than {NEEDED_BYTES / GIGABYTE:.0f} GB free")
+    database = out / "messages.db"
+    try:
+        _store(options, _settings(database), parts, result)
+        _starts(options, database, result, judged=not options.quick)
+        _cold(database)
+        asyncio.run(_read(options, _settings(database), parts, result))
+    finally:
+        for left in out.glob("*.db*"):
+            left.unlink()
+    check_logs(out, result)
+    return result
+
+
+def _settings(database: Path) -> dict[str, str]:
+    return {
+        **LOCAL,
+        "brokerServicePort": "0",
+        "floodgateMessageStore": f"sqlite://{database}",
+        "floodgateMessageStoreMaxMB": "20480",
+    }
+
+
+def _cold(database: Path) -> None:
+    """Have the system forget what it has of a file."""
+    for path in database.parent.glob(f"{database.name}*"):
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+# -- stored ---------------------------------------------------------------------------------------
+
+
+def _store(
+    options: ProofOptions, settings: dict[str, str], parts: tuple[Part, ...], result: ProofResult
+) -> None:
+    launch = ServerLaunch("broker", settings, options.out / "storing.log")
+    with running_server(launch) as broker:
+        asyncio.run(_publish(server_address(broker), [one._replace(entries=100) for one in parts]))
+        reset_peak(broker.pid)
+        before = resident_bytes(broker.pid) / MEBIBYTE
+        for part in parts:
+            options.note(f"{part.entries:,} entries of {part.size_bytes:,} bytes")
+            begun = time.monotonic()
+            asyncio.run(_publish(server_address(broker), [part]))
+            rate = part.entries * part.size_bytes / MEBIBYTE / (time.monotonic() - begun)
+            result.figures[f"entries of {part.size_bytes:,} bytes, MiB/s"] = round(rate, 1)
+        most = peak_resident_bytes(broker.pid) / MEBIBYTE
+    stored = sum(one.entries * one.size_bytes for one in parts) / GIGABYTE
+    result.figures.update(memory_before_mib=round(before), most_memory_mib=round(most))
+    result.check(
+        "memory stays",
+        most - before <= MOST_GROWTH_MIB,
+        f"the broker took {before:.0f} MiB before and {most:.0f} MiB at most while {stored:.1f} GB "
+        "were stored",
+    )
+
+
+async def _publish(address: tuple[str, int], parts: list[Part]) -> None:
+    for part in parts:
+        consumer, producer = await connected(*address), await connected(*address)
+        await producer.produce(part.topic)
+        await consumer.consume(part.topic)
+        stored = await published(producer, part.entries, part.size_bytes)
+        producer.transport.close()
+        consumer.transport.close()
+        if stored < part.entries:
+            raise ProofError(f"{part.topic} takes no more after {stored:,} entries")
+
+
+# -- started --------------------------------------------------------------------------------------
+
+
+def _starts(options: ProofOptions, database: Path, result: ProofResult, *, judged: bool) -> None:
+    """Start on the database and on an empty one in turns."""
+    full: list[float] = []
+    empty: list[float] = []
+    for number in range(STARTS):
+        for path, found in ((database, full), (database.with_name("empty.db"), empty)):
+            options.note(f"start {number + 1} on {path.name}")
+            _cold(path)
+            launch = ServerLaunch("broker", _settings(path), options.out / "starting.log")
+            begun = time.monotonic()
+            with running_server(launch) as broker:
+                seconds = time.monotonic() - begun
+                waited = int(Path(f"/proc/{broker.pid}/schedstat").read_text().split()[1]) / 1e9
+                found.append(seconds - waited)
+    least = min(full), min(empty)
+    result.figures.update(
+        starts_on_full=[round(one, 2) for one in full],
+        starts_on_empty=[round(one, 2) for one in empty],
+    )
+    result.check(
+        "starts",
+        least[0] - least[1] <= MOST_START_SECONDS or not judged,
+        f"ready after {least[0]:.2f} s beside waits for a core, with an empty database after "
+        f"{least[1]:.2f} s (the least of {STARTS} each)",
+    )
+
+
+# -- read -----------------------------------------------------------------------------------------
+
+
+async def _read(
+    options: ProofOptions, settings: dict[str, str], parts: tuple[Part, ...], result: ProofResult
+) -> None:
+    words = [f"{key}={value}" for key, value in settings.items()]
+    log = options.out / "reading.log"
+    with controlled_process("tests.proof.stored.timed_broker", log, *words) as broker:
+        url = urlsplit(broker.ready["url"])
+        broker.ask("peak")
+        for part in parts:
+            options.note(f"{part.entries:,} entries of {part.size_bytes:,} bytes are read")
+            begun = time.monotonic()
+            broker.ask("turn")
+            left = await _drained((url.hostname or "", url.port or 0), part)
+            turn, seconds = broker.ask("turn"), time.monotonic() - begun
+            name = f"{part.size_bytes // 1024} KiB"
+            result.figures[f"read, {name}"] = {
+                "seconds": round(seconds, 1),
+                "mib_per_second": round(part.entries * part.size_bytes / MEBIBYTE / seconds),
+                **turn,
+            }
+            result.check(
+                f"read, {name}",
+                left == 0 and turn["millis"] <= BOUND_MILLIS,
+                f"{part.entries:,} entries of {name} came from a cold file in {seconds:.0f} s, "
+                f"{left:,} were left; the longest turn of the event loop took {turn['millis']:.1f} "
+                f"ms, {turn['long']} took more than 5 ms; allowed are {BOUND_MILLIS:g} ms",
+            )
+        most = broker.ask("peak")["bytes"] / MEBIBYTE
+    result.figures["memory_while_read_mib"] = round(most)
+
+
+async def _drained(address: tuple[str, int], part: Part) -> int:
+    """Consume a topic to its end; return how many entries did not come."""
+    # What was published first of all, too, to see what the broker takes before.
+    entries = part.entries + 100
+    consumer = await connected(*address)
+    try:
+        await consumer.consume(part.topic)
+        drain = Drain(consumer, entries, 1)
+        consumer.flow(RECEIVER_QUEUE)
+        async with deadline(LoopClock(), READ_SECONDS):
+            await drain.done.wait()
+    except TimeoutError:
+        return drain._left
+    finally:
+        consumer.transport.close()
+    return 0
