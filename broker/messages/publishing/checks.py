@@ -101,7 +101,10 @@ def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal 
     count = metadata.num_messages_in_batch
     packed = metadata.compression != pb.NONE
     size = metadata.uncompressed_size if packed else len(data) - payload_start(data)
-    if 0 < count <= min(size // LEAST_MESSAGE_BYTES, MOST_IN_BATCH):
+    most = MOST_IN_BATCH
+    if not metadata.encryption_keys:  # Else nobody here can tell.
+        most = min(most, size // LEAST_MESSAGE_BYTES)
+    if 0 < count <= most:
         return None
     text = f"A batch of {size} bytes cannot have num_messages_in_batch={count}"
     return SendRefusal(pb.NotAllowedError, text)

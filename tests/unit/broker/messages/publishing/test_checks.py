@@ -120,6 +120,13 @@ def test_a_batch_has_no_more_messages_than_its_size_allows(
     assert found == (None if believed else (pb.NotAllowedError, text))
 
 
+@pytest.mark.parametrize(("count", "believed"), [(1_000, True), (0, False), (2**31 - 1, False)])
+def test_of_an_encrypted_batch_only_the_absurd_is_refused(count: int, believed: bool) -> None:
+    keys = [pb.EncryptionKeys(key="k", value=b"v")]
+    found = claimed(b"secret", encryption_keys=keys, num_messages_in_batch=count)
+    assert (found is None) is believed
+
+
 def test_who_sends_under_another_name_is_refused_where_names_tell_duplicates() -> None:
     deduplicated = replace(DEFAULTS, deduplication=True)
     assert claimed(producer_name="victim") is None
