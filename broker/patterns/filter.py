@@ -52,6 +52,8 @@ FIRST_STEP_NAMES = 2_048
 FIRST_STEP_WORK = 65_536
 """Names times the pattern's instructions in the first step. RE2 at its slowest takes about 0.1 us
 for such a pair on a name of 100 B, so that the first step takes 50 ms at most, and mostly 0.2."""
+MOST_STEP_NAMES = 65_536
+"""Most names in a step, however fast the machine: more than a run of the shortest names has."""
 _SHORT_STEP_SECONDS = 0.001
 _LONG_STEP_SECONDS = 0.004
 _EVERYTHING: Final = object()
@@ -246,6 +248,6 @@ class _StepSize:
     def adapt(self, seconds: float) -> None:
         """Adapt to the duration of the last call."""
         if seconds < _SHORT_STEP_SECONDS:
-            self.names *= 8
+            self.names = min(8 * self.names, MOST_STEP_NAMES)
         elif seconds > _LONG_STEP_SECONDS:
             self.names = max(1, self.names // 4)
