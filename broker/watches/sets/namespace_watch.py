@@ -97,8 +97,10 @@ class NamespaceWatch:
         """Follow the namespace no more."""
         self._builder.stop()
         self._reading.stop()
-        if self._follower is not None:
-            self._follower.cancel()
+        follower, self._follower = self._follower, None
+        if follower is not None:
+            # What ended it keeps its frame, and that all names: nothing here may keep the task.
+            follower.cancel()
 
     @property
     def is_read(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from weakref import ref
 
 import pytest
 
@@ -87,6 +89,20 @@ async def test_a_namespace_that_is_followed_no_more_leaves_no_task(when: str) ->
     await settle()
     # Then
     assert asyncio.all_tasks() == tasks
+
+
+async def test_a_namespace_that_is_followed_no_more_is_freed_without_the_collector() -> None:
+    followed = await Followed.of("a1", "b1")
+    await followed.watch.watched_set(AS)
+    kept = ref(followed.watch)
+    gc.disable()
+    try:
+        followed.watch.stop()
+        del followed
+        await settle()
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 # -- changes as the feed tells them ---------------------------------------------------------------
