@@ -122,10 +122,11 @@ class WatchedSets:
             self._versions.exchange(watched.names, names)
         watched.names = names
 
-    def discard(self, watched: WatchedSet) -> None:
-        """Drop a set that nobody watches."""
-        if self._by_pattern.pop(watched.pattern, None) is not None:
-            self._versions.release(watched.names)
+    def discard(self, watched: WatchedSet) -> bool:
+        """Drop a set that nobody watches; return whether no other set has its version."""
+        if self._by_pattern.pop(watched.pattern, None) is None:
+            return False
+        return self._versions.release(watched.names)
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
         """Return a version that is there already and holds the same names, or these; in steps."""

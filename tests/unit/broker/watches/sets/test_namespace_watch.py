@@ -105,6 +105,22 @@ async def test_a_namespace_that_is_followed_no_more_is_freed_without_the_collect
         gc.enable()
 
 
+async def test_what_is_watched_no_more_is_freed_in_turns_of_its_own() -> None:
+    followed = await Followed.of(*(f"a{number:04d}" for number in range(1_000)), "b")
+    one, other = await followed.listener(AS), await followed.listener(AS)
+    disposal = followed.watch._context.disposal
+    one.leave()
+    followed.watch.leave(one.watched)
+    assert len(disposal) == 0
+    other.leave()
+    followed.watch.leave(other.watched)
+    assert len(disposal) == 1
+    followed.watch.stop()
+    assert len(disposal) == 2
+    await settle()
+    assert len(disposal) == 0
+
+
 # -- changes as the feed tells them ---------------------------------------------------------------
 
 
