@@ -228,6 +228,14 @@ async def test_a_result_is_remembered_for_its_version_and_pattern(matched: list[
     assert await patterns.filter(listing, "a/b/t-0.*") is not first
 
 
+async def test_a_pattern_with_a_domain_and_without_is_evaluated_once(matched: list[int]) -> None:
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000_000)
+    first = await patterns.filter(listing, f"persistent://{EVEN}")
+    evaluated = len(matched)
+    assert await patterns.filter(listing, EVEN) is first
+    assert len(matched) == evaluated
+
+
 async def test_that_everything_is_kept_is_remembered_too(matched: list[int]) -> None:
     # Given
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000)
