@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ class SharedQuestions(Generic[T]):
         """
         asked = self._asked.get(key)
         if asked is None:
-            task = asyncio.get_running_loop().create_task(self._ask(question))
-            asked = self._asked[key] = _Asked(task)
-            task.add_done_callback(lambda _: self._forget(key, asked))
+            loop = asyncio.get_running_loop()
+            asked = self._asked[key] = _Asked(loop.create_task(self._ask(question)))
+            asked.task.add_done_callback(partial(self._answered, key, asked))
         asked.askers += 1
         try:
             return await asyncio.shield(asked.task)
@@ -53,12 +54,16 @@ class SharedQuestions(Generic[T]):
             if not asked.askers:
                 self._forget(key, asked)
                 asked.task.cancel()
+            del asked  # What it raised would be kept by its own traceback, with who asked.
 
     async def _ask(self, question: Callable[[], Coroutine[object, object, T]]) -> T:
         async with self._places:
             return await question()
 
-    def _forget(self, key: Hashable, asked: _Asked[T] | None) -> None:
+    def _answered(self, key: Hashable, asked: _Asked[T], _: asyncio.Task[T]) -> None:
+        self._forget(key, asked)
+
+    def _forget(self, key: Hashable, asked: _Asked[T]) -> None:
         if self._asked.get(key) is asked:
             del self._asked[key]
 

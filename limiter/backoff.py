@@ -15,7 +15,7 @@ class Backoff:
     """Delays that double, a little shortened at random so that many do not come back together.
 
     Args:
-        first_seconds: The first delay, and the shortest.
+        first_seconds: The first delay, and the shortest; at most the longest.
         most_seconds: The longest.
         jitter: Returns numbers from 0 to 1; how much of a tenth a delay is shortened by.
 
@@ -28,10 +28,9 @@ class Backoff:
         most_seconds: float = 25.0,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._first_seconds = first_seconds
+        self._first_seconds = self._next_seconds = min(first_seconds, most_seconds)
         self._most_seconds = most_seconds
         self._jitter = jitter
-        self._next_seconds = first_seconds
 
     def next(self) -> float:
         """Return the next delay in seconds."""

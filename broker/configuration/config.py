@@ -177,7 +177,7 @@ class BrokerConfig(ServerConfig):
     listing_cache_max_bytes: int = Field(default=64 * MEGABYTE_BYTES, ge=0)
     """floodgateListingCacheMB: results of patterns and columns that are remembered; 0 is none."""
     pattern_timeout_seconds: float = Field(default=1.0, gt=0)
-    """floodgatePatternTimeoutMs: for what only a backtracking engine can compile, a listing."""
+    """floodgatePatternTimeoutMs: for 100,000 topics, by a backtracking engine."""
     failover_delay_ms: int = Field(
         default=1_000, ge=0, validation_alias="activeConsumerFailoverDelayTimeMillis"
     )

@@ -1,14 +1,13 @@
 """The filter of listings by clients' patterns: one evaluation for all who ask the same.
 
 What RE2 compiles is matched here, block by block, a few milliseconds at a time; what only a
-backtracking engine can compile is matched by a process of its own (``broker.patterns.workers``).
+backtracking engine can compile is matched by processes (``broker.patterns.backtracking``).
 """
 
 from __future__ import annotations
 
 import logging
 import operator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from broker.patterns.backtracking import BacktrackingFilter, Piece
 from broker.patterns.cache import ListingCache
-from broker.patterns.errors import InvalidPatternError
 from broker.patterns.path_columns import PathColumns, PathRun
 from broker.patterns.pattern import (
     Backtracking,
@@ -31,17 +30,15 @@ from broker.patterns.pattern import (
 from broker.patterns.workers import PatternWorkers
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
-from limiter.clock import Clock, LoopClock, deadline
+from limiter.clock import LoopClock
 from server.tasks.cooperative import Steps
 from server.tasks.single_flight import SingleFlight
-from server.tasks.worker_processes import WorkerFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator, Iterator
+    from collections.abc import Generator, Iterator
 
-    from broker.patterns.workers import PatternWorker
     from broker.topic_lists.block import Mask
-    from broker.topic_lists.block_run import BlockRun
+    from limiter.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +49,8 @@ FIRST_STEP_NAMES = 2_048
 FIRST_STEP_WORK = 65_536
 """Names times the pattern's instructions in the first step. RE2 at its slowest takes about 0.1 us
 for such a pair on a name of 100 B, so that the first step takes 50 ms at most, and mostly 0.2."""
+MOST_STEP_NAMES = 65_536
+"""Most names in a step, however fast the machine: more than a run of the shortest names has."""
 _SHORT_STEP_SECONDS = 0.001
 _LONG_STEP_SECONDS = 0.004
 _EVERYTHING: Final = object()
@@ -69,7 +68,7 @@ class PatternRules:
         share: Whether requests for the same listing and pattern share one evaluation, and its
             result while it is remembered.
         timeout_seconds: floodgatePatternTimeoutMs: how long what only a backtracking engine can
-            compile may take for one listing.
+            compile may take for some names; see BacktrackingFilter.
     """
 
     enabled: bool
@@ -98,8 +97,9 @@ class PatternFilter:
     ) -> None:
         self._rules = rules
         self._cache = cache or ListingCache(0)
-        self._workers = workers or PatternWorkers()
-        self._clock: Clock = clock or LoopClock()
+        self._backtracking = BacktrackingFilter(
+            workers or PatternWorkers(), clock or LoopClock(), rules.timeout_seconds
+        )
         self._evaluations = SingleFlight[TopicListing]()
         self._steps = Steps(TURN_SECONDS)
 
@@ -123,11 +123,12 @@ class PatternFilter:
             return listing
         if not self._rules.share:
             return (await self._evaluate(listing, compiled))[0]
-        known = self._cache.get(listing, pattern)
+        # By its text without a domain, which a listing's pattern has and a watch's has not.
+        known = self._cache.get(listing, compiled.text)
         if known is not None:
             return known if isinstance(known, TopicListing) else listing
-        work = partial(self._remembered, listing, pattern, compiled)
-        return await self._evaluations.join((listing, pattern), work)
+        work = partial(self._remembered, listing, compiled)
+        return await self._evaluations.join((listing, compiled.text), work)
 
     async def _compiled(self, pattern: str) -> TopicsPattern:
         """Return a pattern compiled; at most one new one in a turn of the event loop."""
@@ -140,12 +141,10 @@ class PatternFilter:
         yield from ()  # Work of one step.
         return compile_pattern(pattern, self._rules.implementation)
 
-    async def _remembered(
-        self, listing: TopicListing, pattern: str, compiled: TopicsPattern
-    ) -> TopicListing:
-        kept, added_bytes = await self._evaluate(listing, compiled)
+    async def _remembered(self, listing: TopicListing, pattern: TopicsPattern) -> TopicListing:
+        kept, added_bytes = await self._evaluate(listing, pattern)
         value = kept if kept is not listing else _EVERYTHING
-        self._cache.put(listing, pattern, value, added_bytes)
+        self._cache.put(listing, pattern.text, value, added_bytes)
         return kept
 
     # -- evaluating -----------------------------------------------------------------------------
@@ -156,7 +155,12 @@ class PatternFilter:
         """Return the listing that a pattern keeps, and the bytes it adds to the one it is of."""
         selections = [Selection(sequence) for sequence in listing.sequences]
         if isinstance(pattern, Backtracking):
-            await self._off_the_loop(selections, pattern, len(listing))
+            pieces = (
+                Piece(one, run)
+                for one in selections
+                for run in self._candidates(one.source, pattern)
+            )
+            await self._backtracking.keep(pattern, pieces, len(listing))
         else:
             for selection in selections:
                 await self._steps.take(self._filtering(selection, pattern))
@@ -173,9 +177,11 @@ class PatternFilter:
         for run, paths in self._candidates(selection.source, pattern):
             yield
             masks: list[Mask] = []
-            while (start := sum(map(len, masks))) < len(run):
+            start = 0
+            while start < len(run):
                 begun = perf_counter()
                 masks.append(pattern.matching(paths.slice(start, size.names)))
+                start += len(masks[-1])
                 size.adapt(perf_counter() - begun)
                 yield
             run.keep(selection, np.concatenate(masks))
@@ -189,52 +195,6 @@ class PatternFilter:
             return columns.runs()
         return columns.runs(domain + pattern.low, domain + pattern.high)
 
-    async def _off_the_loop(
-        self, selections: list[Selection], pattern: Backtracking, count: int
-    ) -> None:
-        """Let a process match; the wait for one has a time limit, and then the work the same.
-
-        (One limit for both would let those who waited together have their turns when their time is
-        nearly up, and each would cost a process.)
-        """
-        seconds, begun = self._rules.timeout_seconds, False
-        try:
-            async with AsyncExitStack() as stack:
-                async with deadline(self._clock, seconds):
-                    worker = await stack.enter_async_context(self._workers.worker())
-                begun = True
-                async with deadline(self._clock, seconds):
-                    for selection in selections:
-                        async for run, mask in self._matched_by(worker, selection.source, pattern):
-                            run.keep(selection, mask)
-        except TimeoutError:
-            refusal = self._too_slow(pattern, count, begun=begun)
-        except WorkerFailedError as error:
-            refusal = InvalidPatternError(f"{error}; the pattern {pattern.text!r} was left")
-        else:
-            return
-        # Not within the handlers: it would keep all that their frames have until it is collected.
-        raise refusal
-
-    async def _matched_by(
-        self, worker: PatternWorker, sequence: TopicSequence, pattern: Backtracking
-    ) -> AsyncIterator[tuple[BlockRun, Mask]]:
-        for run, paths in self._candidates(sequence, pattern):
-            mask = await worker.matching(pattern.translation, paths, self._rules.timeout_seconds)
-            if mask is None:
-                raise TimeoutError
-            yield run, mask
-
-    def _too_slow(self, pattern: TopicsPattern, count: int, *, begun: bool) -> InvalidPatternError:
-        limit = f"floodgatePatternTimeoutMs={round(self._rules.timeout_seconds * 1_000)}"
-        what = f"takes more than {limit} on {count} topics"
-        if not begun:
-            what = f"had no turn within {limit}, while others like it were evaluated"
-        return InvalidPatternError(
-            f"the pattern {pattern.text!r} {what}: write it without look-around and "
-            "back-references, or raise floodgatePatternTimeoutMs"
-        )
-
 
 class _StepSize:
     """The number of names matched in one call: many, but not for long."""
@@ -246,6 +206,6 @@ class _StepSize:
     def adapt(self, seconds: float) -> None:
         """Adapt to the duration of the last call."""
         if seconds < _SHORT_STEP_SECONDS:
-            self.names *= 8
+            self.names = min(8 * self.names, MOST_STEP_NAMES)
         elif seconds > _LONG_STEP_SECONDS:
             self.names = max(1, self.names // 4)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from broker.patterns.worker import pack_job
+from broker.patterns.worker import TOOK, pack_job
 from server.tasks.worker_processes import MAX_WORKERS, WorkerProcess, WorkerProcesses
 
 if TYPE_CHECKING:
@@ -27,19 +27,25 @@ class PatternWorker(WorkerProcess):
 
     called = "pattern worker"
 
-    async def matching(self, pattern: str, paths: pa.StringArray, seconds: float) -> Mask | None:
-        """Tell of each path whether it matches; None if the time was up.
+    async def matching(
+        self, pattern: str, paths: pa.StringArray, seconds: float
+    ) -> tuple[Mask, float]:
+        """Tell of each path whether it matches, and how much processor time that took.
 
         Args:
             pattern: One that a backtracking engine compiled before.
             paths: A text column that is no slice.
-            seconds: The time limit.
+            seconds: The time limit, of processor time.
 
         Raises:
+            TimeoutError: The time was up.
             WorkerFailedError: The process has ended.
         """
         answer = await self.ask(_job(pattern, paths, seconds))
-        return np.frombuffer(answer, np.bool_) if len(answer) == len(paths) else None
+        mask = np.frombuffer(answer, np.bool_, offset=TOOK.size)
+        if len(mask) != len(paths):
+            raise TimeoutError
+        return mask, TOOK.unpack_from(answer)[0]
 
 
 def _job(pattern: str, paths: pa.StringArray, seconds: float) -> bytes:

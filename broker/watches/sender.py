@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from broker.watches.names.sorted_names import SortedNames
     from broker.watches.sets.context import WatchTotals
-    from broker.watches.sets.watched_sets import EncodedNames
+    from broker.watches.sets.encoded_names import EncodedNames
     from broker.watches.update_permit import SetUpdate
     from limiter.backoff import Backoff
     from limiter.clock import Clock

@@ -272,9 +272,15 @@ def _has_failed(created: asyncio.Future[None]) -> bool:
 
 
 def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
-    """Tell the requests that wait for a watch's creation how it ended."""
+    """Tell the requests that wait for a watch's creation how it ended.
+
+    A refusal is told in one of its own: this one has the frames in which it came about, and these
+    the watch, which would be kept with all its names.
+    """
     if created.done():
         return
+    if isinstance(error, RequestError):
+        error = RequestError(error.server_error, error.message)
     if error is None:
         created.set_result(None)
     elif isinstance(error, asyncio.CancelledError):

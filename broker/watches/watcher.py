@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from broker.watches.names.sorted_names import EMPTY_NAMES
-from broker.watches.sets.watched_sets import EncodedNames
+from broker.watches.sets.encoded_names import EncodedNames
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -141,7 +141,7 @@ class TopicListWatcher(ABC):
 
     async def _encoded(self, names: SortedNames) -> EncodedNames:
         """Return a version's names as they are sent."""
-        return await self._the_set().encode(names) if len(names) else EncodedNames(names, ())
+        return await self._the_set().encoded.of(names) if len(names) else EncodedNames(names, ())
 
     def _the_set(self) -> WatchedSet:
         if self.watched is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _HASH_RANGE = 65_536
-_MOST_DOUBLINGS = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +134,15 @@ class NegativeAckBackoff:
     multiplier: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.min_delay_ms <= self.max_delay_ms or self.multiplier < 1:
+        if not 0 < self.min_delay_ms <= self.max_delay_ms or not (1 <= self.multiplier < math.inf):
             raise InvalidConfiguration(
-                "a NegativeAckBackoff needs 0 < min_delay_ms <= max_delay_ms and multiplier >= 1:"
-                f" {self}"
+                "a NegativeAckBackoff needs 0 < min_delay_ms <= max_delay_ms and a finite "
+                f"multiplier >= 1: {self}"
             )
 
     def next(self, redelivery_count: int) -> int:
         """Return the delay, in milliseconds, of a message that was redelivered so often."""
-        growth = self.multiplier ** min(redelivery_count, _MOST_DOUBLINGS)
-        return min(self.max_delay_ms, int(self.min_delay_ms * growth))
+        longest = math.log(self.max_delay_ms) - math.log(self.min_delay_ms)
+        if redelivery_count * math.log(self.multiplier) > longest + 1:
+            return self.max_delay_ms  # The power might be beyond what a float can hold.
+        return min(self.max_delay_ms, int(self.min_delay_ms * self.multiplier**redelivery_count))

@@ -28,7 +28,7 @@ ROUND_SECONDS = 4.0
 """The time in which turns then pass on to all who wait."""
 SHORTEST_PACE_SECONDS = 0.01
 MOST_TURNS_AT_ONCE = 256
-"""Turns that one release may bring, before others have the event loop."""
+"""Turns that one release or look may bring, before others have the event loop."""
 LONGEST_PACE_SECONDS = 0.5
 
 
@@ -299,7 +299,7 @@ class Prefetch:
         if not self._askers:
             self._crowd = 0
         number = math.ceil(self._crowd * self._pace() / ROUND_SECONDS) if self._crowd else 0
-        for _ in range(number):
+        for _ in range(min(number, MOST_TURNS_AT_ONCE)):
             turn = next(iter(self._askers), None)
             if turn is None or turn.since + PATIENCE_SECONDS > now:
                 break

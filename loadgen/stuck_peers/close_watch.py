@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LOOK_EVERY_SECONDS = 0.05
 # Asking the kernel costs some microseconds for each peer: at most this share of time.
 _SHARE_OF_TIME = 0.02
+LONGEST_PAUSE_SECONDS = 10.0
+"""A question that seems to take longer was held up: the machine slept, or the process stood."""
 # Where the kernel cannot tell of a FIN alone (macOS), it still tells of a reset.
 _HANG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
@@ -88,7 +90,8 @@ class CloseWatch:
         with self._states as states:
             found = {d: _stands(states, each) for d, each in self._sockets.items()}
         cost_seconds = time.perf_counter() - begun
-        self._next_question = self._clock.now() + cost_seconds / _SHARE_OF_TIME
+        pause_seconds = min(cost_seconds / _SHARE_OF_TIME, LONGEST_PAUSE_SECONDS)
+        self._next_question = self._clock.now() + pause_seconds
         gone = [d for d, stands in found.items() if stands is False and d in self._established]
         self._established.update(d for d, stands in found.items() if stands)
         return gone

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
 """Metrics of processes, which the one that simulates has of its own."""
 _SAMPLES_AT_ONE_PACE = 2_000
+LONGEST_INTERVAL_SECONDS = 4_096 * SCRAPE_SECONDS
 
 
 class Sampler(WatchedServers):
@@ -45,7 +46,7 @@ class Sampler(WatchedServers):
         self._take()
         self._samples += 1
         if self._samples % _SAMPLES_AT_ONE_PACE == 0:
-            self._interval *= 2
+            self._interval = min(2 * self._interval, LONGEST_INTERVAL_SECONDS)
         self._timer = self._clock.call_at(self._clock.now() + self._interval, self.start)
 
     def stop(self) -> None:

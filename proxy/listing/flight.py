@@ -140,7 +140,9 @@ class Flight:
         self._requesters.remove(cnx)
         if not self._requesters and self.task is not None:
             self.open = False
-            self.task.cancel()
+            # What ended it keeps its frame, and that the answer: nothing here may keep the task.
+            task, self.task = self.task, None
+            task.cancel()
 
     @property
     def _abandoned(self) -> bool:

@@ -14,16 +14,19 @@ T = TypeVar("T")
 
 TURN_SECONDS = 0.002
 """Seconds for which work goes on before other connections have their turn."""
+MOST_STEPS = 10_000
+"""Most steps of a turn, should the clock not move."""
 
 
 async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> AsyncIterator[T]:
     """Yield items, with a turn for others whenever the work on some has taken 2 ms."""
-    end = perf_counter() + turn_seconds
+    end, left = perf_counter() + turn_seconds, MOST_STEPS
     for item in items:
         yield item
-        if perf_counter() >= end:
+        left -= 1
+        if perf_counter() >= end or not left:
             await asyncio.sleep(0)
-            end = perf_counter() + turn_seconds
+            end, left = perf_counter() + turn_seconds, MOST_STEPS
 
 
 class Steps:
@@ -43,9 +46,10 @@ class Steps:
             async with self._turn:
                 end = perf_counter() + self._turn_seconds
                 try:
-                    next(work)
-                    while perf_counter() < end:
+                    for _ in range(MOST_STEPS):
                         next(work)
+                        if perf_counter() >= end:
+                            break
                 except StopIteration as done:
                     result: T = done.value
                     return result
@@ -78,7 +82,7 @@ class ShortWork:
 
     def _take_turn(self) -> None:
         end = perf_counter() + self._turn_seconds
-        while self._waiting:
+        for _ in range(min(len(self._waiting), MOST_STEPS)):
             done, work = self._waiting[0]
             if not done.cancelled():
                 try:

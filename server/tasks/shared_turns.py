@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 TURN_SECONDS = 0.002
 """After so long, connections and requests have their turn, and then the next that are due."""
 
+MOST_STEPS = 10_000
+"""Most that run in a turn, should the clock not move."""
+
 
 class SharedTurns:
     """Runs what is due, as much in a turn of the event loop as takes 2 ms.
@@ -51,7 +54,7 @@ class SharedTurns:
         if not self._due:
             return
         self._begin_turn()
-        while self._due:
+        for _ in range(MOST_STEPS):
             self._due.popleft()()
-            if perf_counter() >= self._turn_ends:
+            if not self._due or perf_counter() >= self._turn_ends:
                 break

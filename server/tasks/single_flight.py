@@ -49,6 +49,7 @@ class SingleFlight(Generic[T]):
             if not flight.waiting:
                 self._close_door(key, flight)
                 flight.task.cancel()
+            del flight  # What it raised would be kept by its own traceback, with who asked.
 
     def _ended(self, key: Hashable, flight: _Flight[T], task: asyncio.Task[T]) -> None:
         self._close_door(key, flight)

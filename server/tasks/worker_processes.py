@@ -103,6 +103,7 @@ class WorkerProcesses(Generic[Worker]):
         self._command = command
         self._made = made
         self._places = asyncio.Semaphore(max_workers)
+        self._waiting = 0
         self._spare: list[Worker] = []
         self._all: set[Worker] = set()
         self._ending: set[asyncio.Task[None]] = set()
@@ -129,6 +130,11 @@ class WorkerProcesses(Generic[Worker]):
         if self._ending:
             await asyncio.wait(self._ending)
 
+    @property
+    def wanted(self) -> bool:
+        """True if somebody waits for one."""
+        return self._waiting > 0
+
     @contextlib.asynccontextmanager
     async def worker(self) -> AsyncIterator[Worker]:
         """Lend a process for a block; it is ended if it has not finished its work.
@@ -136,7 +142,12 @@ class WorkerProcesses(Generic[Worker]):
         Raises:
             WorkerFailedError: It cannot be started.
         """
-        async with self._places:
+        self._waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self._waiting -= 1
+        try:
             worker = self._spare.pop() if self._spare else self._started()
             if not worker.usable:
                 self._take_back(worker)
@@ -145,6 +156,8 @@ class WorkerProcesses(Generic[Worker]):
                 yield worker
             finally:
                 self._take_back(worker)
+        finally:
+            self._places.release()
 
     def _take_back(self, worker: Worker) -> None:
         if worker.usable:

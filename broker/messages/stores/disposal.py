@@ -7,6 +7,8 @@ from collections import deque
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from server.tasks.cooperative import MOST_STEPS
+
 if TYPE_CHECKING:
     from broker.messages.stores.memory_ledger import MemoryLedger
 
@@ -36,8 +38,10 @@ class Disposal:
 
     def _take_turn(self) -> None:
         end = perf_counter() + TURN_SECONDS
-        while self._waiting and perf_counter() < end:
+        for _ in range(MOST_STEPS):
             if not self._waiting[0].free_block():
                 self._waiting.popleft()
+            if not self._waiting or perf_counter() >= end:
+                break
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._take_turn)

@@ -5,7 +5,6 @@ Ended by the broker when time is up: a definition can be made so that comparing 
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 MAX_MEMORY_BYTES = 1 << 30
 """Largest address space of a worker."""
-NICENESS = 5
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
@@ -38,7 +36,6 @@ def _answer(data: bytes) -> Answer:
 
 
 def main() -> None:
-    """Serve standard input, with less memory and less of the processor than the broker."""
+    """Serve standard input, with less memory than the broker."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
-    os.nice(NICENESS)
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from broker.watches.names.nodes import NAMES, Leaf, leaf_of
-from broker.watches.names.sorted_names import FILLED_NAMES, NameChanges, SortedNames
+from broker.watches.names.sorted_names import FILLED_NAMES, NameChanges, SortedNames, YoungLooks
 from proto.topic_hash import in_java_order, java_order
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def merged(
 ) -> Generator[None, None, SortedNames]:
     """Return a set with many names added and removed, each in Java's order and in one of both."""
     leaves: list[Leaf] = []
-    come, gone, kept = 0, 0, 0
+    come, gone, kept, looks = 0, 0, 0, YoungLooks()
     for leaf, bound in _bounded(names):
         next_come = _up_to(added, come, bound)
         next_gone = _up_to(removed, gone, bound)
@@ -43,10 +43,12 @@ def merged(
             continue
         for run in _runs(leaf[NAMES], added[come:next_come], removed[gone:next_gone]):
             leaves += _cut(run)
+            looks.made(len(leaves))
             yield
         come, gone = next_come, next_gone
     for run in _runs((), added[come:], ()):
         leaves += _cut(run)
+        looks.made(len(leaves))
         yield
     return (yield from SortedNames.from_leaves(leaves))
 

@@ -77,6 +77,11 @@ def tree_of(leaves: Sequence[Leaf], start: int, end: int) -> Node:
     return fork_of(left, right, java_order(leaves[middle][NAMES][0]))
 
 
+def children_of(node: Node) -> tuple[Node, ...]:
+    """Return the two nodes of a fork; none of a leaf."""
+    return (node[LEFT], node[RIGHT]) if len(node) == _FORK_FIELDS else ()
+
+
 def is_fork(node: Node) -> bool:
     """Tell whether a node is a fork; otherwise it is a leaf."""
     return len(node) == _FORK_FIELDS

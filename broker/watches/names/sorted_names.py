@@ -8,6 +8,7 @@ names costs about ten bytes a name beside the names themselves.
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ FILLED_NAMES = 96
 """Names of a leaf that is made of many: room for some more."""
 _LEAVES_A_STEP = 64
 """Leaves that are put together at once, 5 us each."""
+LEAVES_A_LOOK = 128
+"""Leaves that are made between two looks of the garbage collector, 0.3 ms each."""
 _FEW_NAMES = 8
 """Most names of a leaf that are looked for one by one."""
 NAME_BYTES = 9
@@ -108,6 +111,11 @@ class SortedNames:
     def identity(self) -> int:
         """A number that versions with the same tree share, valid while one of them lives."""
         return id(self._root)
+
+    @property
+    def root(self) -> Node | None:
+        """The tree, for who takes it apart; None without names."""
+        return self._root
 
     @property
     def fingerprint(self) -> tuple[int, int, int]:
@@ -199,12 +207,29 @@ class SortedNames:
 EMPTY_NAMES = SortedNames()
 
 
+class YoungLooks:
+    """Lets the garbage collector look at new leaves while they are few.
+
+    It looks at each once, with all its names, and at thousands of leaves for 10 ms and more.
+    """
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def made(self, leaves: int) -> None:
+        """Note how many leaves there are by now."""
+        if leaves >= self._seen + LEAVES_A_LOOK:
+            self._seen = leaves
+            gc.collect(0)
+
+
 class SortedNamesBuilder:
     """Builds a set of many names, some at a time; the mutable state is the names so far."""
 
     def __init__(self) -> None:
         self._leaves: list[Leaf] = []
         self._names: list[bytes] = []
+        self._looks = YoungLooks()
 
     def extend(self, names: Sequence[bytes]) -> None:
         """Add distinct names in Java's order that sort behind all names before."""
@@ -212,6 +237,7 @@ class SortedNamesBuilder:
         full = len(self._names) - len(self._names) % FILLED_NAMES
         for start in range(0, full, FILLED_NAMES):
             self._leaves.append(leaf_of(tuple(self._names[start : start + FILLED_NAMES])))
+            self._looks.made(len(self._leaves))
         del self._names[:full]
 
     def finishing(self) -> Generator[None, None, SortedNames]:

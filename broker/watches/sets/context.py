@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from broker.watches.names.disposal import NamesDisposal
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class FollowingContext:
         implementation: topicsPatternRegexImplementation.
         one_by_one: See WatchProfile.
         steps: Does the long work of all namespaces in turns.
+        disposal: Frees the names of sets that nobody watches any more.
     """
 
     store: MetadataStore
@@ -55,3 +57,4 @@ class FollowingContext:
     clock: Clock
     one_by_one: bool
     steps: Steps = field(default_factory=Steps)
+    disposal: NamesDisposal = field(default_factory=NamesDisposal)

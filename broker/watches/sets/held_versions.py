@@ -60,16 +60,17 @@ class HeldVersions:
         self._forget_alike(before)
         self._alike[after.crc] = after
 
-    def release(self, names: SortedNames) -> None:
-        """Count one holder less."""
+    def release(self, names: SortedNames) -> bool:
+        """Count one holder less; return whether that was the last."""
         identity = names.identity
         held = self._held[identity]
         held.holders -= 1
         if held.holders:
-            return
+            return False
         del self._held[identity]
         self.own_bytes -= names.own_bytes
         self._forget_alike(names)
+        return True
 
     def _forget_alike(self, names: SortedNames) -> None:
         known = self._alike.get(names.crc)

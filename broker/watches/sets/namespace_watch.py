@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 from broker.patterns.index import PatternIndex
 from broker.stores.changes import StoreError
 from broker.watches.names.merging import differences
-from broker.watches.names.sorted_names import NameChanges, SortedNames, SortedNamesBuilder
+from broker.watches.names.sorted_names import (
+    EMPTY_NAMES,
+    NameChanges,
+    SortedNames,
+    SortedNamesBuilder,
+)
 from broker.watches.sets.differences import SetDifferences, each_name
 from broker.watches.sets.large_change import LARGE_CHANGE_NAMES, LargeChange
 from broker.watches.sets.matching import ChangeMatching, matching_for
@@ -97,8 +102,12 @@ class NamespaceWatch:
         """Follow the namespace no more."""
         self._builder.stop()
         self._reading.stop()
-        if self._follower is not None:
-            self._follower.cancel()
+        follower, self._follower = self._follower, None
+        if follower is not None:
+            # What ended it keeps its frame, and that all names: nothing here may keep the task.
+            follower.cancel()
+        everything, self.sets.everything = self.sets.everything, EMPTY_NAMES
+        self._context.disposal.free(everything)
 
     @property
     def is_read(self) -> bool:

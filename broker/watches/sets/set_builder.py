@@ -94,8 +94,9 @@ class SetBuilder:
     def leave(self, watched: WatchedSet) -> None:
         """Drop a set that nobody watches any more."""
         if not watched.watchers and self._sets.get(watched.pattern) is watched:
-            self._sets.discard(watched)
             self._index.discard(watched)
+            if self._sets.discard(watched):
+                self._context.disposal.free(watched.names)
 
     async def _build(self, pattern: str) -> WatchedSet:
         everything = compile_pattern(pattern, self._context.implementation).matches_all

@@ -6,17 +6,15 @@ belongs to one path of its tree, and one update serves all watchers of a set.
 
 from __future__ import annotations
 
-import asyncio
-import weakref
 from typing import TYPE_CHECKING, Protocol
 
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames
+from broker.watches.sets.encoded_names import EncodedVersions
 from broker.watches.sets.held_versions import HeldVersions
 from broker.watches.sets.reconciler import Reconciler
-from proto.watch_commands import TOPIC_TAG, encode_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator
 
     from broker.watches.names.nodes import ChangedNodes
     from broker.watches.update_permit import SetUpdate
@@ -25,23 +23,6 @@ SET_BYTES = 2_048
 """Memory of a set beside its version, most of it for its pattern in the index."""
 NAME_OBJECT_BYTES = 33
 """Memory that Python adds to a name's bytes."""
-NAMES_A_PART = 1_000
-"""Names that are encoded in one step."""
-
-
-class EncodedNames:
-    """A version of a set as it is sent; it lives for as long as it waits to be sent.
-
-    Attributes:
-        names: The version.
-        parts: Its names in order, as proto.watch_commands.encode_names gives them.
-    """
-
-    __slots__ = ("__weakref__", "names", "parts")
-
-    def __init__(self, names: SortedNames, parts: Sequence[bytes]) -> None:
-        self.names = names
-        self.parts = parts
 
 
 class SetWatcher(Protocol):
@@ -64,41 +45,21 @@ class WatchedSet:
         pattern: The pattern without its domain.
         names: The newest version.
         watchers: Its watchers, in the order in which they came.
+        encoded: Encodes versions for all sets of the namespace.
         reconciler: Makes updates for watchers that are behind.
     """
 
-    __slots__ = ("_encoded", "names", "pattern", "reconciler", "watchers")
+    __slots__ = ("encoded", "names", "pattern", "reconciler", "watchers")
 
-    def __init__(self, pattern: str, names: SortedNames) -> None:
+    def __init__(self, pattern: str, names: SortedNames, encoded: EncodedVersions) -> None:
         self.pattern = pattern
         self.names = names
         self.watchers: dict[SetWatcher, None] = {}
+        self.encoded = encoded
         self.reconciler = Reconciler()
-        self._encoded: Callable[[], EncodedNames | None] = _nothing
 
     def __repr__(self) -> str:
         return f"<WatchedSet {self.pattern!r}, {len(self.names)} names>"
-
-    async def encode(self, names: SortedNames) -> EncodedNames:
-        """Encode a version's names, in steps; all who are sent it at a time share one copy."""
-        known = self._encoded()
-        if known is not None and known.names.identity == names.identity:
-            return known
-        parts, batch = list[bytes](), list[bytes]()
-        for leaf in names.leaves():
-            batch += leaf
-            if len(batch) >= NAMES_A_PART:
-                parts.append(encode_names(batch, TOPIC_TAG))
-                batch = []
-                await asyncio.sleep(0)
-        parts.append(encode_names(batch, TOPIC_TAG))
-        encoded = EncodedNames(names, parts)
-        self._encoded = weakref.ref(encoded)
-        return encoded
-
-
-def _nothing() -> None:
-    return None
 
 
 class SharedChange:
@@ -127,6 +88,7 @@ class WatchedSets:
         self._versions = HeldVersions()
         self._versions.hold(everything)
         self._by_pattern: dict[str, WatchedSet] = {}
+        self._encoded = EncodedVersions()
 
     @property
     def everything(self) -> SortedNames:
@@ -150,7 +112,7 @@ class WatchedSets:
 
     def add(self, pattern: str, names: SortedNames) -> WatchedSet:
         """Add the set of a pattern."""
-        watched = self._by_pattern[pattern] = WatchedSet(pattern, names)
+        watched = self._by_pattern[pattern] = WatchedSet(pattern, names, self._encoded)
         self._versions.hold(names)
         return watched
 
@@ -160,10 +122,11 @@ class WatchedSets:
             self._versions.exchange(watched.names, names)
         watched.names = names
 
-    def discard(self, watched: WatchedSet) -> None:
-        """Drop a set that nobody watches."""
-        if self._by_pattern.pop(watched.pattern, None) is not None:
-            self._versions.release(watched.names)
+    def discard(self, watched: WatchedSet) -> bool:
+        """Drop a set that nobody watches; return whether no other set has its version."""
+        if self._by_pattern.pop(watched.pattern, None) is None:
+            return False
+        return self._versions.release(watched.names)
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
         """Return a version that is there already and holds the same names, or these; in steps."""

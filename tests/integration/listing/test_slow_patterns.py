@@ -15,6 +15,7 @@ from broker.patterns.pattern import RegexImplementation
 from broker.patterns.workers import PatternWorkers
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
+from server.tasks.worker_processes import MOST_NICENESS, NICENESS
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.processes.cluster import until
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 CATASTROPHIC = "(?!zz)(?:(?:x|x)*)*q"
 NAMES = [f"persistent://t/n/{'x' * 40}-{index}".encode() for index in range(2_000)]
 SLOW = f"t/n/{CATASTROPHIC}"
+LIMIT_SECONDS = 3_600.0
+"""Long, since processes have a clock of their own, of their processor time."""
 
 
 def listing() -> TopicListing:
@@ -42,6 +45,7 @@ class Setup:
             max_length=50,
             implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
             share=True,
+            timeout_seconds=LIMIT_SECONDS,
         )
         self.filter = PatternFilter(rules, workers=workers, clock=self.clock)
 
@@ -82,12 +86,12 @@ async def test_a_pattern_that_takes_too_long_costs_its_request_an_error(setup: S
     evaluation = await setup.slow()
     (process,) = setup.processes
     # When
-    setup.clock.advance(1)
+    setup.clock.advance(LIMIT_SECONDS)
     # Then
     with pytest.raises(InvalidPatternError) as caught:
         await evaluation
     assert str(caught.value) == (
-        f"the pattern '{SLOW}' takes more than floodgatePatternTimeoutMs=1000 on 2000 topics: "
+        f"the pattern '{SLOW}' takes more than floodgatePatternTimeoutMs=3600000 on 2000 topics: "
         "write it without look-around and back-references, or raise floodgatePatternTimeoutMs"
     )
     await until_gone(process)
@@ -131,6 +135,13 @@ async def test_a_process_that_has_finished_is_asked_again(setup: Setup) -> None:
     assert setup.processes == before
 
 
+async def test_a_process_is_as_nice_as_the_server_makes_it(setup: Setup) -> None:
+    await setup.filter.filter(listing(), "t/n/(?=x).*")
+    (process,) = setup.processes
+    own = max(os.getpriority(os.PRIO_PROCESS, 0), 0)
+    assert os.getpriority(os.PRIO_PROCESS, process) == min(own + NICENESS, MOST_NICENESS)
+
+
 async def test_a_process_that_died_is_replaced(setup: Setup) -> None:
     # Given
     await setup.filter.filter(listing(), "t/n/(?=x).*-1[0-9]")
@@ -159,7 +170,7 @@ async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
     third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
     await settle()
     # When
-    setup.clock.advance(1)
+    setup.clock.advance(LIMIT_SECONDS)
     # Then
     with pytest.raises(InvalidPatternError, match="had no turn within floodgatePatternTimeoutMs"):
         await third
@@ -169,19 +180,19 @@ async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
 async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
     # Given: one that has waited for half of the limit when its turn comes
     first, second = await setup.slow("1"), await setup.slow("2")
-    setup.clock.advance(0.5)
+    setup.clock.advance(LIMIT_SECONDS / 2)
     third = asyncio.ensure_future(setup.filter.filter(listing(), SLOW + "3"))
     await settle()
-    setup.clock.advance(0.5)
+    setup.clock.advance(LIMIT_SECONDS / 2)
     await asyncio.gather(first, second, return_exceptions=True)
     await settle()
     assert len(setup.processes) == 1
     # When
-    setup.clock.advance(0.6)
+    setup.clock.advance(0.6 * LIMIT_SECONDS)
     await settle()
     # Then: it is not ended for the time in which it waited
     assert not third.done()
-    setup.clock.advance(0.4)
+    setup.clock.advance(0.4 * LIMIT_SECONDS)
     with pytest.raises(InvalidPatternError, match="takes more than floodgatePatternTimeoutMs"):
         await third
 
@@ -190,7 +201,7 @@ async def test_what_takes_too_long_is_not_kept_by_its_error(setup: Setup) -> Non
     # Given
     evaluation = await setup.slow()
     # When
-    setup.clock.advance(1)
+    setup.clock.advance(LIMIT_SECONDS)
     # Then: the frames behind another error would have the names of the whole listing
     with pytest.raises(InvalidPatternError) as caught:
         await evaluation

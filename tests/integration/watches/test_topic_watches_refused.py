@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import proto.PulsarApi_pb2 as pb
 from broker.metrics import watch_metrics
+from broker.patterns.errors import InvalidPatternError
+from broker.patterns.filter import PatternFilter
 from broker.watches.registry import WATCHER_BYTES
 from broker.watches.sets.watched_sets import SET_BYTES
+from tests.support.clocks.settle import settle
 from tests.support.processes.cluster import cluster, topic_names, until
 from tests.support.processes.samples import read_samples
 from tests.support.stores.blocked_store import BlockedStore
@@ -29,6 +34,7 @@ from tests.support.watches.wire_watches import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from broker.watches.sets.namespace_watch import NamespaceWatch
     from tests.support.peers.raw_peer import RawPeer
 
 MANY = {"public/gold": [*topic_names("public/gold/alpha", 1_000), *BETA]}
@@ -87,6 +93,28 @@ async def test_a_domain_that_nobody_knows(profile: str, code: int) -> None:
         peer = await parts.peer("broker")
         assert (await refused(peer, watch("foo://public/gold/a", 5)))[0] == code
         assert nothing_is_left(parts)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_refused_watch_keeps_no_names_until_the_collector_looks(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def takes_too_long(*_: object) -> None:
+        followed.extend(map(ref, parts.broker.watches.registry._namespaces.values()))
+        raise InvalidPatternError("it takes too long")
+
+    followed: list[ref[NamespaceWatch]] = []
+    async with cluster(TOPICS, profile=profile) as parts:
+        peer = await parts.peer("broker")
+        monkeypatch.setattr(PatternFilter, "filter", takes_too_long)
+        gc.disable()
+        try:
+            code, _ = await refused(peer, watch("public/gold/(?=a).*", 5))
+            await settle()
+            assert (code, len(followed)) == (pb.InvalidTopicName, 1)
+            assert followed[0]() is None
+        finally:
+            gc.enable()
 
 
 # -- requests -------------------------------------------------------------------------------------

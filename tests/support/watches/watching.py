@@ -9,6 +9,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sender import SenderContext, WatchSender
 from broker.watches.sets.context import WatchTotals
+from broker.watches.sets.encoded_names import EncodedVersions
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.update_permit import SetUpdate, UpdatePermit
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
@@ -57,7 +58,7 @@ class Watching:
         self.limiter = AsyncDualMemoryLimiter(limit, limit, self.clock)
         self.memory: ResponseMemory = (PrivateMemory if as_shipped else SharedMemory)(self.limiter)
         self.totals = WatchTotals()
-        self.watched = WatchedSet(".*", SortedNames.from_sorted(as_bytes(texts)))
+        self.watched = WatchedSet(".*", SortedNames.from_sorted(as_bytes(texts)), EncodedVersions())
         self.listed_again = 0
         self._max_update_bytes = max_update_bytes
         self._parts = SenderContext(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from contextlib import suppress
+from weakref import ref
 
 import pytest
 
@@ -60,6 +63,25 @@ async def test_an_error_reaches_all_who_asked() -> None:
     for asker in askers:
         with pytest.raises(KeyError, match="no"):
             await asker
+
+
+class Asks:
+    async def fails(self) -> str:
+        raise ValueError("not now")
+
+
+async def test_who_asked_what_failed_is_freed_at_once() -> None:
+    asks, questions = Asks(), SharedQuestions[str](asyncio.Semaphore(1))
+    kept = ref(asks)
+    gc.disable()
+    try:
+        with suppress(ValueError):
+            await questions.answer("a", asks.fails)
+        del asks
+        await settle()
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 async def test_so_many_are_put_at_once_and_the_next_waits_for_its_turn() -> None:

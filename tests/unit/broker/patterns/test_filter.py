@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import math
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from broker.patterns import filter as module
 from broker.patterns.cache import ListingCache
-from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.filter import (
+    MOST_STEP_NAMES,
+    PatternFilter,
+    PatternRules,
+    _StepSize,
+)
 from broker.patterns.pattern import LinearTime, RegexImplementation
+from broker.topic_lists.block_run import block_runs
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
 from tests.support.clocks.settle import started
@@ -160,6 +168,29 @@ async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
     assert sum(matched) == 3_000
 
 
+@pytest.mark.parametrize("seconds_a_look", [0.0, 3_600.0], ids=["stands still", "leaps"])
+async def test_a_namespace_of_many_runs_is_matched_whatever_the_clock_does(
+    matched: list[int], monkeypatch: pytest.MonkeyPatch, seconds_a_look: float
+) -> None:
+    # Of 25 runs each has a step at least, and each step may be eight times the one before.
+    moments = itertools.count()
+    monkeypatch.setattr(module, "perf_counter", lambda: next(moments) * seconds_a_look)
+    one_block_each = partial(block_runs, size=1)
+    monkeypatch.setattr("broker.patterns.path_columns.block_runs", one_block_each)
+    kept = await pattern_filter().filter(listing_of(NAMES), EVEN)
+    assert (len(kept), sum(matched)) == (4_000, 8_000)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bound"), [(0.0, MOST_STEP_NAMES), (-1.0, MOST_STEP_NAMES), (math.inf, 1)]
+)
+def test_the_size_of_a_step_has_bounds_whatever_the_clock_does(seconds: float, bound: int) -> None:
+    size = _StepSize(LinearTime(EVEN))
+    for _ in range(100):
+        size.adapt(seconds)
+    assert size.names == bound
+
+
 async def test_a_large_pattern_begins_with_few_names(matched: list[int]) -> None:
     # When
     await pattern_filter().filter(listing_of(NAMES[:100]), "a/b/.*(?:[x-z].{99}){5}|q")
@@ -195,6 +226,14 @@ async def test_a_result_is_remembered_for_its_version_and_pattern(matched: list[
     assert len(matched) == evaluated
     assert await patterns.filter(listing_of(NAMES), EVEN) is not first
     assert await patterns.filter(listing, "a/b/t-0.*") is not first
+
+
+async def test_a_pattern_with_a_domain_and_without_is_evaluated_once(matched: list[int]) -> None:
+    listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=10_000_000)
+    first = await patterns.filter(listing, f"persistent://{EVEN}")
+    evaluated = len(matched)
+    assert await patterns.filter(listing, EVEN) is first
+    assert len(matched) == evaluated
 
 
 async def test_that_everything_is_kept_is_remembered_too(matched: list[int]) -> None:

@@ -68,6 +68,22 @@ def test_a_longer_period_fills_up_slower_and_never_above_the_limit() -> None:
     assert limiter.available() == (6, sys.maxsize)
 
 
+@pytest.mark.parametrize(("seconds_a_look", "most"), [(0.0, 5), (3_600.0, 5_000)])
+def test_no_look_lets_pass_more_than_the_limit_whatever_the_clock_does(
+    seconds_a_look: float, most: int
+) -> None:
+    clock = ManualClock(0.0)
+    limiter = RateLimiter(Rate(messages=5), clock)
+    passed = 0
+    for _ in range(1_000):
+        messages, _ = limiter.available()
+        assert 0 <= messages <= 5
+        limiter.take(messages, 0)
+        passed += messages
+        clock.advance(seconds_a_look)
+    assert passed == most
+
+
 def test_no_limit_is_no_limit() -> None:
     # Given
     limiter = RateLimiter(NO_RATE, ManualClock())

@@ -97,7 +97,7 @@ async def test_two_who_are_sent_the_same_set_at_a_time_share_its_bytes() -> None
     assert watching.held_bytes == held
     other.takes()
     assert watching.held_bytes == 0
-    assert watching.watched._encoded() is None
+    assert len(watching.watched.encoded._known) == 0
 
 
 async def test_who_is_sent_a_newer_version_pays_for_it() -> None:
@@ -162,12 +162,12 @@ async def test_an_answer_is_not_made_before_its_memory_is_there() -> None:
     client, blocker = Client(watching.connection(reads=False)), await watching.full()
     # When
     answering = await started(watching.watcher(client.served).answer(1, None))
-    made = watching.watched._encoded()
+    made = len(watching.watched.encoded._known)
     watching.give_back(blocker)
     await answering
     # Then
-    assert made is None
-    assert watching.watched._encoded() is not None
+    assert made == 0
+    assert len(watching.watched.encoded._known) == 1
 
 
 @BOTH

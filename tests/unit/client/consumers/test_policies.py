@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import pytest
@@ -30,6 +32,9 @@ STICKY = KeySharedMode.Sticky
         (ConsumerBatchReceivePolicy, {"max_num_bytes": 0, "timeout_ms": 0}),
         (NegativeAckBackoff, {"min_delay_ms": 0}),
         (NegativeAckBackoff, {"min_delay_ms": 2, "max_delay_ms": 1}),
+        (NegativeAckBackoff, {"multiplier": 0.5}),
+        (NegativeAckBackoff, {"multiplier": math.inf}),
+        (NegativeAckBackoff, {"multiplier": math.nan}),
         (ConsumerOptions, {"unacked_messages_timeout_ms": 9_999}),
         (ConsumerOptions, {"receiver_queue_size": -1}),
         (ConsumerOptions, {"retry_enabled": True}),
@@ -44,6 +49,12 @@ def test_what_makes_no_sense_is_refused(kind: type, arguments: dict[str, Any]) -
 def test_the_delay_grows_up_to_its_bound() -> None:
     backoff = NegativeAckBackoff(100, 1_000, 3)
     assert [backoff.next(count) for count in (0, 1, 2, 3, 10_000)] == [100, 300, 900, 1_000, 1_000]
+
+
+@pytest.mark.parametrize("multiplier", [1.0, 1.0000001, 1e10, sys.float_info.max])
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 10_000, 2**32 - 1])
+def test_the_delay_has_bounds_whatever_it_grows_by(multiplier: float, count: int) -> None:
+    assert 100 <= NegativeAckBackoff(100, 1_000, multiplier).next(count) <= 1_000
 
 
 def test_ranges_are_sorted() -> None:

@@ -11,6 +11,14 @@ def test_go_doubles_and_adds_up_to_a_fifth():
     assert [round(longest.next(), 2) for _ in range(3)] == [0.12, 0.24, 0.48]
 
 
+def test_no_delay_leaves_its_bounds_however_often_it_fails():
+    for jitter in (lambda: 0.0, lambda: 1.0):
+        go, full = GoBackoff(jitter), FullJitter(0.1, 1.0, 3.0, jitter)
+        for _ in range(3_000):
+            assert 0.1 <= go.next() <= 1.2 * 60
+            assert 0.1 <= full.next() <= 3.0
+
+
 def test_a_server_that_is_not_there_is_tried_for_the_total_exactly():
     # Given
     retries = UnreachableRetries(3.0, lambda: 0.0)

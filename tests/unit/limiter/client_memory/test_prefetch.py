@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from limiter.client_memory import prefetch
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from limiter.client_memory.prefetch import (
     IDLE_SECONDS,
     MOST_TURNS_AT_ONCE,
     PATIENCE_SECONDS,
     ROUND_SECONDS,
+    SHORTEST_PACE_SECONDS,
     Turn,
 )
 from tests.support.clocks.manual_clock import ManualClock
@@ -293,6 +295,21 @@ def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> Non
     pool.clock.advance(0.0)
     assert pool.turns() == [1] * 600
     assert pool.memory.prefetch.waiting == 0
+
+
+def test_a_look_at_who_waits_for_long_brings_no_more_turns_than_a_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prefetch, "MOST_TURNS_AT_ONCE", 3)
+    pool = Pool(ENTRY, 4_000)
+    for taker in pool.takers:
+        taker.ask(waits=True)
+    at_once = []
+    for _ in range(round(2 * PATIENCE_SECONDS / SHORTEST_PACE_SECONDS)):
+        before = sum(pool.turns())
+        pool.clock.advance(SHORTEST_PACE_SECONDS)
+        at_once.append(sum(pool.turns()) - before)
+    assert 3 <= max(at_once) <= 3 + 3
 
 
 def test_who_leaves_makes_room() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from random import Random
+from weakref import ref
 
 import pytest
 
@@ -128,6 +130,26 @@ async def test_when_all_leave_between_two_turns_nothing_is_held_or_remembered() 
     await settle()
     assert waiting.limiter.acquired_permits(HEAP) == 0
     assert (len(waiting.flights), len(waiting.flights.live)) == (0, 0)
+
+
+async def test_a_flight_that_all_have_left_is_freed_without_the_collector() -> None:
+    waiting = Waiting()
+    await waiting.ask(ANSWERS_A_TURN + 10)
+    (flight,) = waiting.flights._under_way.values()
+    kept = ref(flight)
+    del flight
+    waiting.broker.answer(waiting.broker.pending[0])
+    await waiting.first_turn()
+    gc.disable()
+    try:
+        for client in list(waiting.clients):
+            waiting._leave(client)
+        waiting.broker.pending.clear()
+        waiting._started.clear()
+        await settle()
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 async def test_between_two_turns_others_who_ask_the_same_are_told_of_the_answer() -> None:

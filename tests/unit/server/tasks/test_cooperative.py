@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ref
 
 import pytest
 
+from server.tasks import cooperative
 from server.tasks.cooperative import ShortWork, Steps, in_turns
 from tests.support.clocks.settle import started
 
@@ -154,6 +157,35 @@ async def test_short_work_that_nobody_waits_for_any_more_is_not_done() -> None:
     await asyncio.gather(left, stays, return_exceptions=True)
     # Then
     assert log == ["stays"]
+
+
+@pytest.mark.parametrize("seconds_a_look", [0.0, 3_600.0], ids=["stands still", "leaps"])
+async def test_a_turn_has_at_least_a_step_and_at_most_so_many_whatever_the_clock_does(
+    monkeypatch: pytest.MonkeyPatch, seconds_a_look: float
+) -> None:
+    moments = itertools.count()
+    monkeypatch.setattr(cooperative, "perf_counter", lambda: next(moments) * seconds_a_look)
+    monkeypatch.setattr(cooperative, "MOST_STEPS", 5)
+    log = list[str]()
+
+    async def go_through() -> None:
+        async for _ in in_turns(range(20)):
+            log.append("item")
+
+    short = ShortWork()
+    pieces = [lambda: log.append("piece")] * 20
+    every = [
+        asyncio.create_task(Steps().take(work("step", log, steps=20))),
+        asyncio.create_task(go_through()),
+        *(asyncio.create_task(short.do(piece)) for piece in pieces),
+    ]
+    most, seen = 0, Counter[str]()
+    while not all(one.done() for one in every):
+        await asyncio.sleep(0)
+        before, seen = seen, Counter(log)
+        most = max(most, *(seen - before).values(), 0)
+    assert seen == Counter(step=20, item=20, piece=20)
+    assert most == (1 if seconds_a_look else 5)
 
 
 class Asks:

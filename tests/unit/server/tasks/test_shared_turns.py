@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from time import perf_counter
 
+import pytest
+
+from server.tasks import shared_turns
 from server.tasks.shared_turns import TURN_SECONDS, SharedTurns
 from tests.support.clocks.settle import settle
 
@@ -45,6 +50,23 @@ async def test_nobody_goes_past_those_that_wait() -> None:
     told = turns.now(lambda: ran.append(2))
     # Then
     assert (told, ran) == (False, [])
+
+
+@pytest.mark.parametrize(("seconds_a_look", "most"), [(0.0, 5), (3_600.0, 1)])
+async def test_a_turn_has_at_least_one_and_at_most_so_many_whatever_the_clock_does(
+    monkeypatch: pytest.MonkeyPatch, seconds_a_look: float, most: int
+) -> None:
+    moments = itertools.count()
+    monkeypatch.setattr(shared_turns, "perf_counter", lambda: next(moments) * seconds_a_look)
+    monkeypatch.setattr(shared_turns, "MOST_STEPS", 5)
+    turns, ran, seen = SharedTurns(), list[int](), list[int]()
+    for number in range(20):
+        turns.later(partial(ran.append, number))
+    while len(ran) < 20:
+        turns._next_turn()
+        seen.append(len(ran) - sum(seen))
+    assert ran == list(range(20))
+    assert set(seen) == {most}
 
 
 async def test_a_turn_ends_when_its_time_is_used_up() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextlib import suppress
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from server.tasks.single_flight import SingleFlight
 from tests.support.clocks.settle import settle, started
@@ -142,6 +144,25 @@ async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
     gc.collect()
     # Then
     assert caplog.messages == []
+
+
+class Asks:
+    async def fails(self) -> int:
+        raise ValueError("not now")
+
+
+async def test_who_asked_for_work_that_failed_is_freed_at_once() -> None:
+    asks, flights = Asks(), SingleFlight[int]()
+    kept = ref(asks)
+    gc.disable()
+    try:
+        with suppress(ValueError):
+            await flights.join("key", asks.fails)
+        del asks
+        await settle()
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 async def test_stopping_ends_all_work_under_way() -> None:

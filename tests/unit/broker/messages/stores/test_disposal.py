@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 from broker.messages.metadata import MessageDigest
 from broker.messages.stores import disposal
@@ -12,10 +13,9 @@ from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedge
 
 async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
     # Given: a turn that is over behind its first block.
-    monkeypatch.setattr(disposal, "TURN_SECONDS", 0.0)
     times = iter(range(1_000))
     monkeypatch.setattr(disposal, "perf_counter", lambda: next(times) / 2)
-    monkeypatch.setattr(disposal, "TURN_SECONDS", 0.6)
+    monkeypatch.setattr(disposal, "TURN_SECONDS", 0.4)
     ledger = MemoryLedger(1)
     for _ in range(3):
         ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))
@@ -28,6 +28,19 @@ async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
         turns += 1
     # Then
     assert turns == 4
+
+
+async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(monkeypatch) -> None:
+    moments = itertools.count()
+    monkeypatch.setattr(disposal, "perf_counter", lambda: next(moments) * 3_600.0)
+    ledger = MemoryLedger(1)
+    for _ in range(3):
+        ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))
+    freeing = Disposal()
+    freeing.free(ledger)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert freeing.is_done
 
 
 def test_entries_come_back_from_blocks_of_every_size() -> None:

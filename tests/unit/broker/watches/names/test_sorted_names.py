@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.watches.names.nodes import LEAVES, LEFT, MAX_LEAF_NAMES, RIGHT, Node, is_fork
+from broker.watches.names.merging import merged
+from broker.watches.names.nodes import LEAVES, LEFT, MAX_LEAF_NAMES, NAMES, RIGHT, Node, is_fork
 from broker.watches.names.sorted_names import (
     EMPTY_NAMES,
+    LEAVES_A_LOOK,
     NameChanges,
     SortedNames,
     SortedNamesBuilder,
 )
 from proto.topic_hash import EMPTY_HASH, in_java_order, topics_hash
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
 T = "persistent://tenant/ns/"
+ADDED_LEAVES = 21
+"""Leaves that one step of a merge adds at most."""
 
 
 def names_of(*texts: str) -> SortedNames:
@@ -236,6 +244,33 @@ def test_the_garbage_collector_soon_looks_at_no_node_any_more(how: str) -> None:
         gc.collect()
     # Then
     assert not any(map(gc.is_tracked, nodes(names._root)))
+
+
+def built(names: list[bytes]) -> SortedNames:
+    return SortedNames.from_sorted(names)
+
+
+def put_together(names: list[bytes]) -> SortedNames:
+    def result() -> Generator[None, None, None]:
+        found.append((yield from merged(EMPTY_NAMES, names, [])))
+
+    found: list[SortedNames] = []
+    list(result())
+    return found[0]
+
+
+@pytest.mark.parametrize("make", [built, put_together])
+def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(
+    make: Callable[[list[bytes]], SortedNames],
+) -> None:
+    # Left to itself, it would look at all of them at once.
+    before = gc.get_threshold()
+    gc.set_threshold(1_000_000, *before[1:])
+    try:
+        unseen = sum(gc.is_tracked(leaf[NAMES]) for leaf in make(numbered(40_000)).nodes())
+    finally:
+        gc.set_threshold(*before)
+    assert unseen <= LEAVES_A_LOOK + ADDED_LEAVES
 
 
 def test_names_are_not_copied() -> None:

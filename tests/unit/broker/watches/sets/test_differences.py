@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.sets import differences as module
 from broker.watches.sets.differences import SetDifferences, each_name
+from broker.watches.sets.encoded_names import EncodedVersions
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.update_permit import UpdatePermit
 
@@ -21,7 +22,7 @@ class Watcher:
 
 
 def watched(*names: bytes) -> WatchedSet:
-    made = WatchedSet("one", SortedNames.from_sorted(names))
+    made = WatchedSet("one", SortedNames.from_sorted(names), EncodedVersions())
     made.watchers[Watcher()] = None  # type: ignore[index]
     return made
 

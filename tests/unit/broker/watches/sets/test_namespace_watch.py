@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from weakref import ref
 
 import pytest
 
@@ -87,6 +89,36 @@ async def test_a_namespace_that_is_followed_no_more_leaves_no_task(when: str) ->
     await settle()
     # Then
     assert asyncio.all_tasks() == tasks
+
+
+async def test_a_namespace_that_is_followed_no_more_is_freed_without_the_collector() -> None:
+    followed = await Followed.of("a1", "b1")
+    await followed.watch.watched_set(AS)
+    kept = ref(followed.watch)
+    gc.disable()
+    try:
+        followed.watch.stop()
+        del followed
+        await settle()
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+async def test_what_is_watched_no_more_is_freed_in_turns_of_its_own() -> None:
+    followed = await Followed.of(*(f"a{number:04d}" for number in range(1_000)), "b")
+    one, other = await followed.listener(AS), await followed.listener(AS)
+    disposal = followed.watch._context.disposal
+    one.leave()
+    followed.watch.leave(one.watched)
+    assert len(disposal) == 0
+    other.leave()
+    followed.watch.leave(other.watched)
+    assert len(disposal) == 1
+    followed.watch.stop()
+    assert len(disposal) == 2
+    await settle()
+    assert len(disposal) == 0
 
 
 # -- changes as the feed tells them ---------------------------------------------------------------

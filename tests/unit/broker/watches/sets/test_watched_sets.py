@@ -121,17 +121,6 @@ def test_what_is_charged_is_near_what_is_used() -> None:
     assert sets.held_bytes == pytest.approx(used, rel=0.25)
 
 
-async def test_encoded_names_are_shared_while_somebody_keeps_them() -> None:
-    # Given
-    watched = WatchedSet(".*", SortedNames.from_sorted([b"a", b"b"]))
-    encoded = await watched.encode(watched.names)
-    # When, Then
-    assert await watched.encode(watched.names) is encoded
-    assert (await watched.encode(SortedNames.from_sorted([b"a"]))).parts != encoded.parts
-    del encoded
-    assert watched._encoded() is None
-
-
 def test_what_is_charged_follows_every_change() -> None:
     # Given
     sets = sets_of()

@@ -1,0 +1,188 @@
+"""What a backtracking engine may take of its processes: by names, by piece, and by turns."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+
+from broker.patterns.backtracking import (
+    CLOCK_SECONDS,
+    MOST_SECONDS,
+    PIECE_CLOCK_SECONDS,
+    BacktrackingFilter,
+    Piece,
+)
+from broker.patterns.errors import InvalidPatternError
+from broker.patterns.path_columns import PathRun
+from broker.patterns.pattern import Backtracking
+from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle, started
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from broker.topic_lists.block import Mask
+
+PATTERN = Backtracking("t/n/(?!x).*")
+PIECE_NAMES = 10_000
+
+
+class Run:
+    """A piece of a listing, of which only the number of names matters."""
+
+    def __init__(self, kept: list[object]) -> None:
+        self._kept = kept
+
+    def __len__(self) -> int:
+        return PIECE_NAMES
+
+    def keep(self, _: object, mask: Mask) -> None:
+        self._kept.append(mask)
+
+
+class Processes:
+    """Stands for processes that take as long as the test says.
+
+    Attributes:
+        took: The processor time of each piece, in seconds.
+        lasted: The same by the clock.
+        wanted: Whether others wait for a process.
+        lent: How often one was lent.
+    """
+
+    def __init__(self, took: float = 0.0, lasted: float = 0.0, *, wanted: bool = False) -> None:
+        self.clock = ManualClock()
+        self.took = took
+        self.lasted = lasted
+        self.wanted = wanted
+        self.lent = 0
+        self.places = asyncio.Semaphore(1)
+
+    @asynccontextmanager
+    async def worker(self) -> AsyncIterator[Processes]:
+        async with self.places:
+            self.lent += 1
+            yield self
+
+    async def matching(self, _: str, __: object, seconds: float) -> tuple[Mask, float]:
+        if self.took > seconds:
+            raise TimeoutError
+        self.clock.advance(self.lasted)
+        await asyncio.sleep(0)  # A deadline may have passed.
+        return np.ones(PIECE_NAMES, np.bool_), self.took
+
+    async def match(self, count: int, seconds: float = 1.0) -> int:
+        """Match a listing of so many names; return how many pieces of it were kept."""
+        kept: list[object] = []
+        pieces = count // PIECE_NAMES
+
+        def made() -> Iterator[Piece]:
+            for _ in range(pieces):
+                yield Piece(cast("Any", None), PathRun(cast("Any", Run(kept)), cast("Any", None)))
+
+        matcher = BacktrackingFilter(cast("Any", self), self.clock, seconds)
+        await matcher.keep(PATTERN, made(), count)
+        return len(kept)
+
+    async def refusal(self, count: int, seconds: float = 1.0) -> str:
+        with pytest.raises(InvalidPatternError) as caught:
+            await self.match(count, seconds)
+        return str(caught.value)
+
+
+KEY = "floodgatePatternTimeoutMs"
+REMEDY = f"write it without look-around and back-references, or raise {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("count", "took", "seconds", "enough"),
+    [
+        (100_000, 0.1, 1.0, True),
+        (100_000, 0.11, 1.0, False),
+        (1_000_000, 0.1, 1.0, True),
+        (1_000_000, 0.11, 1.0, False),
+        (2_000_000, 0.1, 1.0, True),
+        (10_000_000, 0.0199, 1.0, True),
+        (10_000_000, 0.0201, 1.0, False),
+        (10_000_000, 0.0599, 60.0, True),
+        (10_000_000, 0.0601, 60.0, False),
+    ],
+)
+async def test_the_time_limit_follows_the_number_of_names_up_to_a_bound(
+    count: int, took: float, seconds: float, enough: bool
+) -> None:
+    processes = Processes(took * 0.9999)
+    if enough:
+        assert await processes.match(count, seconds) == count // PIECE_NAMES
+    else:
+        assert "takes more than" in await processes.refusal(count, seconds)
+
+
+@pytest.mark.parametrize(
+    ("count", "took", "what"),
+    [
+        (100_000, 0.5, f"takes more than {KEY}=1000 on 100000 topics"),
+        (100_000, 1.5, f"takes more than {KEY}=1000 on 100000 topics"),
+        (1_000_000, 1.5, f"takes more than {KEY}=1000 on 10000 of 1000000 topics"),
+        (
+            1_000_000,
+            0.5,
+            f"takes more than 10 s ({KEY}=1000 for each 100000 topics) on 1000000 topics",
+        ),
+        (
+            5_000_000,
+            0.5,
+            f"takes more than 20 s ({KEY}=1000 for each 100000 topics, at most 20 s) on "
+            "5000000 topics",
+        ),
+    ],
+)
+async def test_a_refusal_says_the_limit_the_names_and_what_to_do(
+    count: int, took: float, what: str
+) -> None:
+    assert await Processes(took).refusal(count) == f"the pattern '{PATTERN.text}' {what}: {REMEDY}"
+
+
+@pytest.mark.parametrize(
+    ("lasted", "pieces"), [(PIECE_CLOCK_SECONDS + 1, 0), (PIECE_CLOCK_SECONDS - 1, 3)]
+)
+async def test_by_the_clock_a_piece_and_all_of_them_have_bounds_however_busy_the_machine(
+    lasted: float, pieces: int
+) -> None:
+    processes = Processes(0.001, lasted)
+    begun = processes.clock.now()
+    assert "takes more than" in await processes.refusal(1_000_000)
+    assert processes.clock.now() - begun == (pieces + 1) * lasted
+    assert pieces * lasted < CLOCK_SECONDS
+
+
+async def test_who_has_had_a_process_for_long_gives_it_to_the_next_who_waits() -> None:
+    processes = Processes(0.01, 0.4, wanted=True)
+    assert await processes.match(100_000) == 10
+    assert processes.lent == 4
+
+
+async def test_where_nobody_waits_a_process_is_kept() -> None:
+    processes = Processes(0.01, 0.4)
+    assert await processes.match(100_000) == 10
+    assert processes.lent == 1
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(100_000, 1.0), (1_000_000, 10.0)])
+async def test_the_wait_for_a_process_has_the_limit_of_the_work(count: int, seconds: float) -> None:
+    processes = Processes()
+    await processes.places.acquire()
+    asking = await started(processes.refusal(count))
+    processes.clock.advance(seconds - 0.1)
+    await settle()
+    assert not asking.done()
+    processes.clock.advance(0.2)
+    assert "had no turn within" in await asking
+
+
+def test_a_client_still_waits_when_the_longest_limit_is_up() -> None:
+    assert MOST_SECONDS < 30

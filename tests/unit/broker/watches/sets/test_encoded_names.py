@@ -1,0 +1,73 @@
+"""Versions of sets as they are sent: one copy for all who are sent the same at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from broker.watches.names.sorted_names import SortedNames
+from broker.watches.sets import encoded_names
+from broker.watches.sets.encoded_names import NAMES_A_PART, EncodedVersions
+from broker.watches.sets.watched_sets import WatchedSets
+from proto.watch_commands import TOPIC_TAG, encode_names
+
+FEW, MANY = NAMES_A_PART, 3 * NAMES_A_PART + 1
+
+
+def version_of(count: int) -> SortedNames:
+    names = [f"persistent://t/n/{number:06d}".encode() for number in range(count)]
+    return SortedNames.from_sorted(names)
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+async def test_all_who_ask_at_once_share_one_copy_whichever_equal_set_they_watch(
+    count: int,
+) -> None:
+    sets = WatchedSets(version_of(count))
+    one, other = sets.add("one", sets.everything), sets.add("other", sets.everything)
+    asked = [watched.encoded.of(watched.names) for watched in (one, other) for _ in range(25)]
+    copies = await asyncio.gather(*asked)
+    assert len(set(map(id, copies))) == 1
+    expected = encode_names(sets.everything.names(), TOPIC_TAG)
+    assert b"".join(copies[0].parts) == expected
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+async def test_a_copy_is_shared_while_somebody_keeps_it_and_no_longer(count: int) -> None:
+    versions, names = EncodedVersions(), version_of(count)
+    encoded = await versions.of(names)
+    assert await versions.of(names) is encoded
+    assert (await versions.of(version_of(1))).parts != encoded.parts
+    del encoded
+    await asyncio.sleep(0)
+    assert len(versions._known) == 0
+
+
+@pytest.fixture
+def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a version take a turn for each leaf."""
+    monkeypatch.setattr(encoded_names, "NAMES_A_PART", 10)
+
+
+@pytest.mark.usefixtures("slowly")
+async def test_who_leaves_while_it_is_made_takes_nothing_from_the_others() -> None:
+    versions, names = EncodedVersions(), version_of(MANY)
+    first, second = (asyncio.create_task(versions.of(names)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    encoded = await second
+    assert first.cancelled()
+    assert b"".join(encoded.parts) == encode_names(names.names(), TOPIC_TAG)
+
+
+@pytest.mark.usefixtures("slowly")
+async def test_nothing_more_is_encoded_when_all_have_left() -> None:
+    versions, names = EncodedVersions(), version_of(MANY)
+    asked = asyncio.create_task(versions.of(names))
+    await asyncio.sleep(0)
+    asked.cancel()
+    await asyncio.gather(asked, return_exceptions=True)
+    await asyncio.sleep(0)
+    assert (len(versions._known), len(versions._under_way)) == (0, 0)
+    assert len(asyncio.all_tasks()) == 1
