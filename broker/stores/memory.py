@@ -19,13 +19,17 @@ from broker.stores.snapshots.namespace_properties import NamespaceProperties
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from broker.stores.topic_schemas import MemoryTopicSchemas
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from server.tasks.cooperative import Steps
+from server.tasks.cooperative import Steps, in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
 
+    from broker.stores.changes import NamespaceChanges
     from broker.stores.store import Mode
     from proto.names import NamespaceName
+
+    _Before: TypeAlias = tuple[NamespaceSnapshot, NamespaceProperties]
 
 
 class MemoryStore:
@@ -184,9 +188,24 @@ class MemoryStore:
             made = await asyncio.to_thread(_made, snapshot, properties, changes)
             return self._show(namespace, made)
 
-    def _before(
-        self, namespace: NamespaceName, changes: TopicChanges
-    ) -> tuple[NamespaceSnapshot, NamespaceProperties]:
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces, which are made together."""
+        return await to_its_end(self._apply_all(changes))
+
+    async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        known: list[NamespaceSnapshot | None] = []
+        before: list[_Before] = []
+        async for namespace, change in in_turns(changes):
+            known.append(self._snapshots.get(namespace))
+            before.append(self._before(namespace, change))
+        made = await asyncio.to_thread(_all_made, before, changes)
+        async for place, (namespace, change) in in_turns(enumerate(changes)):
+            if self._snapshots.get(namespace) is known[place] and namespace not in self._locks:
+                self._show(namespace, made[place])
+            else:  # Somebody else was faster.
+                await self._apply_locked(namespace, change)
+
+    def _before(self, namespace: NamespaceName, changes: TopicChanges) -> _Before:
         known = self._snapshots.get(namespace)
         check_conditions(known.exists if known is not None else None, changes)
         before = known or NamespaceSnapshot(self._first_version)
@@ -266,6 +285,10 @@ class _Made(NamedTuple):
     after: NamespaceSnapshot
     properties: NamespaceProperties
     changes: TopicChanges
+
+
+def _all_made(before: Sequence[_Before], changes: Sequence[NamespaceChanges]) -> list[_Made]:
+    return [_made(*seen, change) for seen, (_, change) in zip(before, changes, strict=True)]
 
 
 def _made(

@@ -16,7 +16,7 @@ from broker.stores.snapshots.snapshot import NamespaceSnapshot as NamespaceSnaps
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from broker.stores.changes import TopicChanges
+    from broker.stores.changes import NamespaceChanges, TopicChanges
     from broker.stores.feed import ChangeFeed
     from broker.stores.snapshots.snapshot import Mode as Mode
     from broker.stores.topic_schemas import TopicSchemas
@@ -162,6 +162,15 @@ class MetadataStore(Protocol):
             TopicMissingError: One of ``changes.present`` does not exist.
             TopicChangedError: ``changes.unchanged`` has changed.
             NamespaceMissingError: There is no such namespace, and none is to be created.
+        """
+
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces, each at once and in no order, as ``apply`` does.
+
+        What comes into a new namespace costs little beside its names, however many these are.
+
+        Args:
+            changes: Changes without conditions, each of another namespace.
         """
 
     def changes(self) -> ChangeFeed:

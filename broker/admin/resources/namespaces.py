@@ -78,7 +78,7 @@ class NamespaceAdmin:
         snapshot = await self._context.snapshot(namespace)
         sequences = snapshot.listing(mode).sequences
         if flag(request, "includeSystemTopic"):
-            sequences = with_system_topics(snapshot, sequences)
+            sequences = with_system_topics(snapshot, mode)
         return await self._context.listings.respond(request, sequences)
 
     async def create(self, request: web.Request) -> web.Response:

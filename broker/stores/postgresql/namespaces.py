@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 _NAMES_PER_FETCH = 1_000
-_FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
+FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
 _TABLES = ("topics", "partitioned", "properties", "changes")
 
 
@@ -46,7 +46,7 @@ async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> 
 async def delete_tenant(connection: Connection, name: str) -> bool:
     """Remove a tenant without namespaces; false when it is not there."""
     async with connection.transaction():
-        await connection.execute(f"{_FIRST_VERSION} FOR UPDATE")
+        await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
         inside = "SELECT 1 FROM floodgate.namespaces WHERE tenant = $1 LIMIT 1"
         if await connection.fetchval(inside, name.encode()):
             raise NamespaceNotEmptyError
@@ -66,7 +66,7 @@ async def create_namespace(
     """Add an empty namespace; return its number and version, None when it is there."""
     async with connection.transaction():
         number = await insert_namespace(connection, namespace, policies)
-        version = await connection.fetchval(_FIRST_VERSION)
+        version = await connection.fetchval(FIRST_VERSION)
         return KnownNamespace(number, version) if number is not None else None
 
 
@@ -77,7 +77,7 @@ async def insert_namespace(
 
     The row is held by the transaction.
     """
-    version = await connection.fetchval(f"{_FIRST_VERSION} FOR SHARE")
+    version = await connection.fetchval(f"{FIRST_VERSION} FOR SHARE")
     await insert_tenant(connection, namespace.tenant, TenantInfo())
     query = (
         "INSERT INTO floodgate.namespaces (name, tenant, version, bundles)"
@@ -107,7 +107,7 @@ async def delete_namespace(
     """
     async with connection.transaction():
         # In the order in which everybody takes the two rows.
-        await connection.execute(f"{_FIRST_VERSION} FOR UPDATE")
+        await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
         query = "SELECT id, version + 1 FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
         row = await connection.fetchrow(query, namespace)
         if row is None:

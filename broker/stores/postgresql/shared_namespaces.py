@@ -8,16 +8,19 @@ once. Changes that it missed, or that the log has no more, become one incomplete
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from broker.stores.changes import StoreError, TopicChanges
-from broker.stores.conditions import MANY_NAMES, is_large
+from broker.stores.conditions import MANY_NAMES, is_large, parted
 from broker.stores.feed import Change, ChangeFeeds
 from broker.stores.name_locks import NameLocks
 from broker.stores.postgresql import reading
 from broker.stores.postgresql.namespaces import create_namespace, delete_namespace
+from broker.stores.postgresql.new_namespaces import write_new
 from broker.stores.postgresql.resync import ResyncTasks
+from broker.stores.postgresql.row_sizes import batched
 from broker.stores.postgresql.view import (
     NOT_THERE,
     KnownNamespace,
@@ -29,14 +32,19 @@ from broker.stores.postgresql.view import (
 from broker.stores.postgresql.writing import WrittenChange, write_change
 from broker.stores.store import NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from broker.stores.changes import NamespaceChanges
     from broker.stores.postgresql.driver import Connection
     from broker.stores.snapshots.cache import SnapshotCache
     from limiter.clock import Clock
+
+NAMESPACES_AT_ONCE = 1_000
+"""New namespaces that are committed, and locked, together."""
 
 
 class Chore(Enum):
@@ -138,6 +146,31 @@ class SharedNamespaces:
             await self._show_own(namespace, written)
             return written.known.version
 
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Commit additions to new namespaces some at a time, all other changes one by one."""
+        apart, together = parted(changes)
+        for some in batched(sorted(together, key=_name_of), NAMESPACES_AT_ONCE):
+            apart += await self._apply_new(some)
+        for namespace, change in apart:
+            await self.apply(namespace, change)
+
+    async def _apply_new(self, changes: Sequence[NamespaceChanges]) -> list[NamespaceChanges]:
+        """Commit additions to new namespaces, then show them; return those that are there."""
+        async with AsyncExitStack() as locks:
+            async for namespace, _ in in_turns(changes):
+                await locks.enter_async_context(self._locks.of(namespace))
+            async with self._use() as connection:
+                written = await write_new(connection, changes)
+            async for namespace, one in in_turns(written.items()):
+                if self._view.known(namespace) is None:
+                    # Nobody has looked at it, and it need not be remembered.
+                    logged = one.logged
+                    change = Change(namespace, logged.version, logged.added, (), logged.complete)
+                    self._feeds.publish(change)
+                else:
+                    await self._show_own(namespace, one)
+        return [one for one in changes if one[0] not in written]
+
     async def _show_own(self, namespace: NamespaceName, written: WrittenChange) -> None:
         known, newest = self._view.known(namespace), written.known
         before = KnownNamespace(newest.id, newest.version - 1)
@@ -211,7 +244,7 @@ class SharedNamespaces:
         async with self._use() as connection:
             names = await reading.read_names_of(connection, numbers)
         self._unknown -= numbers
-        for name in names:
+        async for name in in_turns(names):
             namespace = NamespaceName.parse(name)
             if self._view.known(namespace) is not None:
                 self._resyncs.request(namespace)
@@ -241,6 +274,10 @@ class SharedNamespaces:
             return
         change = Change(namespace, newest.version, complete=False)
         self._view.show(namespace, newest, None, [change])
+
+
+def _name_of(change: NamespaceChanges) -> str:
+    return str(change[0])
 
 
 async def _built(found: reading.NamespaceRows) -> NamespaceSnapshot:

@@ -28,6 +28,7 @@ from proto.names import NamespaceName
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+    from broker.stores.changes import NamespaceChanges
     from broker.stores.postgresql.driver import Connection
 
 T = TypeVar("T")
@@ -183,6 +184,10 @@ class PostgresqlStore(CachedStore):
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit changes, then show them: an acknowledged change survives this process."""
         return await to_its_end(self._namespaces.apply(namespace, changes))
+
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces; those of new ones are committed together."""
+        await to_its_end(self._namespaces.apply_all(changes))
 
     async def has_imported(self, fingerprint: str) -> bool:
         """Tell whether a file with this content was imported as a whole, by any broker."""

@@ -174,8 +174,9 @@ _NAME = itemgetter(0)
 
 def _common(one: bytes, other: bytes) -> bytes:
     """Return what two names begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return one[: next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))]
+    size = min(len(one), len(other))
+    differing = int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])
+    return one[: size - (differing.bit_length() + 7) // 8]
 
 
 def _line(rest: bytes, count: int) -> bytes:
@@ -235,5 +236,7 @@ def _sorted(names: Iterable[str]) -> Iterable[str]:
     Characters sort as their UTF-8 does.
     """
     listed = list(names)
+    if len(listed) <= NAMES_AT_ONCE:
+        return sorted(listed)
     starts = range(0, len(listed), NAMES_AT_ONCE)
     return merge(*(sorted(listed[at : at + NAMES_AT_ONCE]) for at in starts))

@@ -17,6 +17,7 @@ from broker.stores.conditions import (
     properties_to_delete,
     properties_to_keep,
     settled,
+    what_is_new,
 )
 from broker.stores.sqlite import topic_schemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-    from broker.stores.changes import TopicChanges
+    from broker.stores.changes import NamespaceChanges, TopicChanges
+    from broker.stores.property_rows import PropertyRows
 
 T = TypeVar("T")
 
@@ -291,8 +293,29 @@ class SqliteFile:
             self._write_topics(name, changes)
             if known is not None:
                 self._delete_properties(name, changes)
-            self._write_properties(name, after, changes)
+            self._insert_properties(name, properties_to_keep(after.exists, changes))
         return before, after, changes
+
+    def write_new(
+        self, changes: Sequence[NamespaceChanges]
+    ) -> tuple[int, list[TopicChanges | None]]:
+        """Commit additions to namespaces that are not there, in one transaction.
+
+        Returns:
+            The version of the new namespaces, and what came into each; None where there is one.
+        """
+        version = self.first_version() + 1
+        with self._transaction():
+            return version, [self._write_new(str(name), version, one) for name, one in changes]
+
+    def _write_new(self, name: str, version: int, changes: TopicChanges) -> TopicChanges | None:
+        if self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
+            return None
+        made = what_is_new(changes, {}, frozenset(), {})
+        self._insert_namespace(name, version, DEFAULT_POLICIES)
+        self._write_topics(name, made)
+        self._insert_properties(name, made.properties)
+        return made
 
     def _write_topics(self, name: str, changes: TopicChanges) -> None:
         gone = frozenset(changes.removed)
@@ -311,8 +334,7 @@ class SqliteFile:
         names = [*properties_to_delete(changes), *replaced]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)
 
-    def _write_properties(self, name: str, after: NamespaceSnapshot, changes: TopicChanges) -> None:
-        rows = properties_to_keep(after.exists, changes)
+    def _insert_properties(self, name: str, rows: PropertyRows | None) -> None:
         if rows is not None:
             values = ((name, key, value, topic) for topic, key, value in rows.triples())
             self._connection.executemany("INSERT INTO properties VALUES (?, ?, ?, ?)", values)

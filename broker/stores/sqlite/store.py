@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from broker.stores.cached_store import CachedStore
 from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicChanges
-from broker.stores.conditions import feed_change
+from broker.stores.conditions import feed_change, parted
 from broker.stores.feed import Change
 from broker.stores.name_locks import to_its_end
 from broker.stores.sqlite.file import SqliteFile
 from broker.stores.sqlite.topic_schemas import SqliteTopicSchemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from proto.names import NamespaceName
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from broker.stores.changes import NamespaceChanges
 
 
 P = ParamSpec("P")
@@ -172,6 +175,23 @@ class SqliteStore(CachedStore):
             self._cache.keep(namespace, after)
             self._feeds.publish(feed_change(namespace, before, after.version, made))
             return after.version
+
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces; those of new ones are committed together."""
+        return await to_its_end(self._apply_all(changes))
+
+    async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        apart, together = parted(changes)
+        async with self._lock:
+            version, made = await self._run(SqliteFile.write_new, together)
+            before = NamespaceSnapshot(version - 1)
+            async for place, (namespace, change) in in_turns(enumerate(together)):
+                if (new := made[place]) is None:
+                    apart.append((namespace, change))
+                else:
+                    self._feeds.publish(feed_change(namespace, before, version, new))
+        for namespace, change in apart:
+            await self._apply(namespace, change)
 
     async def has_imported(self, fingerprint: str) -> bool:
         """Tell whether a file with this content was imported as a whole."""
