@@ -201,6 +201,15 @@ def feed_change(
     )
 
 
+def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
+    """Return the change that deletes a namespace, as the feed publishes it."""
+    version, sequences = last.version + 1, (last.non_persistent, last.persistent)
+    if sum(map(len, (*sequences, last.system))) > MAX_TOLD_NAMES:
+        return Change(namespace, version, complete=False)
+    names = chain.from_iterable(block.names() for one in sequences for block in one.blocks())
+    return Change(namespace, version, (), sorted((*names, *last.system)))
+
+
 def properties_to_delete(changes: TopicChanges) -> list[bytes]:
     """Return the names whose properties a change deletes."""
     forgotten = [name.encode() for name, count in changes.partitioned.items() if not count]

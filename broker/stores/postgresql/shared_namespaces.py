@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from broker.stores.changes import StoreError, TopicChanges
-from broker.stores.conditions import MANY_NAMES, is_large, parted
+from broker.stores.conditions import MANY_NAMES, end_of, is_large, parted
 from broker.stores.feed import Change, ChangeFeeds
 from broker.stores.name_locks import NameLocks
 from broker.stores.postgresql import reading
@@ -35,7 +35,7 @@ from proto.names import NamespaceName
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from broker.stores.changes import NamespaceChanges
@@ -101,7 +101,7 @@ class SharedNamespaces:
         if found is None:
             self._gone(namespace)
             return None
-        snapshot = await _built(found)
+        snapshot = await _built(found.known.version, found.names, found.partitioned)
         changes = changes_to_publish(namespace, known, found.known, found.log)
         self._view.show(namespace, found.known, snapshot, changes)
         return snapshot
@@ -126,17 +126,22 @@ class SharedNamespaces:
                 self._view.show(namespace, created, None)
             return created is not None
 
-    async def delete(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace; false when it does not exist."""
+    async def delete(
+        self, namespace: NamespaceName, *, with_topics: bool = False
+    ) -> NamespaceSnapshot | None:
+        """Delete a namespace; return what it held, None when it does not exist."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
-                deleted = await delete_namespace(connection, str(namespace))
+                deleted = await delete_namespace(
+                    connection, str(namespace), with_topics=with_topics
+                )
             if deleted is None:
-                return False
-            version, system = deleted
-            change = Change(namespace, version, (), sorted(system))
-            self._view.show(namespace, KnownNamespace(NOT_THERE, version), None, [change])
-            return True
+                return None
+            version, names = deleted
+            last = await _built(version - 1, names, {})
+            gone = KnownNamespace(NOT_THERE, version)
+            self._view.show(namespace, gone, None, [end_of(namespace, last)])
+            return last
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit a change, then show it."""
@@ -280,13 +285,14 @@ def _name_of(change: NamespaceChanges) -> str:
     return str(change[0])
 
 
-async def _built(found: reading.NamespaceRows) -> NamespaceSnapshot:
+async def _built(
+    version: int, names: Sequence[bytes], partitioned: Mapping[str, int]
+) -> NamespaceSnapshot:
     """Build a snapshot, off the loop if it is large."""
-    version, names = found.known.version, found.names
-    if len(names) + len(found.partitioned) > MANY_NAMES:
-        build = NamespaceSnapshot.from_rows
-        return await asyncio.to_thread(build, version, names, found.partitioned)
-    return NamespaceSnapshot.from_rows(version, names, found.partitioned)
+    build = NamespaceSnapshot.from_rows
+    if len(names) + len(partitioned) > MANY_NAMES:
+        return await asyncio.to_thread(build, version, names, partitioned)
+    return build(version, names, partitioned)
 
 
 async def _changed(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.snapshots.partition_counts import NO_COUNTS, PartitionCounts
+from broker.stores.sorting import NAMES_AT_ONCE
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import NO_NAMES, TopicSequence
 from proto.names import PERSISTENT, TopicName, is_system_topic
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     Mode: TypeAlias = pb.CommandGetTopicsOfNamespace.Mode.ValueType
 
-NAMES_AT_ONCE = 16_384
-"""Names that are sorted, joined or searched in one step, which takes some milliseconds."""
 _PERSISTENT_SCHEME = f"{PERSISTENT}://".encode()
 
 

@@ -62,6 +62,8 @@ INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
 INSERT OR IGNORE INTO tenants
     SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
 """
+_INSIDE = "name > ? AND name < ?"
+"""Of the names of namespaces those of a tenant, see ``_inside``."""
 _NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies", "schemas")
 
 
@@ -120,6 +122,11 @@ class SqliteFile:
         rows = _texts(self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name"))
         return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
 
+    def tenant(self, name: str) -> TenantInfo | None:
+        """Return a tenant; None when it is not there."""
+        rows = _texts(self._rows("SELECT roles, clusters FROM tenants WHERE name=?", name))
+        return TenantInfo.of_json(*rows[0]) if rows else None
+
     def insert_tenant(self, name: str, info: TenantInfo) -> bool:
         """Add a tenant; false when it is there."""
         query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
@@ -132,9 +139,8 @@ class SqliteFile:
 
     def delete_tenant(self, name: str) -> bool:
         """Remove a tenant without namespaces; false when it is not there."""
-        inside = "SELECT 1 FROM namespaces WHERE substr(name, 1, length(?)) = ? LIMIT 1"
         with self._transaction():
-            if self._rows(inside, f"{name}/", f"{name}/"):
+            if self._rows(f"SELECT 1 FROM namespaces WHERE {_INSIDE} LIMIT 1", *_inside(name)):
                 raise NamespaceNotEmptyError
             return self._changed_rows("DELETE FROM tenants WHERE name=?", name) == 1
 
@@ -189,9 +195,17 @@ class SqliteFile:
 
     # -- namespaces ---------------------------------------------------------------------------
 
-    def namespaces(self) -> list[str]:
-        """Return the names of the namespaces, in order."""
-        return [name for (name,) in self._rows("SELECT name FROM namespaces ORDER BY name")]
+    def namespaces(self, tenant: str | None) -> list[NamespaceName]:
+        """Return the namespaces, or those of a tenant, in order.
+
+        Raises:
+            ValueError, TypeError: A name is not one of ours.
+        """
+        query, values = "SELECT name FROM namespaces", tuple[str, ...]()
+        if tenant is not None:
+            query, values = f"{query} WHERE {_INSIDE}", _inside(tenant)
+        rows = _texts(self._rows(f"{query} ORDER BY name", *values))
+        return [NamespaceName.parse(name) for (name,) in rows]
 
     def create_namespace(self, name: str, policies: NamespacePolicies) -> bool:
         """Add an empty namespace; false when it is there."""
@@ -341,6 +355,11 @@ class SqliteFile:
 
     def _each(self, query: str, name: str, topics: Sequence[object]) -> None:
         self._connection.executemany(query, ((name, topic) for topic in topics))
+
+
+def _inside(tenant: str) -> tuple[str, str]:
+    """Return the bounds of the names of a tenant's namespaces: 0 comes behind the slash."""
+    return f"{tenant}/", f"{tenant}0"
 
 
 def _texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
