@@ -32,6 +32,10 @@ MAX_LISTINGS = 256
 """Listings that may be written at once."""
 AT_ONCE_BYTES = 65_536
 """Largest listing that is written at once, as one body of known length."""
+NAMES_PER_PART = 1_000
+"""Names of namespaces or tenants that are written in a turn."""
+LONG_NAME_BYTES = 100
+"""More of one than most have: a list of longer ones is written at once all the same."""
 WRITE_SECONDS = 30.0
 """Longest time that a client may take nothing of its listing."""
 _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
@@ -63,6 +67,18 @@ class ListingResponses:
         """
         most_bytes = sum(sequence.totals.wire_bytes for sequence in sequences)
         return await self.respond_in_parts(request, _kept(sequences, keep), most_bytes)
+
+    async def respond_with_names(
+        self, request: web.Request, names: Sequence[object]
+    ) -> web.StreamResponse:
+        """Answer with an array of the texts of some names.
+
+        Raises:
+            RestError: 503, too many listings are being written.
+        """
+        starts = range(0, len(names), NAMES_PER_PART)
+        parts = ([str(name).encode() for name in names[at : at + NAMES_PER_PART]] for at in starts)
+        return await self.respond_in_parts(request, parts, len(names) * LONG_NAME_BYTES)
 
     async def respond_in_parts(
         self, request: web.Request, parts: Iterable[list[bytes]], most_bytes: int

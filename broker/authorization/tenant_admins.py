@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from broker.stores.store import MetadataStore, TenantInfo
     from limiter.clock import Clock
 
 TRUSTED_SECONDS = 1.0
 """So long may what was read allow something: a role that was taken away acts no longer."""
+MOST_TENANTS = 10_000
+"""Tenants whose admins are kept."""
+_NOTHING = (-inf, frozenset[str]())
 
 
 class TenantMissingError(Exception):
@@ -23,10 +26,10 @@ class TenantMissingError(Exception):
 class TenantAdmins:
     """The admins of tenants.
 
-    What is kept only ever allows: before somebody is refused, the tenants are read again. So a role
+    What is kept only ever allows: before somebody is refused, the tenant is read again. So a role
     that was just given counts at once.
 
-    Bound: the tenants that there are.
+    Bound: MOST_TENANTS; the one read first goes first.
 
     Args:
         store: Has the tenants.
@@ -36,21 +39,19 @@ class TenantAdmins:
     def __init__(self, store: MetadataStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._tenants: Mapping[str, TenantInfo] = {}
-        self._read_at: float | None = None
+        self._read: dict[str, tuple[float, frozenset[str]]] = {}
         self._forgotten = 0
-        self._reading: SingleFlight[Mapping[str, TenantInfo]] = SingleFlight()
+        self._reading: SingleFlight[TenantInfo | None] = SingleFlight()
 
     def forget(self) -> None:
         """Trust nothing that was read, nor what is being read: a tenant was changed here."""
-        self._read_at = None
+        self._read.clear()
         self._forgotten += 1
 
     def surely(self, tenant: str, roles: frozenset[str]) -> bool:
         """Tell whether one of the roles was an admin of a tenant a moment ago."""
-        if self._read_at is None or self._clock.now() - self._read_at > TRUSTED_SECONDS:
-            return False
-        return not roles.isdisjoint(_admins(self._tenants, tenant))
+        read_at, admins = self._read.get(tenant, _NOTHING)
+        return self._clock.now() - read_at <= TRUSTED_SECONDS and not roles.isdisjoint(admins)
 
     async def read(self, tenant: str) -> frozenset[str]:
         """Return the admins of a tenant, as they are stored now.
@@ -60,17 +61,14 @@ class TenantAdmins:
             StoreError: The store failed.
         """
         now, forgotten = self._clock.now(), self._forgotten
-        found = await self._reading.join(str(forgotten), self._read)
-        if forgotten == self._forgotten:
-            self._tenants, self._read_at = found, now
-        if tenant not in found:
+        work = partial(self._store.tenant, tenant)
+        found = await self._reading.join((forgotten, tenant), work)
+        if found is None:
             raise TenantMissingError(tenant)
-        return _admins(found, tenant)
-
-    async def _read(self) -> Mapping[str, TenantInfo]:
-        return await self._store.tenants()
-
-
-def _admins(tenants: Mapping[str, TenantInfo], tenant: str) -> frozenset[str]:
-    info = tenants.get(tenant)
-    return frozenset(info.admin_roles or ()) if info is not None else frozenset()
+        admins = frozenset(found.admin_roles or ())
+        if forgotten == self._forgotten:
+            self._read.pop(tenant, None)
+            self._read[tenant] = now, admins
+            if len(self._read) > MOST_TENANTS:
+                del self._read[next(iter(self._read))]
+        return admins

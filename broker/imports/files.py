@@ -30,6 +30,8 @@ _PARQUET_MAGIC = b"PAR1"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Editors on Windows begin UTF-8 with it."""
 _LOOKED_AT_BYTES = 8_000
+_BEHIND_ALL = chr(0x10FFFF)
+"""Sorts behind every namespace, which are ASCII."""
 
 
 class ImportFailedError(Exception):
@@ -114,6 +116,7 @@ class _RowGroup:
 
 def _parquet_rows(files: Sequence[Path]) -> Iterator[TopicRows]:
     groups = [group for file in files for group in _row_groups(file)]
+    lowest = _lowest_from(groups)
     reader: pq.ParquetFile | None = None
     for position, group in enumerate(groups):
         if reader is None or groups[position - 1].file != group.file:
@@ -123,12 +126,22 @@ def _parquet_rows(files: Sequence[Path]) -> Iterator[TopicRows]:
             numbers = np.arange(first, first + len(table))
             first += len(table)
             ended = first == group.first_row + group.rows
-            later = groups[position + 1 :] if ended else groups[position:]
-            yield TopicRows(table, numbers, place, partial(_any_may_hold, later))
+            open_from = position + ended
+            later = partial(_any_may_hold, groups[open_from:], lowest[open_from])
+            yield TopicRows(table, numbers, place, later)
 
 
-def _any_may_hold(groups: Sequence[_RowGroup], namespace: str) -> bool:
-    return any(group.may_hold(namespace) for group in groups)
+def _any_may_hold(groups: Sequence[_RowGroup], lowest: str, namespace: str) -> bool:
+    # Where namespaces are in order one comparison tells, however many groups are to come.
+    return namespace >= lowest and any(group.may_hold(namespace) for group in groups)
+
+
+def _lowest_from(groups: Sequence[_RowGroup]) -> list[str]:
+    """Return for each place the lowest namespace of all groups from there on, and one behind."""
+    lowest = [_BEHIND_ALL]
+    for group in reversed(groups):
+        lowest.append(min(group.lowest or "", lowest[-1]))
+    return lowest[::-1]
 
 
 def _opened(file: Path) -> pq.ParquetFile:

@@ -11,28 +11,29 @@ checked and sorted in a thread, so that requests are served meanwhile.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
+from broker.imports.additions import additions
 from broker.imports.files import ImportFailedError as ImportFailedError
 from broker.imports.files import read_rows, state_of
-from broker.imports.rows import partition_counts, valid_rows, with_namespaces
-from broker.stores.changes import TopicChanges
-from broker.stores.property_rows import PropertyRows
+from broker.imports.rows import valid_rows, with_namespaces
+from broker.imports.staging import StagedRows
 from proto.invalid_rows import InvalidRows
-from proto.names import InvalidNameError, NamespaceName
+from proto.names import InvalidNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from broker.imports.files import FileStates
     from broker.imports.rows import TopicRows
+    from broker.imports.staging import Lot
+    from broker.stores.changes import NamespaceChanges
     from broker.stores.store import MetadataStore
 
 
@@ -53,14 +54,6 @@ class ImportResult:
     seconds: float
     skipped: int = 0
     report: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Rows by namespace, and the namespaces that are complete with them."""
-
-    rows: Mapping[str, pa.Table]
-    complete: Sequence[str]
 
 
 async def import_topics(
@@ -89,27 +82,19 @@ async def import_topics(
     if state is None:
         state = await asyncio.to_thread(state_of, path)
     invalid = await asyncio.to_thread(_checked, path, skip_invalid)
-    staged: dict[str, list[pa.Table]] = {}
-    batches = _batches(path, state, any_invalid=invalid.count > 0)
-    while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-        complete = _stage(batch, staged)
-        del batch  # The next one is read without this one in memory.
-        for name in complete:
-            topics += await _apply(store, name, staged.pop(name), path)
-            namespaces.add(name)
+    lots = _lots(path, state, any_invalid=invalid.count > 0)
+    while (lot := await asyncio.to_thread(next, lots, None)) is not None:
+        await store.apply_all(lot)
+        for namespace, changes in lot:
+            topics += len(changes.added)
+            namespaces.add(namespace)
             progress(topics)
-            await asyncio.sleep(0)
+        del lot  # The next one is made without this one in memory.
     # What Arrow's allocator keeps of a thread's buffers it gives back only when that thread asks.
     await asyncio.to_thread(pa.default_memory_pool().release_unused)
     seconds = time.perf_counter() - started
     report = str(invalid) if invalid.count else ""
     return ImportResult(topics, len(namespaces), seconds, invalid.count, report)
-
-
-def _stage(batch: _Batch, staged: dict[str, list[pa.Table]]) -> Sequence[str]:
-    for name, rows in batch.rows.items():
-        staged.setdefault(name, []).append(rows)
-    return batch.complete
 
 
 def _checked(path: Path, skip_invalid: bool) -> InvalidRows:
@@ -132,24 +117,34 @@ def _valid(path: Path, rows: TopicRows, invalid: InvalidRows) -> pa.Table:
         raise ImportFailedError(f"{path} cannot be read: {error}") from None
 
 
-def _batches(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[_Batch]:
-    """Read a file that was checked; ``state`` is the one it had before."""
-    again = InvalidRows(path)
-    open_names: dict[str, None] = {}
+def _lots(
+    path: Path, state: FileStates, *, any_invalid: bool
+) -> Iterator[Sequence[NamespaceChanges]]:
+    """Read a file that was checked, and yield changes of whole namespaces.
+
+    Args:
+        path: The file or folder.
+        state: The one it had before it was checked.
+        any_invalid: Whether invalid rows are to be left out.
+    """
+    again, staged = InvalidRows(path), StagedRows()
     _check_unchanged(path, state)
     for rows in read_rows(path):
         table = _valid(path, rows, again) if any_invalid else rows.table
-        by_namespace = _by_namespace(with_namespaces(table))
-        open_names.update(dict.fromkeys(by_namespace))
-        complete = [name for name in open_names if not rows.comes_later(name)]
-        for name in complete:
-            del open_names[name]
-        batch = _Batch(by_namespace, complete)
-        del rows, table, by_namespace
-        yield batch
-        del batch
-    yield _Batch({}, list(open_names))
+        staged.add(with_namespaces(table))
+        del table
+        complete = [name for name in staged.names if not rows.comes_later(name)]
+        del rows
+        yield from map(partial(_additions, path), staged.lots(complete))
+    yield from map(partial(_additions, path), staged.lots(staged.names))
     _check_unchanged(path, state)
+
+
+def _additions(path: Path, lot: Lot) -> Sequence[NamespaceChanges]:
+    try:
+        return additions(lot)
+    except InvalidNameError:
+        raise _changed(path) from None
 
 
 def _check_unchanged(path: Path, state: FileStates) -> None:
@@ -159,42 +154,3 @@ def _check_unchanged(path: Path, state: FileStates) -> None:
 
 def _changed(path: Path) -> ImportFailedError:
     return ImportFailedError(f"{path} was changed while it was imported: import it again")
-
-
-def _by_namespace(table: pa.Table) -> dict[str, pa.Table]:
-    """Sort rows of a batch under their namespaces, however many these are."""
-    column = table["namespace"].combine_chunks().dictionary_encode()
-    names: list[str] = column.dictionary.to_pylist()
-    if len(names) == 1:
-        return {names[0]: table}
-    codes = column.indices.to_numpy(zero_copy_only=False)
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(len(names) + 1)).tolist()
-    if not np.array_equal(order, np.arange(len(order))):
-        table = table.take(pa.array(order))
-    return {
-        name: table.slice(start, end - start)
-        for name, (start, end) in zip(names, itertools.pairwise(starts), strict=True)
-    }
-
-
-async def _apply(store: MetadataStore, namespace: str, tables: list[pa.Table], path: Path) -> int:
-    try:
-        name = NamespaceName.parse(namespace)
-    except InvalidNameError:
-        raise _changed(path) from None
-    changes = await asyncio.to_thread(_changes, tables)
-    await store.apply(name, changes)
-    return len(changes.added)
-
-
-def _changes(tables: Sequence[pa.Table]) -> TopicChanges:
-    """Return the change that adds the rows of a namespace."""
-    # Files without properties may lie beside files with: theirs are null.
-    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    names: list[bytes] = table["topic"].cast(pa.binary()).to_pylist()
-    properties = None
-    if "properties" in table.column_names and len(table):
-        properties = PropertyRows.from_map_column(names, table["properties"].chunk(0))
-    counts = partition_counts(table["topic"])
-    return TopicChanges(names, (), counts, properties, adds_only=True)

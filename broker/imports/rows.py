@@ -24,7 +24,7 @@ from proto.names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeAlias
 
     from proto.invalid_rows import InvalidRows
@@ -226,17 +226,26 @@ def _name_fault(row: Row) -> str:
 # -- partitions -------------------------------------------------------------------------------
 
 
-def partition_counts(topics: pa.ChunkedArray) -> Mapping[str, int]:
-    """Return the number of partitions of each partitioned topic: its highest index + 1."""
-    partitions = topics.filter(pc.match_substring_regex(topics, _PARTITION_SUFFIX))
+def highest_partitions(
+    topics: pa.ChunkedArray, places: np.ndarray
+) -> Iterator[tuple[str, int, int]]:
+    """Yield each partitioned topic with its place and the highest number of its partitions.
+
+    Args:
+        topics: Full names.
+        places: A number for each, the same for all partitions of a topic.
+    """
+    are = pc.match_substring_regex(topics, _PARTITION_SUFFIX)
+    partitions = topics.filter(are)
     if not len(partitions):
-        return {}
+        return
     bases = pc.replace_substring_regex(partitions, _PARTITION_SUFFIX, "")
-    table = pa.table({"base": bases, "index": _partition_indexes(partitions)})
+    places = places[np.asarray(are.to_numpy(), bool)]
+    table = pa.table({"base": bases, "place": places, "index": _partition_indexes(partitions)})
     table = table.filter(pc.less_equal(table["index"], MAX_PARTITION_INDEX))
-    highest = table.group_by("base").aggregate([("index", "max")])
-    pairs = zip(highest["base"].to_pylist(), highest["index_max"].to_pylist(), strict=True)
-    return {base: index + 1 for base, index in pairs}
+    highest = table.group_by(["base", "place"]).aggregate([("index", "max")])
+    columns = (highest[name].to_pylist() for name in ("base", "place", "index_max"))
+    yield from zip(*columns, strict=True)
 
 
 def _partition_indexes(partitions: pa.ChunkedArray) -> pa.ChunkedArray:

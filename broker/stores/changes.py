@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
 
     from broker.stores.property_rows import PropertyRows
+    from proto.names import NamespaceName
+
+    NamespaceChanges: TypeAlias = tuple[NamespaceName, "TopicChanges"]
+    """A change and the namespace it is of."""
 
 
 class StoreError(Exception):

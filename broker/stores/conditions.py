@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from broker.stores.changes import TopicChanges
+    from broker.stores.changes import NamespaceChanges, TopicChanges
     from broker.stores.store import NamespaceSnapshot
     from proto.names import NamespaceName
 
@@ -45,6 +45,21 @@ def is_large(changes: TopicChanges) -> bool:
     properties = len(changes.properties.column.items) if changes.properties is not None else 0
     names = len(changes.added) + len(changes.removed) + len(changes.partitioned)
     return names + properties > MANY_NAMES
+
+
+def parted(
+    changes: Sequence[NamespaceChanges],
+) -> tuple[list[NamespaceChanges], list[NamespaceChanges]]:
+    """Return the changes that are to be made each by itself, and those that can be made together.
+
+    Together are made small additions of which every name is new where its namespace is.
+    """
+    apart: list[NamespaceChanges] = []
+    together: list[NamespaceChanges] = []
+    for one in changes:
+        plain = one[1].adds_only and keeps_all_properties(one[1]) and not is_large(one[1])
+        (together if plain else apart).append(one)
+    return apart, together
 
 
 def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges) -> None:
@@ -88,7 +103,8 @@ def settled(
     """Return a change; of one that only adds, the part that is new to a version."""
     if not changes.adds_only:
         return changes
-    counts, there = before.partitioned, _names_there(before, changes)
+    counts: Mapping[str, int] = before.partitioned or {}
+    there = _names_there(before, changes)
     kept = {base: properties_of(base) for base in growing(changes, counts, there)}
     return what_is_new(changes, counts, there, kept)
 
@@ -111,7 +127,7 @@ def looked_up(changes: TopicChanges) -> Iterator[bytes]:
 
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
     """Return the names of ``looked_up`` that exist, or all that exist."""
-    if before.empty and not before.system:
+    if before.holds_nothing and not before.partitioned:
         return frozenset()
     count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
     if len(changes.added) * NAMES_PER_LOOKUP > count:
@@ -176,12 +192,23 @@ def feed_change(
         return Change(namespace, version, complete=False)
     gone = frozenset(changes.removed)
     added = [name for name in dict.fromkeys(changes.added) if name not in gone]
+    if before.holds_nothing:
+        return Change(namespace, version, added)
     return Change(
         namespace,
         version,
         [name for name in added if not before.holds(name)],
         [name for name in dict.fromkeys(changes.removed) if before.holds(name)],
     )
+
+
+def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
+    """Return the change that deletes a namespace, as the feed publishes it."""
+    version, sequences = last.version + 1, (last.non_persistent, last.persistent)
+    if sum(len(one) for one in sequences) + len(last.system) > MAX_TOLD_NAMES:
+        return Change(namespace, version, complete=False)
+    names = chain.from_iterable(block.names() for one in sequences for block in one.blocks())
+    return Change(namespace, version, (), sorted((*names, *last.system)))
 
 
 def properties_to_delete(changes: TopicChanges) -> list[bytes]:

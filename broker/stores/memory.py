@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from broker.stores.changes import NamespaceNotEmptyError, TopicChanges, TopicState
 from broker.stores.conditions import (
+    MANY_NAMES,
     check_conditions,
     check_unchanged,
+    end_of,
     feed_change,
     is_large,
     settled,
 )
-from broker.stores.feed import Change, ChangeFeed, ChangeFeeds
+from broker.stores.feed import ChangeFeed, ChangeFeeds
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
+from broker.stores.sorting import sorted_in_runs
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from broker.stores.topic_schemas import MemoryTopicSchemas
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from server.tasks.cooperative import Steps
+from server.tasks.cooperative import Steps, in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import TypeAlias
 
+    from broker.stores.changes import NamespaceChanges
     from broker.stores.store import Mode
     from proto.names import NamespaceName
+
+    _Before: TypeAlias = tuple[NamespaceSnapshot, NamespaceProperties]
+
+
+NameT = TypeVar("NameT", bound="str | NamespaceName")
 
 
 class MemoryStore:
@@ -39,6 +49,7 @@ class MemoryStore:
         self._policies: dict[NamespaceName, NamespacePolicies] = {}
         self._properties: dict[NamespaceName, NamespaceProperties] = {}
         self._tenants: dict[str, TenantInfo] = {}
+        self._of_tenants: dict[str, dict[NamespaceName, None]] = {}
         self._configuration: dict[str, str] = {}
         self._documents: dict[str, dict[str, object]] = {}
         self._imported: set[str] = set()
@@ -68,7 +79,11 @@ class MemoryStore:
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         """Return the tenants by name, in order."""
-        return dict(sorted(self._tenants.items()))
+        return {name: self._tenants[name] for name in await _in_order(self._tenants)}
+
+    async def tenant(self, name: str) -> TenantInfo | None:
+        """Return a tenant; None when it does not exist."""
+        return self._tenants.get(name)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
         """Create a tenant; false when it exists."""
@@ -86,13 +101,15 @@ class MemoryStore:
 
     async def delete_tenant(self, name: str) -> bool:
         """Delete a tenant without namespaces; false when it does not exist."""
-        if any(namespace.tenant == name for namespace in self._snapshots):
+        if self._of_tenants.get(name):
             raise NamespaceNotEmptyError
         return self._tenants.pop(name, None) is not None
 
-    async def namespaces(self) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, in order."""
-        return sorted(self._snapshots, key=str)
+    async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
+        """Return the namespaces that exist, or those of a tenant, in order."""
+        return await _in_order(
+            self._snapshots if tenant is None else self._of_tenants.get(tenant, {})
+        )
 
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
@@ -108,6 +125,7 @@ class MemoryStore:
         self, namespace: NamespaceName, first: NamespaceSnapshot, policies: NamespacePolicies
     ) -> None:
         self._tenants.setdefault(namespace.tenant, TenantInfo())
+        self._of_tenants.setdefault(namespace.tenant, {})[namespace] = None
         self._policies[namespace] = policies
         self._properties[namespace] = NamespaceProperties()
         self._snapshots[namespace] = first
@@ -124,12 +142,25 @@ class MemoryStore:
                 return False
             if not snapshot.empty:
                 raise NamespaceNotEmptyError
-            self.schemas.delete_namespace(namespace)
-            del self._snapshots[namespace], self._policies[namespace], self._properties[namespace]
-            version = snapshot.version + 1
-            self._first_version = max(self._first_version, version)
-            self._feeds.publish(Change(namespace, version, (), sorted(snapshot.system)))
+            self._forget(namespace, snapshot)
             return True
+
+    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Delete a namespace and all its topics at once; return what it held."""
+        async with self._locks.of(namespace):
+            snapshot = self._snapshots.get(namespace)
+            if snapshot is not None:
+                self._forget(namespace, snapshot)
+            return snapshot
+
+    def _forget(self, namespace: NamespaceName, last: NamespaceSnapshot) -> None:
+        self.schemas.delete_namespace(namespace)
+        del self._snapshots[namespace], self._policies[namespace], self._properties[namespace]
+        del self._of_tenants[namespace.tenant][namespace]
+        if not self._of_tenants[namespace.tenant]:
+            del self._of_tenants[namespace.tenant]
+        self._first_version = max(self._first_version, last.version + 1)
+        self._feeds.publish(end_of(namespace, last))
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -184,9 +215,24 @@ class MemoryStore:
             made = await asyncio.to_thread(_made, snapshot, properties, changes)
             return self._show(namespace, made)
 
-    def _before(
-        self, namespace: NamespaceName, changes: TopicChanges
-    ) -> tuple[NamespaceSnapshot, NamespaceProperties]:
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces, which are made together."""
+        return await to_its_end(self._apply_all(changes))
+
+    async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        known: list[NamespaceSnapshot | None] = []
+        before: list[_Before] = []
+        async for namespace, change in in_turns(changes):
+            known.append(self._snapshots.get(namespace))
+            before.append(self._before(namespace, change))
+        made = await asyncio.to_thread(_all_made, before, changes)
+        async for place, (namespace, change) in in_turns(enumerate(changes)):
+            if self._snapshots.get(namespace) is known[place] and namespace not in self._locks:
+                self._show(namespace, made[place])
+            else:  # Somebody else was faster.
+                await self._apply_locked(namespace, change)
+
+    def _before(self, namespace: NamespaceName, changes: TopicChanges) -> _Before:
         known = self._snapshots.get(namespace)
         check_conditions(known.exists if known is not None else None, changes)
         before = known or NamespaceSnapshot(self._first_version)
@@ -259,6 +305,13 @@ class MemoryStore:
         """Do nothing: no other process shares this store."""
 
 
+async def _in_order(names: Collection[NameT]) -> Sequence[NameT]:
+    """Return names in the order of their texts; of many, sorted off the loop."""
+    if len(names) <= MANY_NAMES:
+        return sorted(names, key=str)
+    return await asyncio.to_thread(sorted_in_runs, tuple(names))
+
+
 class _Made(NamedTuple):
     """The result of a change of a version."""
 
@@ -266,6 +319,10 @@ class _Made(NamedTuple):
     after: NamespaceSnapshot
     properties: NamespaceProperties
     changes: TopicChanges
+
+
+def _all_made(before: Sequence[_Before], changes: Sequence[NamespaceChanges]) -> list[_Made]:
+    return [_made(*seen, change) for seen, (_, change) in zip(before, changes, strict=True)]
 
 
 def _made(

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
+PAIR_END = b"\xfe"
+"""Stands between the pairs of a row's text; occurs in no UTF-8."""
 _ROWS_AT_ONCE = 4_096
 # Made of lists and of numpy's arrays, Arrow's first ones import modules: that is longer than a turn
 # of the loop may take.
@@ -26,16 +28,22 @@ class PropertyRows:
     Attributes:
         names: UTF-8 names, in any order.
         column: Their properties.
+        texts: The texts of each row's pairs with PAIR_END between them, if they are at hand.
     """
 
-    def __init__(self, names: Sequence[bytes], column: pa.MapArray) -> None:
+    def __init__(
+        self, names: Sequence[bytes], column: pa.MapArray, texts: Sequence[bytes] | None = None
+    ) -> None:
         self.names = names
         self.column = column
+        self.texts = texts
 
     @staticmethod
-    def from_map_column(names: Sequence[bytes], column: pa.MapArray) -> PropertyRows:
+    def from_map_column(
+        names: Sequence[bytes], column: pa.MapArray, texts: Sequence[bytes] | None = None
+    ) -> PropertyRows:
         """Take Arrow's map<string,string> as it is."""
-        return PropertyRows(names, column)
+        return PropertyRows(names, column, texts)
 
     @staticmethod
     def from_mappings(rows: Mapping[bytes, Mapping[str, str]]) -> PropertyRows:
@@ -111,6 +119,15 @@ def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
     lengths = pc.binary_length(keys).cast(pa.string())
     texts = pc.binary_join_element_wise(lengths, keys, items, ":")
     return np.bincount(rows, minlength=len(column)), texts.cast(pa.binary())
+
+
+def row_texts(column: pa.MapArray) -> list[bytes]:
+    """Return the texts of each row's properties with PAIR_END between them."""
+    counts, pairs = pair_texts(column)
+    ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    rows = pa.ListArray.from_arrays(pa.array(ends), pairs)
+    texts: list[bytes] = pc.binary_join(rows, pa.scalar(PAIR_END)).to_pylist()
+    return texts
 
 
 def _without_nulls(column: pa.MapArray) -> pa.MapArray:

@@ -16,7 +16,7 @@ from broker.stores.snapshots.snapshot import NamespaceSnapshot as NamespaceSnaps
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from broker.stores.changes import TopicChanges
+    from broker.stores.changes import NamespaceChanges, TopicChanges
     from broker.stores.feed import ChangeFeed
     from broker.stores.snapshots.snapshot import Mode as Mode
     from broker.stores.topic_schemas import TopicSchemas
@@ -93,6 +93,9 @@ class MetadataStore(Protocol):
     async def tenants(self) -> Mapping[str, TenantInfo]:
         """Return the tenants by name, in order, with those that came with a namespace."""
 
+    async def tenant(self, name: str) -> TenantInfo | None:
+        """Return a tenant; None when it does not exist."""
+
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
         """Create a tenant; false when it exists."""
 
@@ -106,8 +109,8 @@ class MetadataStore(Protocol):
             NamespaceNotEmptyError: It has namespaces.
         """
 
-    async def namespaces(self) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, in order."""
+    async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
+        """Return the namespaces that exist, or those of a tenant, in order."""
 
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
@@ -122,6 +125,12 @@ class MetadataStore(Protocol):
 
         Raises:
             NamespaceNotEmptyError: It holds user topics or partitioned topics.
+        """
+
+    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Delete a namespace and all its topics at once; return what it held.
+
+        None when it does not exist. Of partitioned topics the partitions are told.
         """
 
     # -- topics -------------------------------------------------------------------------------
@@ -162,6 +171,15 @@ class MetadataStore(Protocol):
             TopicMissingError: One of ``changes.present`` does not exist.
             TopicChangedError: ``changes.unchanged`` has changed.
             NamespaceMissingError: There is no such namespace, and none is to be created.
+        """
+
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces, each at once and in no order, as ``apply`` does.
+
+        What comes into a new namespace costs little beside its names, however many these are.
+
+        Args:
+            changes: Changes without conditions, each of another namespace.
         """
 
     def changes(self) -> ChangeFeed:

@@ -95,17 +95,18 @@ class Block:
 
     __slots__ = ("__weakref__", "_partitioned", "first", "offsets", "totals", "wire")
 
-    def __init__(self, wire: bytes, offsets: Offsets) -> None:
+    def __init__(self, wire: bytes, offsets: Offsets, joined: bytes | None = None) -> None:
+        """Take entries; ``joined`` is their names joined by commas, if they are at hand."""
         self.wire = wire
         self.offsets = offsets
-        self.totals = _totals(wire, offsets)
+        self.totals = _totals(wire, offsets, _joined(wire, offsets) if joined is None else joined)
         self.first = java_order(self.name_at(0))
         self._partitioned: bool | None = None
 
     @staticmethod
     def of_names(names: Sequence[bytes]) -> Block:
         """Encode names in Java's order."""
-        return Block(*encode_entries(names))
+        return Block(*encode_entries(names), b",".join(names))
 
     @property
     def may_have_partitions(self) -> bool:
@@ -196,8 +197,8 @@ def _prefix_bytes(entry_bytes: int) -> int:
     return _SHORTEST_PREFIX_BYTES + sum(entry_bytes > bound for bound in _LONGEST_ENTRIES)
 
 
-def _totals(wire: bytes, offsets: Offsets) -> Totals:
-    joined, count = _joined(wire, offsets), len(offsets) - 1
+def _totals(wire: bytes, offsets: Offsets, joined: bytes) -> Totals:
+    count = len(offsets) - 1
     estimate = len(joined) - (count - 1) + ESTIMATED_BYTES_PER_NAME * count
     return Totals(count, len(wire), estimate, google_crc32c.value(joined), len(joined))
 

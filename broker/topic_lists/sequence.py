@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from broker.topic_lists.block import Mask, Rows
 
 
+_NOTHING = Totals()
 PLACE_BYTES = 300
 """Bytes of a block's place in a tree: its part of the branches above, and of ``wire_parts``."""
 
@@ -41,7 +42,7 @@ class TopicSequence:
 
     def __init__(self, root: Node | None = None) -> None:
         self._root = root
-        self.totals = root.totals if root is not None else Totals()
+        self.totals = root.totals if root is not None else _NOTHING
         self._wire_parts: tuple[bytes, ...] | None = None
 
     @staticmethod
@@ -252,3 +253,7 @@ class Selection:
             self._blocks += blocks
             self._own_bytes += sum(map(memory_bytes, blocks))
             self._pieces, self._sizes, self._pending_bytes = [], [], 0
+
+
+NO_NAMES = TopicSequence()
+"""Stands in all namespaces that have no names of a kind."""

@@ -39,6 +39,16 @@ def proof(
         float | None,
         typer.Option(min=1, help="How long soaks last; 300 or 600; 20 if quick."),
     ] = None,
+    names_of_growth: Annotated[
+        list[int] | None,
+        typer.Option("--names", min=100, help="Numbers of names of growth, again for each."),
+    ] = None,
+    stores: Annotated[
+        list[str] | None, typer.Option("--store", help="Stores of growth; all without.")
+    ] = None,
+    profiles: Annotated[
+        list[str] | None, typer.Option("--profile", help="Profiles of growth; both without.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/proof"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
@@ -50,6 +60,8 @@ def proof(
       python -m tests.proof
 
       python -m tests.proof churn_soak --soak-seconds 60
+
+      python -m tests.proof growth --names 10000 --names 1000000 --store sqlite
     """
     wanted = _wanted(names)
     usual = QUICK_SOAK_SECONDS if quick else None
@@ -58,7 +70,15 @@ def proof(
         for name in wanted:
             with steps.step(PROOFS[name].title) as note:
                 seconds = soak_seconds or usual or PROOFS[name].soak_seconds
-                options = ProofOptions(out.absolute() / name, quick, seconds, note)
+                options = ProofOptions(
+                    out.absolute() / name,
+                    quick,
+                    seconds,
+                    note,
+                    names_of_growth or (),
+                    stores or (),
+                    profiles or (),
+                )
                 documents[name] = _carry_out(name, options)
     if as_json:
         sys.stdout.write(f"{json.dumps(documents)}\n")
@@ -107,6 +127,9 @@ def _show(documents: dict[str, dict[str, Any]], out: Path) -> None:
         table.add_row(Text(name, style), _checks(document), f"{document['seconds']:.0f} s")
     console = Console(width=TERMINAL_COLUMNS)
     console.print(table)
+    for document in documents.values():
+        if document["table"]:
+            sys.stdout.write(document["table"])
     console.print(f"All figures: {out}/*.json", highlight=False, soft_wrap=True)
 
 

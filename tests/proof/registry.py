@@ -138,6 +138,10 @@ PROOFS = {
     "large_namespace": Proof(
         "A million topics in one namespace hold up nobody", "tests.proof.sizes.large_namespace"
     ),
+    "growth": Proof(
+        "With more and more names nothing fails, and nothing holds the loop",
+        "tests.proof.growth.growth",
+    ),
     "many_patterns": Proof(
         "100,000 patterns leave no more behind than one cache", "tests.proof.sizes.many_patterns"
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
@@ -23,12 +23,18 @@ class ProofOptions:
         quick: A small variant that shows the proof itself to work; rates are not judged.
         soak_seconds: How long soaks last.
         note: Told what is going on, for the progress display.
+        names: Numbers of names of ``growth``; empty for its own.
+        stores: Its metadata stores; empty for all.
+        profiles: Its profiles; empty for both.
     """
 
     out: Path
     quick: bool = False
     soak_seconds: float = 300.0
     note: Callable[[str], None] = lambda _: None
+    names: Sequence[int] = ()
+    stores: Sequence[str] = ()
+    profiles: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,15 @@ class Check:
 
 @dataclass
 class ProofResult:
-    """The result of a proof. Units are in the figures' names."""
+    """The result of a proof. Units are in the figures' names.
+
+    Attributes:
+        table: For people, shown below the checks; empty for none.
+    """
 
     figures: dict[str, Any] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
+    table: str = ""
 
     @property
     def passed(self) -> bool:
@@ -62,4 +73,5 @@ class ProofResult:
             "passed": self.passed,
             "figures": self.figures,
             "checks": [vars(check) for check in self.checks],
+            "table": self.table,
         }

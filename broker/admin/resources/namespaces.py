@@ -5,8 +5,6 @@ Source: upstream NamespacesBase, v2.Namespaces.
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -17,14 +15,13 @@ from broker.admin.resources.policies.namespace_body import policies_body, polici
 from broker.admin.resources.topics import with_system_topics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TenantOperation
 from broker.bundles import boundaries
-from broker.stores.changes import NamespaceMissingError, NamespaceNotEmptyError, TopicChanges
+from broker.stores.changes import NamespaceNotEmptyError
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
-    from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from proto.names import NamespaceName
 
 _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
@@ -51,13 +48,13 @@ class NamespaceAdmin:
             Endpoint("GET", f"{_PATH}/bundles", self.get_bundles, bundles, takes),
         ]
 
-    async def list_namespaces(self, request: web.Request) -> web.Response:
+    async def list_namespaces(self, request: web.Request) -> web.StreamResponse:
         """Return the namespaces of a tenant, in order."""
         tenant = tenant_name(request)
-        if tenant not in await self._context.store.tenants():
+        if await self._context.store.tenant(tenant) is None:
             raise RestError(404, "Tenant not found")
-        namespaces = await self._context.store.namespaces()
-        return json_response([str(name) for name in namespaces if name.tenant == tenant])
+        namespaces = await self._context.store.namespaces(tenant)
+        return await self._context.listings.respond_with_names(request, namespaces)
 
     async def get_policies(self, request: web.Request) -> web.Response:
         """Return a namespace's policies."""
@@ -78,16 +75,16 @@ class NamespaceAdmin:
         snapshot = await self._context.snapshot(namespace)
         sequences = snapshot.listing(mode).sequences
         if flag(request, "includeSystemTopic"):
-            sequences = with_system_topics(snapshot, sequences)
+            sequences = with_system_topics(snapshot, mode)
         return await self._context.listings.respond(request, sequences)
 
     async def create(self, request: web.Request) -> web.Response:
         """Create a namespace of a tenant that exists."""
         body, namespace = await json_object(request), namespace_name(request)
-        tenants = await self._context.store.tenants()
-        if namespace.tenant not in tenants:
+        tenant = await self._context.store.tenant(namespace.tenant)
+        if tenant is None:
             raise RestError(404, "Tenant does not exist")
-        allowed = tenants[namespace.tenant].allowed_clusters or (self._context.config.cluster_name,)
+        allowed = tenant.allowed_clusters or (self._context.config.cluster_name,)
         policies = policies_of(
             body, namespace, allowed, self._context.config.default_number_of_namespace_bundles
         )
@@ -114,66 +111,41 @@ class NamespaceAdmin:
         return done()
 
     async def delete_with_topics(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace and all in it; false when it does not exist.
-
-        A namespace of many topics is emptied step by step: what others create in it meanwhile
-        keeps it alive, and is answered as a conflict.
-        """
-        snapshot = await self._context.store.snapshot(namespace)
-        if snapshot is None:
+        """Delete a namespace and all in it; false when it does not exist."""
+        last = await self._context.store.delete_with_topics(namespace)
+        await self._forget(namespace, deleted=last is not None)
+        if last is None:
             return False
-        # Names are decoded one by one: half a second for a million.
-        forgotten = await asyncio.to_thread(dict.fromkeys, snapshot.partitioned, 0)
-        for sequence in (snapshot.persistent, snapshot.non_persistent):
-            for block in sequence.blocks():
-                await self._remove(
-                    namespace, TopicChanges((), list(block.names()), creates_namespace=False)
-                )
-        if forgotten:
-            await self._remove(
-                namespace, TopicChanges(partitioned=forgotten, creates_namespace=False)
-            )
-        try:
-            deleted = await self._delete(namespace)
-        except RestError:
-            await self._drop_topics(namespace, snapshot)
-            raise
-        if deleted:
-            await self._drop_topics(namespace, snapshot)
-        return deleted
-
-    async def _drop_topics(self, namespace: NamespaceName, before: NamespaceSnapshot) -> None:
-        """Close the topics whose names are gone, and delete their messages."""
+        # Others may have made it again meanwhile.
         left = await self._context.store.snapshot(namespace)
-        blocks = (block.names() for block in before.persistent.blocks())
+        blocks = (block.names() for block in last.persistent.blocks())
         await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks, left)
+        return True
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
         """Tell whether a namespace has only non-persistent topics, which upstream ignores."""
         snapshot = await self._context.store.snapshot(namespace)
         return snapshot is not None and not snapshot.persistent and not snapshot.partitioned
 
-    async def _remove(self, namespace: NamespaceName, changes: TopicChanges) -> None:
-        with suppress(NamespaceMissingError):  # somebody else was faster
-            await self._context.store.apply(namespace, changes)
-
     async def _delete(self, namespace: NamespaceName) -> bool:
         try:
             deleted = await self._context.store.delete_namespace(namespace)
         except NamespaceNotEmptyError:
             raise RestError(409, "Cannot delete non empty namespace") from None
+        await self._forget(namespace, deleted=deleted)
+        return deleted
+
+    async def _forget(self, namespace: NamespaceName, *, deleted: bool) -> None:
         await self._context.message_policies.forget_namespace(namespace)
         if deleted:
             await self._context.ownership.namespace_deleted(namespace)
-        return deleted
 
     async def _check_room(self, namespace: NamespaceName) -> None:
         limit = self._context.config.max_namespaces_per_tenant
         if limit > 0:
-            namespaces = await self._context.store.namespaces()
-            count = sum(one.tenant == namespace.tenant for one in namespaces)
-            if count >= limit and namespace not in namespaces:
-                tenant = namespace.tenant
+            tenant = namespace.tenant
+            namespaces = await self._context.store.namespaces(tenant)
+            if len(namespaces) >= limit and namespace not in namespaces:
                 reason = f"Exceed the maximum number of namespace in tenant :{tenant}"
                 raise RestError(412, reason)
 

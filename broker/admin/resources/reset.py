@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from server.faults.registry import FaultRegistry
 
 RESET_PATH = "/admin/v2/floodgate/reset"
-TRIES = 5
-"""A client that comes back meanwhile may make its topic again."""
 
 
 def reset_routes(
@@ -64,28 +62,15 @@ class _Reset:
         context = self._context
         await context.dynamic.clear()
         for namespace in await context.store.namespaces():
-            await self._delete(namespace)
+            await self._namespaces.delete_with_topics(namespace)
         for tenant in await context.store.tenants():
             try:
                 await context.store.delete_tenant(tenant)
             except NamespaceNotEmptyError:
-                raise _busy(tenant) from None
+                raise RestError(
+                    409,
+                    f"others make namespaces of {tenant} meanwhile: stop them, then reset again",
+                ) from None
         context.tenants_changed()
         for name in self._first:
             await context.store.create_namespace(NamespaceName.parse(name))
-
-    async def _delete(self, namespace: NamespaceName) -> None:
-        for left in reversed(range(TRIES)):
-            try:
-                await self._namespaces.delete_with_topics(namespace)
-            except RestError:
-                if not left:
-                    raise _busy(str(namespace)) from None
-            else:
-                return
-
-
-def _busy(name: str) -> RestError:
-    return RestError(
-        409, f"clients make topics in {name} again and again: close them, then reset once more"
-    )

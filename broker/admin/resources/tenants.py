@@ -100,13 +100,14 @@ class TenantAdmin:
         }
         return json_response({**{name: url for name, url in named.items() if url}, **_WITHOUT_TLS})
 
-    async def list_tenants(self, _: web.Request) -> web.Response:
+    async def list_tenants(self, request: web.Request) -> web.StreamResponse:
         """Return the tenants' names, in order."""
-        return json_response(list(await self._context.store.tenants()))
+        tenants = list(await self._context.store.tenants())
+        return await self._context.listings.respond_with_names(request, tenants)
 
     async def get_tenant(self, request: web.Request) -> web.Response:
         """Return a tenant."""
-        info = (await self._context.store.tenants()).get(segment(request, "tenant"))
+        info = await self._context.store.tenant(segment(request, "tenant"))
         if info is None:
             raise RestError(404, "Tenant does not exist")
         clusters = info.allowed_clusters or (self._cluster,)
@@ -138,9 +139,8 @@ class TenantAdmin:
         if force:
             if not self._context.config.force_delete_tenant_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of tenants")
-            for namespace in await self._context.store.namespaces():
-                if namespace.tenant == tenant:
-                    await self._namespaces.delete_with_topics(namespace)
+            for namespace in await self._context.store.namespaces(tenant):
+                await self._namespaces.delete_with_topics(namespace)
         try:
             deleted = await self._context.store.delete_tenant(tenant)
         except NamespaceNotEmptyError:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
-    from broker.stores.store import NamespaceSnapshot
+    from broker.stores.store import Mode, NamespaceSnapshot
     from broker.topic_lists.sequence import TopicSequence
     from proto.names import NamespaceName
 
@@ -46,6 +46,12 @@ NAMESPACE = f"{DOMAIN}/{{tenant}}/{{namespace}}"
 TOPIC = f"{NAMESPACE}/{{topic}}"
 _BUNDLE = "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}"
 MODE = pb.CommandGetTopicsOfNamespace
+_SCHEMES = {
+    MODE.PERSISTENT: (b"persistent:",),
+    MODE.NON_PERSISTENT: (b"non-persistent:",),
+    MODE.ALL: (b"non-persistent:", b"persistent:"),
+}
+"""How the names of each sequence of a listing begin, by its mode."""
 
 
 class TopicAdmin:
@@ -120,7 +126,8 @@ class TopicAdmin:
         if persistent and self._context.lister.filters and request.query.get("properties"):
             sequences = await self._with_properties(request, namespace)
         elif flag(request, "includeSystemTopic"):
-            sequences = with_system_topics(snapshot, sequences)
+            mode = MODE.PERSISTENT if persistent else MODE.NON_PERSISTENT
+            sequences = with_system_topics(snapshot, mode)
         return await self._context.listings.respond(request, sequences, keep)
 
     async def _with_properties(
@@ -308,13 +315,10 @@ class TopicAdmin:
         return str(topic) in (await self._context.snapshot(topic.namespace)).partitioned
 
 
-def with_system_topics(
-    snapshot: NamespaceSnapshot, sequences: Sequence[TopicSequence]
-) -> tuple[TopicSequence, ...]:
-    """Return sequences of a snapshot with the system topics of their domains, in order."""
-    by_domain: dict[bool, list[bytes]] = {True: [], False: []}
-    for name in snapshot.system:
-        by_domain[name.startswith(b"persistent:")].append(name)
+def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:
+    """Return the sequences of a listing with the system topics of their domains, in order."""
+    sequences = snapshot.listing(mode).sequences
     return tuple(
-        sequence.apply(by_domain[sequence is snapshot.persistent], ()) for sequence in sequences
+        sequence.apply([name for name in snapshot.system if name.startswith(scheme)], ())
+        for sequence, scheme in zip(sequences, _SCHEMES[mode], strict=True)
     )

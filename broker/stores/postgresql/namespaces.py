@@ -13,22 +13,32 @@ from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.postgresql.topic_schemas import delete_schemas
 from broker.stores.postgresql.view import KnownNamespace
 from broker.stores.store import NamespacePolicies, TenantInfo
-from proto.names import is_system_topic
+from proto.names import NamespaceName, is_system_topic
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
-    from proto.names import NamespaceName
 
 _NAMES_PER_FETCH = 1_000
-_FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
+_ROWS_PER_DELETE = 50_000
+FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
 _TABLES = ("topics", "partitioned", "properties", "changes")
 
 
 async def read_tenants(connection: Connection) -> dict[str, TenantInfo]:
     """Return the tenants by name, in order."""
-    rows = await connection.fetch("SELECT name, roles, clusters FROM floodgate.tenants")
-    found = {name.decode(): TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
-    return dict(sorted(found.items()))
+    query = "SELECT name, roles, clusters FROM floodgate.tenants ORDER BY name"
+    found: dict[str, TenantInfo] = {}
+    async for name, roles, clusters in in_turns(await connection.fetch(query)):
+        found[name.decode()] = TenantInfo.of_json(roles, clusters)
+    return found
+
+
+async def read_tenant(connection: Connection, name: str) -> TenantInfo | None:
+    """Return a tenant; None when it is not there."""
+    query = "SELECT roles, clusters FROM floodgate.tenants WHERE name = $1"
+    row = await connection.fetchrow(query, name.encode())
+    return TenantInfo.of_json(*row) if row is not None else None
 
 
 async def insert_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
@@ -46,7 +56,7 @@ async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> 
 async def delete_tenant(connection: Connection, name: str) -> bool:
     """Remove a tenant without namespaces; false when it is not there."""
     async with connection.transaction():
-        await connection.execute(f"{_FIRST_VERSION} FOR UPDATE")
+        await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
         inside = "SELECT 1 FROM floodgate.namespaces WHERE tenant = $1 LIMIT 1"
         if await connection.fetchval(inside, name.encode()):
             raise NamespaceNotEmptyError
@@ -54,10 +64,13 @@ async def delete_tenant(connection: Connection, name: str) -> bool:
         return _changed(await connection.execute(query, name.encode()))
 
 
-async def read_namespaces(connection: Connection) -> list[str]:
-    """Return the names of the namespaces, in order."""
-    rows = await connection.fetch("SELECT name FROM floodgate.namespaces ORDER BY name")
-    return [row[0] for row in rows]
+async def read_namespaces(connection: Connection, tenant: str | None) -> list[NamespaceName]:
+    """Return the namespaces, or those of a tenant, in order."""
+    query, values = "SELECT name FROM floodgate.namespaces", tuple[bytes, ...]()
+    if tenant is not None:
+        query, values = f"{query} WHERE tenant = $1", (tenant.encode(),)
+    rows = in_turns(await connection.fetch(f"{query} ORDER BY name", *values))
+    return [NamespaceName.parse(row[0]) async for row in rows]
 
 
 async def create_namespace(
@@ -66,7 +79,7 @@ async def create_namespace(
     """Add an empty namespace; return its number and version, None when it is there."""
     async with connection.transaction():
         number = await insert_namespace(connection, namespace, policies)
-        version = await connection.fetchval(_FIRST_VERSION)
+        version = await connection.fetchval(FIRST_VERSION)
         return KnownNamespace(number, version) if number is not None else None
 
 
@@ -77,7 +90,7 @@ async def insert_namespace(
 
     The row is held by the transaction.
     """
-    version = await connection.fetchval(f"{_FIRST_VERSION} FOR SHARE")
+    version = await connection.fetchval(f"{FIRST_VERSION} FOR SHARE")
     await insert_tenant(connection, namespace.tenant, TenantInfo())
     query = (
         "INSERT INTO floodgate.namespaces (name, tenant, version, bundles)"
@@ -98,49 +111,57 @@ async def read_policies(connection: Connection, namespace: str) -> NamespacePoli
 
 
 async def delete_namespace(
-    connection: Connection, namespace: str
+    connection: Connection, namespace: str, *, with_topics: bool
 ) -> tuple[int, list[bytes]] | None:
-    """Remove a namespace; return the deletion's version and the system topics, None if it is gone.
+    """Remove a namespace; return the deletion's version and the topics, None if it is gone.
 
     Raises:
-        NamespaceNotEmptyError: It holds user topics or partitioned topics.
+        NamespaceNotEmptyError: It holds user topics or partitioned topics, and may not.
     """
     async with connection.transaction():
         # In the order in which everybody takes the two rows.
-        await connection.execute(f"{_FIRST_VERSION} FOR UPDATE")
+        await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
         query = "SELECT id, version + 1 FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
         row = await connection.fetchrow(query, namespace)
         if row is None:
             return None
         gone = KnownNamespace(*row)
-        system = await _system_topics(connection, gone.id)
+        names = await _topics(connection, gone.id, with_users=with_topics)
         for table in _TABLES:
-            await connection.execute(f"DELETE FROM floodgate.{table} WHERE namespace = $1", gone.id)
+            await _delete_rows(connection, table, gone.id)
         await delete_schemas(connection, namespace)
         await connection.execute("DELETE FROM floodgate.namespaces WHERE id = $1", gone.id)
         mark = "UPDATE floodgate.marks SET value = greatest(value, $1) WHERE name = 'first_version'"
         await connection.execute(mark, gone.version)
         notify = "SELECT pg_notify('floodgate_topics', $1::bigint || ' ' || $2::bigint)"
         await connection.execute(notify, gone.id, gone.version)
-        return gone.version, system
+        return gone.version, names
 
 
-async def _system_topics(connection: Connection, number: int) -> list[bytes]:
-    """Return the topics of a namespace that has no others.
+async def _topics(connection: Connection, number: int, *, with_users: bool) -> list[bytes]:
+    """Return the topics of a namespace, in order.
 
     Raises:
-        NamespaceNotEmptyError: It has.
+        NamespaceNotEmptyError: It has others than system topics, and may not.
     """
     query = "SELECT 1 FROM floodgate.partitioned WHERE namespace = $1 LIMIT 1"
-    if await connection.fetchval(query, number):
+    if not with_users and await connection.fetchval(query, number):
         raise NamespaceNotEmptyError
-    names = "SELECT name FROM floodgate.topics WHERE namespace = $1 ORDER BY name"
-    cursor, system = await connection.cursor(names, number), list[bytes]()
+    query = "SELECT name FROM floodgate.topics WHERE namespace = $1 ORDER BY name"
+    cursor, names = await connection.cursor(query, number), list[bytes]()
     while rows := await cursor.fetch(_NAMES_PER_FETCH):
-        system.extend(row[0] for row in rows)
-        if not all(is_system_topic(row[0].decode()) for row in rows):
+        names.extend(row[0] for row in rows)
+        if not with_users and not all(is_system_topic(row[0].decode()) for row in rows):
             raise NamespaceNotEmptyError
-    return system
+    return names
+
+
+async def _delete_rows(connection: Connection, table: str, number: int) -> None:
+    """Remove the rows of a namespace, so that no statement runs into its time limit."""
+    some = f"SELECT ctid FROM floodgate.{table} WHERE namespace = $1 LIMIT {_ROWS_PER_DELETE}"
+    query = f"DELETE FROM floodgate.{table} WHERE ctid = ANY(ARRAY({some}))"
+    while _changed(await connection.execute(query, number)):
+        pass
 
 
 async def read_configuration(connection: Connection) -> dict[str, str]:

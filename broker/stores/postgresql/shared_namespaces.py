@@ -8,16 +8,19 @@ once. Changes that it missed, or that the log has no more, become one incomplete
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from broker.stores.changes import StoreError, TopicChanges
-from broker.stores.conditions import MANY_NAMES, is_large
+from broker.stores.conditions import MANY_NAMES, end_of, is_large, parted
 from broker.stores.feed import Change, ChangeFeeds
 from broker.stores.name_locks import NameLocks
 from broker.stores.postgresql import reading
 from broker.stores.postgresql.namespaces import create_namespace, delete_namespace
+from broker.stores.postgresql.new_namespaces import write_new
 from broker.stores.postgresql.resync import ResyncTasks
+from broker.stores.postgresql.row_sizes import batched
 from broker.stores.postgresql.view import (
     NOT_THERE,
     KnownNamespace,
@@ -29,14 +32,19 @@ from broker.stores.postgresql.view import (
 from broker.stores.postgresql.writing import WrittenChange, write_change
 from broker.stores.store import NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from broker.stores.changes import NamespaceChanges
     from broker.stores.postgresql.driver import Connection
     from broker.stores.snapshots.cache import SnapshotCache
     from limiter.clock import Clock
+
+NAMESPACES_AT_ONCE = 1_000
+"""New namespaces that are committed, and locked, together."""
 
 
 class Chore(Enum):
@@ -93,7 +101,7 @@ class SharedNamespaces:
         if found is None:
             self._gone(namespace)
             return None
-        snapshot = await _built(found)
+        snapshot = await _built(found.known.version, found.names, found.partitioned)
         changes = changes_to_publish(namespace, known, found.known, found.log)
         self._view.show(namespace, found.known, snapshot, changes)
         return snapshot
@@ -118,17 +126,22 @@ class SharedNamespaces:
                 self._view.show(namespace, created, None)
             return created is not None
 
-    async def delete(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace; false when it does not exist."""
+    async def delete(
+        self, namespace: NamespaceName, *, with_topics: bool = False
+    ) -> NamespaceSnapshot | None:
+        """Delete a namespace; return what it held, None when it does not exist."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
-                deleted = await delete_namespace(connection, str(namespace))
+                deleted = await delete_namespace(
+                    connection, str(namespace), with_topics=with_topics
+                )
             if deleted is None:
-                return False
-            version, system = deleted
-            change = Change(namespace, version, (), sorted(system))
-            self._view.show(namespace, KnownNamespace(NOT_THERE, version), None, [change])
-            return True
+                return None
+            version, names = deleted
+            last = await _built(version - 1, names, {})
+            gone = KnownNamespace(NOT_THERE, version)
+            self._view.show(namespace, gone, None, [end_of(namespace, last)])
+            return last
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit a change, then show it."""
@@ -137,6 +150,31 @@ class SharedNamespaces:
                 written = await write_change(connection, namespace, changes)
             await self._show_own(namespace, written)
             return written.known.version
+
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Commit additions to new namespaces some at a time, all other changes one by one."""
+        apart, together = parted(changes)
+        for some in batched(sorted(together, key=_name_of), NAMESPACES_AT_ONCE):
+            apart += await self._apply_new(some)
+        for namespace, change in apart:
+            await self.apply(namespace, change)
+
+    async def _apply_new(self, changes: Sequence[NamespaceChanges]) -> list[NamespaceChanges]:
+        """Commit additions to new namespaces, then show them; return those that are there."""
+        async with AsyncExitStack() as locks:
+            async for namespace, _ in in_turns(changes):
+                await locks.enter_async_context(self._locks.of(namespace))
+            async with self._use() as connection:
+                written = await write_new(connection, changes)
+            async for namespace, one in in_turns(written.items()):
+                if self._view.known(namespace) is None:
+                    # Nobody has looked at it, and it need not be remembered.
+                    logged = one.logged
+                    change = Change(namespace, logged.version, logged.added, (), logged.complete)
+                    self._feeds.publish(change)
+                else:
+                    await self._show_own(namespace, one)
+        return [one for one in changes if one[0] not in written]
 
     async def _show_own(self, namespace: NamespaceName, written: WrittenChange) -> None:
         known, newest = self._view.known(namespace), written.known
@@ -211,7 +249,7 @@ class SharedNamespaces:
         async with self._use() as connection:
             names = await reading.read_names_of(connection, numbers)
         self._unknown -= numbers
-        for name in names:
+        async for name in in_turns(names):
             namespace = NamespaceName.parse(name)
             if self._view.known(namespace) is not None:
                 self._resyncs.request(namespace)
@@ -243,13 +281,18 @@ class SharedNamespaces:
         self._view.show(namespace, newest, None, [change])
 
 
-async def _built(found: reading.NamespaceRows) -> NamespaceSnapshot:
+def _name_of(change: NamespaceChanges) -> str:
+    return str(change[0])
+
+
+async def _built(
+    version: int, names: Sequence[bytes], partitioned: Mapping[str, int]
+) -> NamespaceSnapshot:
     """Build a snapshot, off the loop if it is large."""
-    version, names = found.known.version, found.names
-    if len(names) + len(found.partitioned) > MANY_NAMES:
-        build = NamespaceSnapshot.from_rows
-        return await asyncio.to_thread(build, version, names, found.partitioned)
-    return NamespaceSnapshot.from_rows(version, names, found.partitioned)
+    build = NamespaceSnapshot.from_rows
+    if len(names) + len(partitioned) > MANY_NAMES:
+        return await asyncio.to_thread(build, version, names, partitioned)
+    return build(version, names, partitioned)
 
 
 async def _changed(

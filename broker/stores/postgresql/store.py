@@ -23,12 +23,13 @@ from broker.stores.postgresql.shared_namespaces import SharedNamespaces
 from broker.stores.postgresql.topic_schemas import PostgresqlTopicSchemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from limiter.clock import Clock, LoopClock
-from proto.names import NamespaceName
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
+    from broker.stores.changes import NamespaceChanges
     from broker.stores.postgresql.driver import Connection
+    from proto.names import NamespaceName
 
 T = TypeVar("T")
 
@@ -123,6 +124,11 @@ class PostgresqlStore(CachedStore):
         async with self.use() as connection:
             return await rows.read_tenants(connection)
 
+    async def tenant(self, name: str) -> TenantInfo | None:
+        """Return a tenant; None when it does not exist."""
+        async with self.use() as connection:
+            return await rows.read_tenant(connection, name)
+
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
         """Create a tenant; false when it exists."""
         async with self.use() as connection:
@@ -138,10 +144,10 @@ class PostgresqlStore(CachedStore):
         async with self.use() as connection:
             return await rows.delete_tenant(connection, name)
 
-    async def namespaces(self) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, in order."""
+    async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
+        """Return the namespaces that exist, or those of a tenant, in order."""
         async with self.use() as connection:
-            return [NamespaceName.parse(name) for name in await rows.read_namespaces(connection)]
+            return await rows.read_namespaces(connection, tenant)
 
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
@@ -156,7 +162,11 @@ class PostgresqlStore(CachedStore):
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
         """Delete a namespace without user topics; false when it does not exist."""
-        return await to_its_end(self._namespaces.delete(namespace))
+        return await to_its_end(self._namespaces.delete(namespace)) is not None
+
+    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Delete a namespace and all its topics at once; return what it held."""
+        return await to_its_end(self._namespaces.delete(namespace, with_topics=True))
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -183,6 +193,10 @@ class PostgresqlStore(CachedStore):
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit changes, then show them: an acknowledged change survives this process."""
         return await to_its_end(self._namespaces.apply(namespace, changes))
+
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces; those of new ones are committed together."""
+        await to_its_end(self._namespaces.apply_all(changes))
 
     async def has_imported(self, fingerprint: str) -> bool:
         """Tell whether a file with this content was imported as a whole, by any broker."""

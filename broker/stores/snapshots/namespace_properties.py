@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.property_rows import PropertyRows
+from broker.stores.property_rows import PropertyRows, pair_text
+from broker.stores.snapshots.few_properties import FewProperties
 from broker.stores.snapshots.property_columns import PropertyColumns, wanted_pair
 from broker.topic_lists.block import offsets_of
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from broker.topic_lists.sequence import Selection, TopicSequence
+from broker.topic_lists.sequence import NO_NAMES, Selection, TopicSequence
 from broker.topic_lists.tree import cut_entries
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from broker.topic_lists.block import Block, Rows
 
 NO_COLUMNS = PropertyColumns()
-NO_NAMES = TopicSequence()
 NO_ROWS = PropertyRows.from_mappings({})
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
@@ -47,7 +47,7 @@ class NamespaceProperties:
     topics and of partitioned topics, which no list has, lie beside names of their own.
     """
 
-    __slots__ = ("_columns", "_non_persistent", "_other_names", "_others", "_persistent")
+    __slots__ = ("_few", "_non_persistent", "_other_names", "_others", "_persistent")
 
     def __init__(
         self,
@@ -55,7 +55,9 @@ class NamespaceProperties:
         non_persistent: PropertyColumns = NO_COLUMNS,
         other_names: TopicSequence = NO_NAMES,
         others: PropertyColumns = NO_COLUMNS,
+        few: FewProperties | None = None,
     ) -> None:
+        self._few = few
         self._persistent = persistent
         self._non_persistent = non_persistent
         self._other_names = other_names
@@ -64,7 +66,8 @@ class NamespaceProperties:
     @property
     def nbytes(self) -> int:
         """Bytes of the columns."""
-        return self._persistent.nbytes + self._non_persistent.nbytes + self._others.nbytes
+        few = self._few.nbytes if self._few is not None else 0
+        return few + self._persistent.nbytes + self._non_persistent.nbytes + self._others.nbytes
 
     def changed(
         self, before: NamespaceSnapshot, after: NamespaceSnapshot, changes: TopicChanges
@@ -76,9 +79,13 @@ class NamespaceProperties:
             after: The same with the changes.
             changes: The changes; properties of what is not there after them are dropped.
         """
+        if self._few is not None:
+            return NamespaceProperties(self._few.columns()).changed(before, after, changes)
         empty = not (self._persistent or self._non_persistent or self._others)
         if empty and changes.properties is None:
             return self
+        if empty and (few := FewProperties.of_new(after, changes)) is not None:
+            return NamespaceProperties(few=few)
         step = _Step(changes, self._with_promoted(changes))
         persistent = step.located(after.persistent)
         non_persistent = step.located(after.non_persistent)
@@ -110,6 +117,9 @@ class NamespaceProperties:
 
     def of(self, snapshot: NamespaceSnapshot, name: bytes) -> dict[str, str]:
         """Return the properties of a topic or partitioned topic of this version."""
+        if self._few is not None:
+            row = snapshot.persistent.row_of(name)
+            return self._few.of(row) if row is not None else {}
         for names, columns in (
             (snapshot.persistent, self._persistent),
             (snapshot.non_persistent, self._non_persistent),
@@ -124,12 +134,15 @@ class NamespaceProperties:
         self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
     ) -> Generator[None, None, TopicListing]:
         """Return the user topics of this version that have every given property, in steps."""
-        pairs: list[pc.IndexOptions] = []
-        for key, value in properties.items():
-            pair = wanted_pair(key, value)
-            if pair is None:
-                return EMPTY_LISTING
-            pairs.append(pair)
+        texts = [pair_text(key, value) for key, value in properties.items()]
+        wanted = [text for text in texts if text is not None]
+        few = self._few
+        if len(wanted) < len(texts) or (few is not None and mode == NON_PERSISTENT):
+            return EMPTY_LISTING
+        if few is not None:
+            rows = few.rows_with(wanted)
+            return TopicListing((yield from names_at_rows(snapshot.persistent, rows)))
+        pairs = list(map(wanted_pair, wanted))
         parts = ((snapshot.non_persistent, self._non_persistent),) * (mode != PERSISTENT)
         parts += ((snapshot.persistent, self._persistent),) * (mode != NON_PERSISTENT)
         selected = []

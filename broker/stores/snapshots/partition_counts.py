@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from heapq import merge
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
+from broker.stores.sorting import sorted_in_runs
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import TypeAlias
 
     Entries: TypeAlias = Sequence[tuple[bytes, int]]
@@ -29,8 +30,6 @@ ENTRY_BYTES = 4
 """Memory of an entry beside its name, about."""
 MANY_CHANGES = 16
 """Changes of one leaf that are cheaper to make by writing it anew."""
-NAMES_AT_ONCE = 16_384
-"""Names that are sorted in one step, which takes some milliseconds."""
 # Neither byte occurs in UTF-8: a line is what is left of a name, _COUNT and digits.
 _COUNT, _END = b"\xfe", b"\xff"
 
@@ -75,7 +74,7 @@ class PartitionCounts(Mapping[str, int]):
         """Return the next version: some counts set; 0 forgets one, if it is there."""
         if not counts:
             return self
-        changes = [(name.encode(), counts[name]) for name in _sorted(counts)]
+        changes = [(name.encode(), counts[name]) for name in sorted_in_runs(list(counts))]
         leaves, size = list(self.leaves), self._size
         if not leaves:
             leaves = list(_cut([change for change in changes if change[1]]))
@@ -174,8 +173,9 @@ _NAME = itemgetter(0)
 
 def _common(one: bytes, other: bytes) -> bytes:
     """Return what two names begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return one[: next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))]
+    size = min(len(one), len(other))
+    differing = int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])
+    return one[: size - (differing.bit_length() + 7) // 8]
 
 
 def _line(rest: bytes, count: int) -> bytes:
@@ -227,13 +227,3 @@ def _join(leaves: list[Leaf], place: int) -> None:
         one, other = leaves[place - 1 : place + 1]
         if one.entry_bytes + other.entry_bytes <= SMALL_LEAF_BYTES:
             leaves[place - 1 : place + 1] = [Leaf.of([*one.entries, *other.entries])]
-
-
-def _sorted(names: Iterable[str]) -> Iterable[str]:
-    """Sort names in steps of which none holds up other threads for long.
-
-    Characters sort as their UTF-8 does.
-    """
-    listed = list(names)
-    starts = range(0, len(listed), NAMES_AT_ONCE)
-    return merge(*(sorted(listed[at : at + NAMES_AT_ONCE]) for at in starts))

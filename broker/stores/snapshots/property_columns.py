@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.stores.property_rows import pair_of_text, pair_text, pair_texts
+from broker.stores.property_rows import pair_of_text, pair_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -161,10 +161,9 @@ def _smallest(values: np.ndarray, largest: int) -> np.ndarray:
     return values.astype(kind)
 
 
-def wanted_pair(key: str, value: str) -> pc.IndexOptions | None:
-    """Return a property as Segment.rows_with takes it; None for one that no topic can have."""
-    text = pair_text(key, value)
-    return pc.IndexOptions(pa.scalar(text, pa.binary())) if text is not None else None
+def wanted_pair(text: bytes) -> pc.IndexOptions:
+    """Return a property, given as ``pair_text``, as Segment.rows_with takes it."""
+    return pc.IndexOptions(pa.scalar(text, pa.binary()))
 
 
 class PropertyColumns:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.snapshots.partition_counts import NO_COUNTS, PartitionCounts
+from broker.stores.sorting import NAMES_AT_ONCE
 from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import NO_NAMES, TopicSequence
 from proto.names import PERSISTENT, TopicName, is_system_topic
 from proto.topic_hash import java_order
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     Mode: TypeAlias = pb.CommandGetTopicsOfNamespace.Mode.ValueType
 
-NAMES_AT_ONCE = 16_384
-"""Names that are sorted, joined or searched in one step, which takes some milliseconds."""
 _PERSISTENT_SCHEME = f"{PERSISTENT}://".encode()
 
 
@@ -42,14 +41,14 @@ class NamespaceSnapshot:
     def __init__(
         self,
         version: int = 0,
-        persistent: TopicSequence | None = None,
-        non_persistent: TopicSequence | None = None,
+        persistent: TopicSequence = NO_NAMES,
+        non_persistent: TopicSequence = NO_NAMES,
         system: frozenset[bytes] = frozenset(),
         partitioned: PartitionCounts = NO_COUNTS,
     ) -> None:
         self.version = version
-        self.persistent = TopicSequence() if persistent is None else persistent
-        self.non_persistent = TopicSequence() if non_persistent is None else non_persistent
+        self.persistent = persistent
+        self.non_persistent = non_persistent
         self.system = system
         self.partitioned = partitioned
         self._listings: dict[Mode, TopicListing] = {}
@@ -80,6 +79,11 @@ class NamespaceSnapshot:
     def empty(self) -> bool:
         """True if there are neither user topics nor partitioned topics."""
         return not (self.persistent or self.non_persistent or self.partitioned)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """True if no name is that of a topic, also of a system topic."""
+        return not (self.persistent or self.non_persistent or self.system)
 
     def listing(self, mode: Mode) -> TopicListing:
         """Return the user topics of a mode; the same object at each call."""
@@ -143,8 +147,13 @@ class NamesByKind(NamedTuple):
     system: Sequence[bytes]
 
 
+_NO_KIND = NamesByKind((), (), ())
+
+
 def by_kind(names: Sequence[bytes]) -> NamesByKind:
     """Sort names under the kinds that a snapshot keeps apart."""
+    if not names:
+        return _NO_KIND
     if len(names) <= NAMES_AT_ONCE:
         return _few_by_kind(names)
     kinds = [_few_by_kind(part) for part in _parts(names)]
@@ -168,6 +177,8 @@ def _few_by_kind(names: Sequence[bytes]) -> NamesByKind:
 def _next(
     sequence: TopicSequence, added: Sequence[bytes], removed: Sequence[bytes]
 ) -> TopicSequence:
+    if not (added or removed):
+        return sequence
     if sequence or removed or len(added) <= NAMES_AT_ONCE:
         return sequence.apply(added, removed)
     return _sequence(added, in_order=False)

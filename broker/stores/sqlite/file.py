@@ -17,6 +17,7 @@ from broker.stores.conditions import (
     properties_to_delete,
     properties_to_keep,
     settled,
+    what_is_new,
 )
 from broker.stores.sqlite import topic_schemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
 
-    from broker.stores.changes import TopicChanges
+    from broker.stores.changes import NamespaceChanges, TopicChanges
+    from broker.stores.property_rows import PropertyRows
 
 T = TypeVar("T")
 
@@ -60,6 +62,8 @@ INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
 INSERT OR IGNORE INTO tenants
     SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
 """
+_INSIDE = "name > ? AND name < ?"
+"""Of the names of namespaces those of a tenant, see ``_inside``."""
 _NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies", "schemas")
 
 
@@ -118,6 +122,11 @@ class SqliteFile:
         rows = _texts(self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name"))
         return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
 
+    def tenant(self, name: str) -> TenantInfo | None:
+        """Return a tenant; None when it is not there."""
+        rows = _texts(self._rows("SELECT roles, clusters FROM tenants WHERE name=?", name))
+        return TenantInfo.of_json(*rows[0]) if rows else None
+
     def insert_tenant(self, name: str, info: TenantInfo) -> bool:
         """Add a tenant; false when it is there."""
         query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
@@ -130,9 +139,8 @@ class SqliteFile:
 
     def delete_tenant(self, name: str) -> bool:
         """Remove a tenant without namespaces; false when it is not there."""
-        inside = "SELECT 1 FROM namespaces WHERE substr(name, 1, length(?)) = ? LIMIT 1"
         with self._transaction():
-            if self._rows(inside, f"{name}/", f"{name}/"):
+            if self._rows(f"SELECT 1 FROM namespaces WHERE {_INSIDE} LIMIT 1", *_inside(name)):
                 raise NamespaceNotEmptyError
             return self._changed_rows("DELETE FROM tenants WHERE name=?", name) == 1
 
@@ -187,9 +195,17 @@ class SqliteFile:
 
     # -- namespaces ---------------------------------------------------------------------------
 
-    def namespaces(self) -> list[str]:
-        """Return the names of the namespaces, in order."""
-        return [name for (name,) in self._rows("SELECT name FROM namespaces ORDER BY name")]
+    def namespaces(self, tenant: str | None) -> list[NamespaceName]:
+        """Return the namespaces, or those of a tenant, in order.
+
+        Raises:
+            ValueError, TypeError: A name is not one of ours.
+        """
+        query, values = "SELECT name FROM namespaces", tuple[str, ...]()
+        if tenant is not None:
+            query, values = f"{query} WHERE {_INSIDE}", _inside(tenant)
+        rows = _texts(self._rows(f"{query} ORDER BY name", *values))
+        return [NamespaceName.parse(name) for (name,) in rows]
 
     def create_namespace(self, name: str, policies: NamespacePolicies) -> bool:
         """Add an empty namespace; false when it is there."""
@@ -291,8 +307,29 @@ class SqliteFile:
             self._write_topics(name, changes)
             if known is not None:
                 self._delete_properties(name, changes)
-            self._write_properties(name, after, changes)
+            self._insert_properties(name, properties_to_keep(after.exists, changes))
         return before, after, changes
+
+    def write_new(
+        self, changes: Sequence[NamespaceChanges]
+    ) -> tuple[int, list[TopicChanges | None]]:
+        """Commit additions to namespaces that are not there, in one transaction.
+
+        Returns:
+            The version of the new namespaces, and what came into each; None where there is one.
+        """
+        version = self.first_version() + 1
+        with self._transaction():
+            return version, [self._write_new(str(name), version, one) for name, one in changes]
+
+    def _write_new(self, name: str, version: int, changes: TopicChanges) -> TopicChanges | None:
+        if self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
+            return None
+        made = what_is_new(changes, {}, frozenset(), {})
+        self._insert_namespace(name, version, DEFAULT_POLICIES)
+        self._write_topics(name, made)
+        self._insert_properties(name, made.properties)
+        return made
 
     def _write_topics(self, name: str, changes: TopicChanges) -> None:
         gone = frozenset(changes.removed)
@@ -311,14 +348,18 @@ class SqliteFile:
         names = [*properties_to_delete(changes), *replaced]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)
 
-    def _write_properties(self, name: str, after: NamespaceSnapshot, changes: TopicChanges) -> None:
-        rows = properties_to_keep(after.exists, changes)
+    def _insert_properties(self, name: str, rows: PropertyRows | None) -> None:
         if rows is not None:
             values = ((name, key, value, topic) for topic, key, value in rows.triples())
             self._connection.executemany("INSERT INTO properties VALUES (?, ?, ?, ?)", values)
 
     def _each(self, query: str, name: str, topics: Sequence[object]) -> None:
         self._connection.executemany(query, ((name, topic) for topic in topics))
+
+
+def _inside(tenant: str) -> tuple[str, str]:
+    """Return the bounds of the names of a tenant's namespaces: 0 comes behind the slash."""
+    return f"{tenant}/", f"{tenant}0"
 
 
 def _texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from broker.stores.cached_store import CachedStore
 from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicChanges
-from broker.stores.conditions import feed_change
-from broker.stores.feed import Change
+from broker.stores.conditions import end_of, feed_change, parted
 from broker.stores.name_locks import to_its_end
 from broker.stores.sqlite.file import SqliteFile
 from broker.stores.sqlite.topic_schemas import SqliteTopicSchemas
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
-from proto.names import NamespaceName
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from broker.stores.changes import NamespaceChanges
+    from proto.names import NamespaceName
 
 
 P = ParamSpec("P")
@@ -81,6 +83,10 @@ class SqliteStore(CachedStore):
         """Return the tenants by name, in order."""
         return await self._read(SqliteFile.tenants)
 
+    async def tenant(self, name: str) -> TenantInfo | None:
+        """Return a tenant; None when it does not exist."""
+        return await self._read(SqliteFile.tenant, name)
+
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
         """Create a tenant; false when it exists."""
         return await self._run(SqliteFile.insert_tenant, name, info)
@@ -93,13 +99,9 @@ class SqliteStore(CachedStore):
         """Delete a tenant without namespaces; false when it does not exist."""
         return await self._run(SqliteFile.delete_tenant, name)
 
-    async def namespaces(self) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, in order."""
-        names = await self._read(SqliteFile.namespaces)
-        try:
-            return [NamespaceName.parse(name) for name in names]
-        except (ValueError, TypeError) as error:
-            raise self._changed_by_others(error) from None
+    async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
+        """Return the namespaces that exist, or those of a tenant, in order."""
+        return await self._read(SqliteFile.namespaces, tenant)
 
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies = DEFAULT_POLICIES
@@ -114,20 +116,25 @@ class SqliteStore(CachedStore):
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
         """Delete a namespace without user topics; false when it does not exist."""
-        return await to_its_end(self._delete(namespace))
+        return await to_its_end(self._delete(namespace, with_topics=False)) is not None
 
-    async def _delete(self, namespace: NamespaceName) -> bool:
+    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
+        """Delete a namespace and all its topics at once; return what it held."""
+        return await to_its_end(self._delete(namespace, with_topics=True))
+
+    async def _delete(
+        self, namespace: NamespaceName, *, with_topics: bool
+    ) -> NamespaceSnapshot | None:
         async with self._lock:
             snapshot = await self._load(namespace)
             if snapshot is None:
-                return False
-            if not snapshot.empty:
+                return None
+            if not (with_topics or snapshot.empty):
                 raise NamespaceNotEmptyError
-            version = snapshot.version + 1
-            await self._run(SqliteFile.delete_namespace, str(namespace), version)
+            await self._run(SqliteFile.delete_namespace, str(namespace), snapshot.version + 1)
             self._cache.forget(namespace)
-            self._feeds.publish(Change(namespace, version, (), sorted(snapshot.system)))
-            return True
+            self._feeds.publish(end_of(namespace, snapshot))
+            return snapshot
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -172,6 +179,23 @@ class SqliteStore(CachedStore):
             self._cache.keep(namespace, after)
             self._feeds.publish(feed_change(namespace, before, after.version, made))
             return after.version
+
+    async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        """Apply changes of several namespaces; those of new ones are committed together."""
+        return await to_its_end(self._apply_all(changes))
+
+    async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
+        apart, together = parted(changes)
+        async with self._lock:
+            version, made = await self._run(SqliteFile.write_new, together)
+            before = NamespaceSnapshot(version - 1)
+            async for place, (namespace, change) in in_turns(enumerate(together)):
+                if (new := made[place]) is None:
+                    apart.append((namespace, change))
+                else:
+                    self._feeds.publish(feed_change(namespace, before, version, new))
+        for namespace, change in apart:
+            await self._apply(namespace, change)
 
     async def has_imported(self, fingerprint: str) -> bool:
         """Tell whether a file with this content was imported as a whole."""

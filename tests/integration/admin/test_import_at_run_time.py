@@ -140,10 +140,10 @@ async def test_a_store_that_fails_is_a_sentence(allowed: Path) -> None:
     # Given
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
 
-        async def fail(*_: object) -> int:
+        async def fail(_: object) -> None:
             raise StoreError("the disk is full")
 
-        parts.broker.store.apply = fail
+        parts.broker.store.apply_all = fail
         # When
         status, answer = await post(parts, {"path": str(allowed / "t.txt")})
         # Then

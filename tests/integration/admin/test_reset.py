@@ -5,50 +5,50 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-import pytest
-
-from broker.admin.resources.namespaces import NamespaceAdmin
-from broker.admin.resources.reset import TRIES
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
 from client import Client, InitialPosition
-from proto.names import TopicName
+from proto.names import NamespaceName, TopicName
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import broker_config, cluster
 
 if TYPE_CHECKING:
-    from proto.names import NamespaceName
+    from broker.stores.store import NamespaceSnapshot
 
 RESET = "/admin/v2/floodgate/reset"
 ON = {"floodgateFaultsEnabled": "true"}
 TOPICS = [f"persistent://public/default/reset-{index}" for index in range(8)]
 
 
-@pytest.mark.parametrize("times", [TRIES - 1, TRIES])
-async def test_a_client_that_makes_its_topic_again_each_time_is_told_of(
-    times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_topic_that_comes_at_the_last_moment_goes_with_the_others() -> None:
     async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
-        # Given: it does so when all topics are gone
-        delete, made = NamespaceAdmin._delete, []
+        store = parts.broker.store
+        delete = store.delete_with_topics
 
-        async def delete_too_late(admin: NamespaceAdmin, namespace: NamespaceName) -> bool:
-            if str(namespace) == "public/default" and len(made) < times:
-                made.append(namespace)
-                await parts.broker.store.apply(namespace, TopicChanges([TOPICS[0].encode()]))
-            return await delete(admin, namespace)
+        async def delete_too_late(namespace: NamespaceName) -> NamespaceSnapshot | None:
+            await store.apply(namespace, TopicChanges([TOPICS[0].encode()]))
+            return await delete(namespace)
 
-        monkeypatch.setattr(NamespaceAdmin, "_delete", delete_too_late)
-        # When
+        store.delete_with_topics = delete_too_late
+        assert (await rest.ask("POST", RESET)).status == 204
+        left = await store.snapshot(TopicName.parse(TOPICS[0]).namespace)
+        assert left is not None
+        assert left.empty
+
+
+async def test_a_tenant_that_others_use_again_is_told_of() -> None:
+    async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
+        store = parts.broker.store
+        delete = store.delete_tenant
+
+        async def delete_too_late(name: str) -> bool:
+            await store.create_namespace(NamespaceName(name, "again"))
+            return await delete(name)
+
+        store.delete_tenant = delete_too_late
         answer = await rest.ask("POST", RESET)
-        # Then
-        assert len(made) == times
-        if times < TRIES:
-            assert answer.status == 204
-            return
-        assert answer.status == 409
-        assert "close them, then reset once more" in answer.text
-        # When: it has left
+        assert (answer.status, "then reset again" in answer.text) == (409, True)
+        store.delete_tenant = delete
         assert (await rest.ask("POST", RESET)).status == 204
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from broker.imports import importer
+from broker.imports.additions import additions
 from broker.imports.at_start import fingerprint, import_at_start
 from broker.service import BrokerService
 from broker.stores.changes import StoreError
@@ -24,6 +24,9 @@ from tests.support.stores.topic_stores import A, B, base, names
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from broker.imports.staging import Lot
+    from broker.stores.changes import NamespaceChanges
 
 LISTED = ["p-partition-0", "p-partition-1", "q-partition-0", "t", "u"]
 
@@ -133,18 +136,16 @@ async def test_an_import_that_was_cut_off_is_completed_by_the_next_start(
     store_url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    apply = importer._apply
-
-    async def fails_in_b(store: object, namespace: str, *rest: object) -> int:
-        if namespace == str(B):
+    def fails_in_b(lot: Lot) -> list[NamespaceChanges]:
+        if lot.names == [str(B)]:
             raise StoreError("the disk is full")
-        done: int = await apply(store, namespace, *rest)
-        return done
+        return additions(lot)
 
-    monkeypatch.setattr(importer, "_apply", fails_in_b)
-    with pytest.raises(StartError, match="the disk is full"):
-        await started(store_url, Imports([file])).__aenter__()
-    monkeypatch.setattr(importer, "_apply", apply)
+    with monkeypatch.context() as patch:
+        patch.setattr("broker.imports.staging.ROWS_PER_LOT", 1)
+        patch.setattr("broker.imports.importer.additions", fails_in_b)
+        with pytest.raises(StartError, match="the disk is full"):
+            await started(store_url, Imports([file])).__aenter__()
     # When
     async with started(store_url, Imports([file])) as broker:
         # Then

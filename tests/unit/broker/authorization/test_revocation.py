@@ -26,7 +26,7 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import StandInSession, session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 SHOP, OTHER = NamespaceName.parse("acme/shop"), NamespaceName.parse("acme/other")
 
@@ -46,12 +46,12 @@ class User:
 class FailingStore(MemoryStore):
     failures: tuple[Exception, ...] = ()
 
-    async def tenants(self) -> Mapping[str, TenantInfo]:
+    async def tenant(self, name: str) -> TenantInfo | None:
         if self.failures:
             failure, *rest = self.failures
             self.failures = tuple(rest)
             raise failure
-        return await super().tenants()
+        return await super().tenant(name)
 
 
 class World:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,9 +23,6 @@ from server.configuration.authorization import AuthorizationSettings
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import session
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 SHOP = NamespaceName.parse("acme/shop")
 ORDERS = TopicName.parse("persistent://acme/shop/orders")
 GET_TOPICS, CREATE = NamespaceOperation.GET_TOPICS, NamespaceOperation.CREATE_TOPIC
@@ -40,9 +36,9 @@ class CountingStore(MemoryStore):
         self.reads, self.holds, self.reading = 0, asyncio.Event(), asyncio.Event()
         self.holds.set()
 
-    async def tenants(self) -> Mapping[str, TenantInfo]:
+    async def tenant(self, name: str) -> TenantInfo | None:
         self.reads += 1
-        found = dict(await super().tenants())
+        found = await super().tenant(name)
         self.reading.set()
         await self.holds.wait()
         return found

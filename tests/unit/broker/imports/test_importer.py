@@ -14,15 +14,17 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.imports import importer
 from broker.imports.importer import ImportFailedError, import_topics
+from broker.imports.staging import StagedRows
 from broker.stores import conditions as changing
 from broker.stores.memory import MemoryStore
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from broker.stores.changes import TopicChanges
+    from broker.imports.staging import Lot
+    from broker.stores.changes import NamespaceChanges, TopicChanges
 
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 PROPERTIES = pa.map_(pa.string(), pa.string())
@@ -147,13 +149,13 @@ async def test_files_are_read_and_sorted_beside_the_loop(
     rows, threads = names("tenant/a", 3) + names("tenant/b", 3), set()
     path = tmp_path / "t"
     path = parquet(path, table(rows)) if kind == "parquet" else text(path, "\n".join(rows))
-    sort = importer._by_namespace
+    add = StagedRows.add
 
-    def noticed(some: pa.Table) -> dict[str, pa.Table]:
+    def noticed(staged: StagedRows, some: pa.Table) -> None:
         threads.add(threading.current_thread())
-        return sort(some)
+        add(staged, some)
 
-    monkeypatch.setattr(importer, "_by_namespace", noticed)
+    monkeypatch.setattr(StagedRows, "add", noticed)
     # When
     await import_topics(MemoryStore(), path)
     # Then
@@ -591,15 +593,31 @@ async def test_a_namespace_is_made_ready_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given
-    threads, make = list[threading.Thread](), importer._changes
+    threads, make = list[threading.Thread](), importer.additions
 
-    def noticed(tables: list[pa.Table]) -> TopicChanges:
+    def noticed(lot: Lot) -> list[NamespaceChanges]:
         threads.append(threading.current_thread())
-        return make(tables)
+        return make(lot)
 
-    monkeypatch.setattr(importer, "_changes", noticed)
+    monkeypatch.setattr(importer, "additions", noticed)
     # When
     await import_topics(MemoryStore(), text(tmp_path / "t.txt", "\n".join(names("tenant/a", 3))))
     # Then
     assert len(threads) == 1
     assert threading.current_thread() not in threads
+
+
+async def test_many_namespaces_take_few_threads_and_few_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [name for number in range(1_000) for name in names(f"tenant/n{number}", 2)]
+    threads, hand_over = list[object](), asyncio.to_thread
+
+    async def counted(work: Callable[..., object], *given: object) -> object:
+        threads.append(work)
+        return await hand_over(work, *given)
+
+    monkeypatch.setattr(asyncio, "to_thread", counted)
+    result = await import_topics(MemoryStore(), parquet(tmp_path / "t.parquet", table(rows)))
+    assert (result.topics, result.namespaces) == (2_000, 1_000)
+    assert len(threads) < 20

@@ -94,3 +94,20 @@ async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
     monkeypatch.setattr(topic_files, "_row_groups", then_replaced)
     # Then
     assert f"{path} is not a readable Parquet file" in await refusal(path)
+
+
+async def test_a_namespace_in_order_is_looked_for_in_no_later_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spaces = [f"tenant/n{number:03d}" for number in range(100)]
+    rows = pa.table({"namespace": spaces, "topic": [f"persistent://{one}/x" for one in spaces]})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=5)
+    asked, may_hold = list[str](), topic_files._RowGroup.may_hold
+
+    def noticed(group: topic_files._RowGroup, namespace: str) -> bool:
+        asked.append(namespace)
+        return may_hold(group, namespace)
+
+    monkeypatch.setattr(topic_files._RowGroup, "may_hold", noticed)
+    result = await import_topics(MemoryStore(), tmp_path)
+    assert (result.namespaces, asked) == (100, [])

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from broker.imports.importer import ImportFailedError, import_topics
-from broker.imports.rows import partition_counts
+from broker.imports.rows import highest_partitions
 from broker.stores.memory import MemoryStore
 from broker.stores.property_rows import PROPERTIES_TYPE
 from broker.topics.properties import MAX_PROPERTIES, MAX_PROPERTY_BYTES
@@ -221,7 +221,7 @@ def test_a_name_that_only_looks_like_a_partition_hides_no_partitions(digits: str
     # Given
     rows = pa.chunked_array([[f"{START}a-partition-{index}" for index in (0, digits, 1)]])
     # Then
-    assert partition_counts(rows) == {f"{START}a": 2}
+    assert list(highest_partitions(rows, np.array([7, 7, 7]))) == [(f"{START}a", 7, 1)]
 
 
 async def test_kinds_of_faults_come_in_the_order_of_their_rows(tmp_path: Path) -> None:

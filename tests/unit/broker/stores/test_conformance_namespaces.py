@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.changes import NamespaceNotEmptyError, TopicChanges
+from broker.stores.feed import MAX_TOLD_NAMES
 from broker.stores.store import NamespacePolicies, TenantInfo
 from proto.names import NamespaceName
 from tests.support.stores.topic_stores import A, B, base, changes, names, topic, with_properties
 
 if TYPE_CHECKING:
-    from broker.stores.changes import TopicChanges
     from tests.unit.broker.stores.conftest import OpenStore
 
 INFO = TenantInfo(("admin", "o'brien\0"), ("standalone",))
@@ -174,3 +174,62 @@ async def test_any_text_may_be_a_key_or_a_value(open_store: OpenStore, text: str
         assert await store.configuration() == {text: text}
         assert await store.tenants() == {text: TenantInfo((text,), (text,))}
         assert await store.delete_tenant(text)
+
+
+async def test_one_tenant_and_its_namespaces_are_found_without_the_others(
+    open_store: OpenStore,
+) -> None:
+    spaces = ["a/2", "a/1", "a-b/x", "a0/x", "aa/x", "a.b/x"]
+    async with open_store() as store:
+        await store.create_tenant("a", INFO)
+        await store.create_tenant("none", INFO)
+        for name in spaces:
+            await store.create_namespace(NamespaceName.parse(name))
+        found = {one: await store.namespaces(one) for one in ("a", "a0", "none", "missing")}
+        shown = {one: list(map(str, names)) for one, names in found.items()}
+        assert shown == {"a": ["a/1", "a/2"], "a0": ["a0/x"], "none": [], "missing": []}
+        assert list(map(str, await store.namespaces())) == sorted(spaces)
+        assert (await store.tenant("a"), await store.tenant("aa")) == (INFO, TenantInfo())
+        assert await store.tenant("missing") is None
+
+
+async def test_many_namespaces_and_tenants_come_in_order(open_store: OpenStore) -> None:
+    spaces = [NamespaceName(f"t{n * 7919 % 3_001:04d}", "own") for n in range(3_001)]
+    some = [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in spaces]
+    async with open_store() as store:
+        await store.apply_all(some)
+        assert await store.namespaces() == sorted(spaces, key=str)
+        assert list(await store.tenants()) == sorted(one.tenant for one in spaces)
+
+
+async def test_a_namespace_is_deleted_with_all_its_topics_at_once(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        described = with_properties({topic("t"): {"k": "v"}, topic("p-partition-0"): {}})
+        added = [*described.added, topic("__change_events"), topic("n", A, "non-persistent")]
+        await store.apply(A, TopicChanges(added, (), {base("p"): 1}, described.properties))
+        feed = store.changes()
+        last = await store.delete_with_topics(A)
+        assert last is not None
+        assert (last.version, sorted(last.persistent.names())) == (1, sorted(described.added))
+        assert list(last.non_persistent.names()) == [added[-1]]
+        assert await store.delete_with_topics(A) is None
+        assert (await store.snapshot(A), await store.policies(A)) == (None, None)
+        feed.close()
+        told = [(one.version, list(one.added), list(one.removed)) async for one in feed]
+        assert told == [(2, [], sorted(added))]
+        assert await store.apply(A, changes(topic("t"))) == 3
+        assert await store.properties(A, base("t")) == {}
+        assert dict((await store.snapshot(A)).partitioned) == {}
+
+
+async def test_a_deletion_of_many_topics_is_told_without_them(open_store: OpenStore) -> None:
+    many = [topic(f"t{number}") for number in range(MAX_TOLD_NAMES + 1)]
+    async with open_store() as store:
+        await store.apply(A, TopicChanges(many))
+        feed = store.changes()
+        last = await store.delete_with_topics(A)
+        assert last is not None
+        assert len(last.persistent) == len(many)
+        feed.close()
+        assert [(one.version, one.complete) async for one in feed] == [(2, False)]
+        assert await store.snapshot(A) is None

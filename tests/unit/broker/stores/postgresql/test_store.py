@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
-from broker.stores.changes import StoreError
+from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.open_store import store_for_url
 from broker.stores.postgresql import reading as postgresql_reading
@@ -18,9 +18,11 @@ from broker.stores.postgresql import writing as postgresql_writing
 from broker.stores.postgresql.reading import _SELECT
 from broker.stores.postgresql.row_sizes import MAX_ROW_BYTES
 from broker.stores.postgresql.store import PostgresqlStore
+from proto.names import NamespaceName
 from tests.support.stores.topic_stores import (
     PERSISTENT,
     A,
+    B,
     base,
     changes,
     names,
@@ -355,3 +357,40 @@ class Recorded:
             return method(query, *values)
 
         return call
+
+
+async def test_a_name_that_no_index_holds_refuses_what_would_be_written_with_it(
+    postgresql_url: str,
+) -> None:
+    long = TopicChanges([topic(LONG + "x")], adds_only=True)
+    short = TopicChanges([topic("b", B)], adds_only=True)
+    async with opened(postgresql(postgresql_url)) as store:
+        with pytest.raises(StoreError, match="shorten it"):
+            await store.apply_all([(A, long), (B, short)])
+        assert await store.namespaces() == []
+
+
+async def test_many_new_namespaces_are_one_transaction(postgresql_url: str) -> None:
+    some = [NamespaceName("tenant", f"n{number}") for number in range(100)]
+    async with opened(postgresql(postgresql_url)) as store:
+        await store.apply_all(
+            [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in some]
+        )
+        async with connection(postgresql_url) as asked:
+            query = "SELECT count(DISTINCT xmin::text) FROM floodgate.namespaces"
+            assert await asked.fetchval(query) == 1
+
+
+async def test_another_store_that_waits_for_a_namespace_sees_it_come_with_others(
+    postgresql_url: str,
+) -> None:
+    made = [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in (A, B)]
+    async with (
+        opened(postgresql(postgresql_url)) as one,
+        opened(postgresql(postgresql_url)) as other,
+    ):
+        feed = other.changes()
+        assert await other.snapshot(A) is None
+        await one.apply_all(made)
+        assert (await told(feed, 1))[0] == Change(A, 1, complete=False)
+        assert await names(other) == [base("x")]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from broker.stores.property_rows import PROPERTIES_TYPE
+from broker.stores.property_rows import PROPERTIES_TYPE, pair_text
 from broker.stores.snapshots import property_columns
 from broker.stores.snapshots.property_columns import PropertyColumns, Segment, wanted_pair
 
@@ -29,7 +29,7 @@ def columns(rows: Sequence[Properties]) -> PropertyColumns:
 
 
 def found(made: PropertyColumns, **properties: str) -> list[int]:
-    pairs = [wanted_pair(key, value) for key, value in properties.items()]
+    pairs = [wanted_pair(pair_text(*one)) for one in properties.items()]
     return [start + row for start, one in made.segments for row in one.rows_with(pairs).tolist()]
 
 
@@ -153,7 +153,9 @@ def test_a_segment_of_many_distinct_properties_is_the_same() -> None:
         segment = Segment.from_column(column(rows))
         # Then
         assert segment.of(size - 1) == {"k": str(size - 1)}
-        assert segment.rows_with([wanted_pair("k", str(size - 1))]).tolist() == [size - 1]
+        assert segment.rows_with([wanted_pair(pair_text("k", str(size - 1)))]).tolist() == [
+            size - 1
+        ]
 
 
 def test_columns_hold_on_to_nothing_of_arrows_memory_pool() -> None:

@@ -114,7 +114,7 @@ async def test_a_change_that_cannot_be_written_is_not_seen_at_all(
         feed = store.changes()
         # When
         with monkeypatch.context() as patch:
-            patch.setattr(SqliteFile, "_write_properties", full)
+            patch.setattr(SqliteFile, "_insert_properties", full)
             with pytest.raises(StoreError):
                 await store.apply(A, changes(topic("b")))
         # Then
@@ -399,3 +399,15 @@ async def test_a_file_whose_error_cannot_be_read_is_refused(tmp_path: Path) -> N
     # When, Then
     with pytest.raises(StoreError, match="cannot be opened"):
         await SqliteStore(path, 1_000).open()
+
+
+async def test_many_new_namespaces_are_one_commit(tmp_path: Path) -> None:
+    some = [NamespaceName("tenant", f"n{number}") for number in range(100)]
+    async with sqlite(tmp_path) as store:
+        said = list[str]()
+        await store._do(lambda file: file.set_trace_callback(said.append))
+        await store.apply_all(
+            [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in some]
+        )
+        assert said.count("COMMIT") == 1
+        assert await store.namespaces() == sorted(some, key=str)

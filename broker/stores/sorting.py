@@ -1,0 +1,23 @@
+"""Sorting of many names in a thread, without holding up other threads for long."""
+
+from __future__ import annotations
+
+from heapq import merge
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+NAMES_AT_ONCE = 16_384
+"""Names that are sorted, joined or searched in one step, which takes some milliseconds."""
+
+
+def sorted_in_runs(names: Sequence[T]) -> list[T]:
+    """Return names in the order of their texts; other threads have their turn between runs."""
+    if len(names) <= NAMES_AT_ONCE:
+        return sorted(names, key=str)
+    starts = range(0, len(names), NAMES_AT_ONCE)
+    runs = [sorted(names[at : at + NAMES_AT_ONCE], key=str) for at in starts]
+    return list(merge(*runs, key=str))

@@ -1,0 +1,1 @@
+"""Growth: what commands, calls, watches, imports and starts cost with more and more names."""

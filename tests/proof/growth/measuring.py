@@ -1,0 +1,133 @@
+"""One measured thing after the other: its time, and what it costs broker and proxy."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import requests
+
+from tests.proof.result import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.controlled_process import ControlledProcess
+    from tests.proof.growth.corpus import Corpus
+
+BOUND_MILLIS = 20.0
+TRIES = 3
+AFTER_SECONDS = 0.05
+"""What follows from an answer, such as the feed of changes, counts as part of it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Something that was done with one corpus, in one place.
+
+    Attributes:
+        what: What was done.
+        place: Store, profile and way.
+        seconds: Until it was answered.
+        grown_bytes: The most that the server grew by meanwhile, broker or proxy.
+        millis: The longest turn of either, without the collector's passes.
+        collector_millis: The longest pass of Python's collector in a turn.
+        explained: Where that turn was seen.
+        error: Why it failed; empty if it did not.
+    """
+
+    what: str
+    place: str
+    seconds: float
+    grown_bytes: int
+    millis: float
+    collector_millis: float
+    explained: str
+    error: str = ""
+
+
+@dataclass
+class Stage:
+    """A broker, a proxy before it, and what was done with them. Mutable: the rows.
+
+    Attributes:
+        corpus: The topics that the broker has.
+        store: Its metadata store.
+        profile: Its profile.
+        broker: Its process.
+        proxy: The proxy's.
+        urls: ``service_url`` and ``web_url`` by way: "direct" to the broker, or by the "proxy".
+    """
+
+    corpus: Corpus
+    store: str
+    profile: str
+    broker: ControlledProcess
+    proxy: ControlledProcess
+    urls: dict[str, dict[str, str]]
+    note: Callable[[str], None]
+    rows: list[Row] = field(default_factory=list)
+    _fresh: int = 0
+
+    @property
+    def tunnel(self) -> str:
+        """The broker as a client of the proxy names it."""
+        return self.urls["direct"]["service_url"].removeprefix("pulsar://")
+
+    def fresh(self) -> int:
+        """Return a number that was not used before."""
+        self._fresh += 1
+        return self._fresh
+
+    def measure(self, what: str, way: str, work: Callable[[], object], tries: int = TRIES) -> bool:
+        """Do some work; again while a turn is above the bound, of which the least counts.
+
+        Returns:
+            Whether it did not fail.
+        """
+        self.note(f"{self.corpus.title}, {self.store}, {self.profile}, {way}: {what}")
+        found = [self._measured(what, way, work)]
+        while len(found) < tries and found[-1].millis > BOUND_MILLIS and not found[-1].error:
+            found.append(self._measured(what, way, work))
+        self.rows.append(min(found, key=lambda row: (not row.error, row.millis)))
+        return not self.rows[-1].error
+
+    def _measured(self, what: str, way: str, work: Callable[[], object]) -> Row:
+        servers = (self.broker, self.proxy)
+        before, error = [server.ask("take") for server in servers], ""
+        began = time.perf_counter()
+        try:
+            work()
+        except (ProofError, requests.RequestException, OSError) as failure:
+            error = f"{type(failure).__name__}: {failure}"
+        seconds = time.perf_counter() - began
+        time.sleep(AFTER_SECONDS)
+        after = [server.ask("take") for server in servers]
+        return self.row(what, way, seconds, before, after, error)
+
+    def row(
+        self,
+        what: str,
+        way: str,
+        seconds: float,
+        before: list[dict[str, Any]],
+        after: list[dict[str, Any]],
+        error: str = "",
+    ) -> Row:
+        """Return a row of what servers said before and after."""
+        worst = max(after, key=lambda one: float(one["millis"]))
+        grown = [
+            two["peak_bytes"] - one["resident_bytes"]
+            for one, two in zip(before, after, strict=True)
+        ]
+        return Row(
+            what,
+            f"{self.store}, {self.profile}, {way}",
+            seconds,
+            max(0, *grown),
+            worst["millis"],
+            max(float(one["collector_millis"]) for one in after),
+            worst["explained"],
+            error,
+        )
