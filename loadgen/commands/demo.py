@@ -40,7 +40,7 @@ SEED = 7
 _INTERRUPTED = "Interrupted: broker, proxy and Spark are stopped, no report was written."
 _MADE = (
     "Three restart storms, then one client that reads nothing, twice. With the defaults this takes "
-    "about three minutes. Everything runs on this machine."
+    "three to four minutes. Everything runs on this machine."
 )
 _REHEARSAL = (
     "Three restart storms of your cluster: without limits, with your limits in Pulsar, with your "
@@ -52,7 +52,7 @@ _UNREAD = (
     "Unread answers are counted for each connection; connections that share one buffer need its "
     "memory once."
 )
-_LEGEND = "Checks (✓ as it should be, ! a fault reproduced, or nothing to judge, ✗ failed)"
+_LEGEND = "Checks (✓ passed, ! a fault of Pulsar reproduced, – not judged, ✗ failed)"  # noqa: RUF001
 
 
 def demo(  # noqa: PLR0913 - one parameter for each option
@@ -115,7 +115,7 @@ def demo(  # noqa: PLR0913 - one parameter for each option
     Makes topics, starts a broker and a proxy for each of three runs, and has all
     clients list topics at the same moment and read slowly. In two more runs, as
     in Pulsar and with Floodgate, one client requests many lists and reads none.
-    Prints tables, writes report.html and summary.json. About three minutes.
+    Prints tables, writes report.html and summary.json. Three to four minutes.
 
     With your own topics or configuration it is a rehearsal of your cluster: the
     same three storms with your keys, your limits in the second and third. Keys

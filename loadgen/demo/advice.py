@@ -48,7 +48,11 @@ def advice_for(
 
 def advice_lines(advice: Advice) -> list[str]:
     """Return the advice in a few lines: the verdict, and each server's memory limits."""
-    lines = [f"Advised limits (goal: {advice.request.goal}). {verdict(advice)}"]
+    lines = [
+        f"Advised limits for Pulsar, for clients that request once (goal: {advice.request.goal}). "
+        f"{verdict(advice)} Both are the least that met the goal on a quiet machine: leave room "
+        "above them."
+    ]
     if advice.setting is not None:
         for server in advice.setting.servers:
             limits = ", ".join(

@@ -31,6 +31,7 @@ def demo_checks(runs: Mapping[str, RunSummary], size: StormSize) -> list[CheckRe
     off, floodgate = runs["off"], runs["floodgate"]
     return [
         _effect_visible(off, size),
+        *_refusals_reproduced(runs["pulsar"]),
         _every_client_heard(summaries),
         _none_refused(floodgate),
         _within_limits(summaries),
@@ -159,6 +160,18 @@ def _effect_visible(off: RunSummary, size: StormSize) -> CheckResult:
     return CheckResult("effect_visible", passed, sentence, neutral=True)
 
 
+def _refusals_reproduced(pulsar: RunSummary) -> list[CheckResult]:
+    """Return what Pulsar's limits refused; nothing where they refused nobody."""
+    refused = pulsar.refused_total
+    if not refused:
+        return []
+    sentence = (
+        f"Reproduced: with limits as in Pulsar {refused:,} of "
+        f"{plural(pulsar.clients, 'client')} were refused."
+    )
+    return [CheckResult("pulsar_refuses", True, sentence, neutral=True)]
+
+
 def _memory_ratio(off: RunSummary, floodgate: RunSummary, size: StormSize) -> CheckResult:
     most, least = off.resident_over_idle_bytes, floodgate.resident_over_idle_bytes
     if most is None or least is None:
@@ -173,7 +186,7 @@ def _memory_ratio(off: RunSummary, floodgate: RunSummary, size: StormSize) -> Ch
             "memory_ratio",
             True,
             f"Not judged, as the storm is too small for it: {figures}.",
-            neutral=True,
+            judged=False,
         )
     passed = ratio >= MEMORY_RATIO
     claim = "Floodgate saves memory" if passed else "Floodgate saves too little memory"

@@ -20,7 +20,7 @@ _MEANINGS = {
     "end": "Not whole: interrupted (exit code 130)",
     "generator": "Not valid: the generator was the limit (exit code 98)",
 }
-_CLASSES = {"✓": "good", "!": "neutral", "✗": "bad"}
+_CLASSES = {"✓": "good", "!": "neutral", "–": "neutral", "✗": "bad"}  # noqa: RUF001
 
 
 def render_alarms(runs: Sequence[tuple[int, Run]]) -> str:

@@ -31,7 +31,7 @@ NARROW_COLUMNS = 80
 _NARROW_RUNS = 2
 RUNS_PER_TABLE = 3
 _MEASURE_COLUMNS = 36
-_STYLES = {"✓": "green", "!": "yellow", "✗": "bold red"}
+_STYLES = {"✓": "green", "!": "yellow", "–": "dim", "✗": "bold red"}  # noqa: RUF001
 
 
 def summary_tables(summaries: Sequence[RunSummary]) -> list[Constrain]:

@@ -117,7 +117,7 @@ def judged(summary: Mapping[str, Any]) -> list[CheckResult]:
     found = [CheckResult("silent clients", not figures["unreachable"], began)]
     broker = summary.get("servers", {}).get("broker") or {"settings": {}}
     if broker["settings"].get(PAUSE_KEY) != "true":
-        return [*found, CheckResult("beside silent clients", True, silent["verdict"], neutral=True)]
+        return [*found, CheckResult("beside silent clients", True, silent["verdict"], judged=False)]
     harmed = f"{silent['verdict']} That should not be, as the broker has {PAUSE_KEY}=true."
     free = silent["producers"] - silent["producers_held_up"] - silent["producers_closed"]
     went_on = (

@@ -195,7 +195,8 @@ def test_results_are_written(shown: Shown) -> None:
     assert {"stuck_starves_pulsar", "broker_over_idle"} <= {c["name"] for c in document["checks"]}
     assert document["schema_version"] == 1
     assert all(
-        set(check) == {"name", "passed", "sentence", "neutral"} for check in document["checks"]
+        set(check) == {"name", "passed", "sentence", "neutral", "judged"}
+        for check in document["checks"]
     )
     assert result.report.read_text().startswith("<!doctype html>")
 

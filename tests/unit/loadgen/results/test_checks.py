@@ -14,6 +14,7 @@ from loadgen.results.checks import CheckResult
 MARKS = [
     (CheckResult("x", True, "Fixed."), "✓"),
     (CheckResult("x", True, "Reproduced.", neutral=True), "!"),
+    (CheckResult("x", True, "Too small.", judged=False), "–"),  # noqa: RUF001
     (CheckResult("x", False, "Missed."), "✗"),
     (CheckResult("x", False, "Not reproduced.", neutral=True), "✗"),
 ]
