@@ -189,7 +189,7 @@ def ownership_metrics(cluster: str, ownership: SharedOwnership) -> Families:
         counters = (
             (
                 "moved_bundles",
-                "Bundles that came from another broker without their messages, kept in memory",
+                "Bundles that came from another broker without their messages, which ended there",
                 ownership.moved_total,
             ),
             (

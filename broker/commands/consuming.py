@@ -306,13 +306,14 @@ async def _seek_time(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandSeek) 
     subscription = consumer.subscription
     try:
         first = await subscription.topic.ledger.published_at(asked.message_publish_time)
-        subscription.seek(first)
-        if subscription.cursor.durable:
-            await subscription.topic.ledger.flushed()
     except MessageStoreError as error:
         refuse(cnx, asked.request_id, not_stored(error))
-    else:
-        succeed(cnx, asked.request_id)
+        return
+    if cnx.consumers.get(asked.consumer_id) is not consumer:
+        # It has left meanwhile, maybe with its subscription.
+        refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
+        return
+    _succeed_once_kept(cnx, asked.request_id, consumer, partial(subscription.seek, first))
 
 
 def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:

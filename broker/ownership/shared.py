@@ -221,7 +221,7 @@ class SharedOwnership:
             if before != tables.DELETED:
                 self.moved_total += 1
                 logger.warning(
-                    "bundle %s was served by another broker, which kept its messages in memory: "
+                    "bundle %s was served by another broker, whose messages do not move: "
                     "its topics are empty now",
                     bundle,
                 )

@@ -90,26 +90,23 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
         if not self._subscribe_rate.take(consumer):
             raise RequestError(pb.NotAllowedError, _TOO_OFTEN)
+        # First of all: meanwhile it may be deleted, or made by another one.
+        rolled_back = await self._rolled_back(asked)
         check_room(self._topic, self.consumer_count)
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
-            if asked.start_message_rollback_duration_sec > 0:
-                # Its other consumers are closed (recorded).
-                found.seek(await self._rolled_back(asked))
+            if rolled_back is not None:
+                found.seek(rolled_back)  # Its other consumers are closed (recorded).
                 if self.rules.closes_who_rolls_back and not found.durable:
                     raise ClosedWithOthersError
             return found
         if asked.durable and not self._topic.policies.auto_subscription_creation:
             raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
-        start = await self._start(asked)
-        if (meanwhile := self._by_name.get(asked.subscription)) is not None:
-            _check_durability(meanwhile, durable=asked.durable)
-            return meanwhile
         created = self.create(
             asked.subscription,
             earliest=asked.initialPosition == pb.CommandSubscribe.Earliest,
-            start=start,
+            start=self._start(asked) if rolled_back is None else rolled_back,
             durable=asked.durable,
             properties={one.key: one.value for one in asked.subscription_properties},
         )
@@ -117,10 +114,8 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             await self._topic.ledger.flushed()
         return self._by_name.get(asked.subscription) or created
 
-    async def _start(self, asked: pb.CommandSubscribe) -> Position | None:
-        """Return the entry that a new subscription begins with, if it says so otherwise."""
-        if asked.start_message_rollback_duration_sec > 0:
-            return await self._rolled_back(asked)
+    def _start(self, asked: pb.CommandSubscribe) -> Position | None:
+        """Return the entry that a new subscription begins with, if it is named."""
         if not asked.durable and asked.HasField("start_message_id"):
             start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
             # Of one behind the end the initial position decides (recorded).
@@ -128,8 +123,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             return start if before <= self._topic.ledger.last_confirmed else None
         return None
 
-    async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position:
-        """Return the first entry of the time that a client wants to hear of again."""
+    async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position | None:
+        """Return the first entry of the time that a client wants to hear of again, if any."""
+        if asked.start_message_rollback_duration_sec <= 0:
+            return None
         back_ms = asked.start_message_rollback_duration_sec * 1000
         return await self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
 

@@ -33,6 +33,7 @@ LARGE_NAMESPACE, LARGE_COUNT = "a/b", 24
 LOOKED_UP = 16
 """Topics whose bundles are all that there are."""
 _PLACES = {
+    "floodgateMessageStore": "memory",
     "bindAddress": "127.0.0.1",
     "advertisedAddress": "127.0.0.1",
     "webServicePort": "8080",

@@ -1,13 +1,20 @@
-"""SUBSCRIBE, UNSUBSCRIBE and SEEK, as a client sees them when the store of messages fails."""
+"""SUBSCRIBE, UNSUBSCRIBE and SEEK, as a client sees them when the store fails, or takes a while."""
 
 from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import MessageDigest
+from broker.messages.position import EARLIEST
 from tests.unit.broker.commands.test_producing import client, producing, topic
+
+if TYPE_CHECKING:
+    from broker.messages.position import Position
 
 Type = pb.BaseCommand
 REASON = "the disk is gone"
@@ -79,3 +86,33 @@ async def test_the_last_message_cannot_be_told_if_nobody_can_read_it() -> None:
     (answer,) = await found.ask(command)
     assert (answer.error.request_id, answer.error.error) == (9, pb.MetadataError)
     assert answer.error.message.startswith("Failed to get batch size for entry ")
+
+
+SEEK_TIME = pb.BaseCommand(
+    type=Type.SEEK, seek=pb.CommandSeek(consumer_id=1, request_id=9, message_publish_time=5)
+)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+async def test_a_subscription_that_is_deleted_while_a_time_is_looked_for_stays_deleted(
+    monkeypatch: pytest.MonkeyPatch, *, gone: bool
+) -> None:
+    found = await client()
+    await found.ask(subscribe())
+    ledger, may_go_on = topic(found).ledger, asyncio.Event()
+
+    async def slow(_: int) -> Position:
+        await may_go_on.wait()
+        return EARLIEST
+
+    monkeypatch.setattr(ledger, "published_at", slow)
+    assert await found.ask(SEEK_TIME) == []
+    if gone:
+        (deleted,) = await found.ask(UNSUBSCRIBE)
+        assert deleted.HasField("success")
+    may_go_on.set()
+    *_, answer = await found.ask()
+    assert list(ledger.cursors) == ([] if gone else ["s"])
+    assert answer.HasField("error") is gone
+    if gone:
+        assert (answer.error.request_id, answer.error.message) == (9, "Consumer not found")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from broker.policies.effective import DEFAULTS, Rate
 from broker.subscriptions.subscribing import options_of
 from broker.subscriptions.subscriptions import RETURN_SECONDS, ClosedWithOthersError
 from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import started
 from tests.support.messages.consumers import consume, kept_topic
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.support.subscriptions.stored_topic import StoredTopic
@@ -160,6 +162,30 @@ async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> 
     assert again is subscription
     assert (consumer in subscription.consumers, subscription.cursor.backlog) == (False, 0)
     assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
+
+
+async def test_one_that_is_deleted_while_a_time_is_looked_for_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = await kept_topic()
+    subscriptions = topic.subscriptions()
+    topic.publish(3)
+    before = subscriptions.create("s", earliest=True)
+    published_at, may_go_on = topic.ledger.published_at, asyncio.Event()
+
+    async def slow(time_ms: int) -> Position:
+        await may_go_on.wait()
+        return await published_at(time_ms)
+
+    monkeypatch.setattr(topic.ledger, "published_at", slow)
+    asked = pb.CommandSubscribe(
+        subscription="s", durable=True, start_message_rollback_duration_sec=60
+    )
+    opening = await started(subscriptions.open(asked, HOST))
+    subscriptions.delete("s")
+    may_go_on.set()
+    made = await opening
+    assert made is subscriptions.get("s") is not before
 
 
 async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(
