@@ -42,7 +42,7 @@ COUNTED_TOPICS = (1_000, 50_000)
 
 def is_large(changes: TopicChanges) -> bool:
     """Tell whether a change is to be computed off the event loop."""
-    properties = len(changes.properties.column.items) if changes.properties is not None else 0
+    properties = changes.properties.pairs if changes.properties is not None else 0
     names = len(changes.added) + len(changes.removed) + len(changes.partitioned)
     return names + properties > MANY_NAMES
 

@@ -79,7 +79,8 @@ class MemoryStore:
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
         """Return the tenants by name, in order."""
-        return {name: self._tenants[name] for name in await _in_order(self._tenants)}
+        kept = dict(self._tenants)
+        return {name: kept[name] async for name in in_turns(await _in_order(kept))}
 
     async def tenant(self, name: str) -> TenantInfo | None:
         """Return a tenant; None when it does not exist."""

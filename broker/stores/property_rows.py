@@ -57,6 +57,12 @@ class PropertyRows:
         one = pa.array([list(properties.items())], PROPERTIES_TYPE)
         return PropertyRows(names, one.take(pa.array(np.zeros(len(names), np.int64))))
 
+    @property
+    def pairs(self) -> int:
+        """How many there are of all topics; the column may be a part of a longer one."""
+        offsets = self.column.offsets
+        return int(offsets[-1].as_py() - offsets[0].as_py())
+
     def of(self, row: int) -> dict[str, str]:
         """Return one topic's properties."""
         return _valid(self.column[row].as_py())
@@ -146,7 +152,9 @@ def _last_of_each_key(rows: np.ndarray, keys: pa.Array) -> np.ndarray:
     """Return which pairs are the last of their row with their key."""
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     both = rows * (int(codes.max(initial=0)) + 1) + codes
-    if len(np.unique(both)) == len(both):
+    # Not np.unique: it frees millions of small blocks, over which glibc's mallinfo2 takes 0.3 s.
+    ordered = np.sort(both)
+    if (ordered[1:] != ordered[:-1]).all():
         return np.ones(len(both), bool)
     kept = np.zeros(len(both), bool)
     # Of equal entries np.unique reports the first: seen from behind that is the last.

@@ -17,6 +17,7 @@ from broker.stores.changes import NamespaceNotEmptyError, StoreError
 from proto.names import NamespaceName
 from server.faults.routes import ENABLED_KEY
 from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,9 +62,9 @@ class _Reset:
         """Delete everything, then make what is there from the start."""
         context = self._context
         await context.dynamic.clear()
-        for namespace in await context.store.namespaces():
+        async for namespace in in_turns(await context.store.namespaces()):
             await self._namespaces.delete_with_topics(namespace)
-        for tenant in await context.store.tenants():
+        async for tenant in in_turns(await context.store.tenants()):
             try:
                 await context.store.delete_tenant(tenant)
             except NamespaceNotEmptyError:

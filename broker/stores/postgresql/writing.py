@@ -262,7 +262,7 @@ async def _write_properties(
 
 async def _copy_properties(connection: Connection, number: int, rows: PropertyRows) -> None:
     batches = batched(property_records(number, rows), ROWS_PER_STATEMENT)
-    large = max(len(rows.names), len(rows.column.items)) > MANY_NAMES
+    large = max(len(rows.names), rows.pairs) > MANY_NAMES
     while records := (await asyncio.to_thread(next, batches, []) if large else next(batches, [])):
         await connection.copy_records_to_table(
             "properties",

@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from broker.stores.changes import TopicChanges
+from broker.stores.conditions import is_large
 from broker.stores.property_rows import (
     PROPERTIES_TYPE,
     PropertyRows,
@@ -16,6 +18,7 @@ from broker.stores.property_rows import (
     pair_text,
     pair_texts,
 )
+from server.tasks.freed_memory import GlibcHeap
 
 ROOT = Path(__file__).parents[4]
 
@@ -130,3 +133,22 @@ def test_no_two_pairs_have_one_text() -> None:
 def test_half_a_character_is_in_no_text() -> None:
     assert pair_text("\ud800", "v") is None
     assert pair_text("k", "\udfff") is None
+
+
+def test_many_pairs_leave_no_small_blocks_that_the_heap_is_searched_for() -> None:
+    rows = 100_000
+    pairs = pa.array(
+        [[("team", f"team-{row}"), ("row", str(row))] for row in range(rows)], PROPERTIES_TYPE
+    )
+    info = GlibcHeap()._info
+    before = info().smblks
+    counts, _ = pair_texts(pairs)
+    assert counts.tolist() == [2] * rows
+    assert info().smblks - before < rows // 10
+
+
+def test_rows_cut_out_of_more_count_only_their_own_pairs() -> None:
+    column = pa.array([[("k", "v")] * 5_000, [], [("k", "v"), ("l", "w")], None], PROPERTIES_TYPE)
+    assert PropertyRows([b"b", b"c", b"d"], column.slice(1)).pairs == 2
+    assert not is_large(TopicChanges(properties=PropertyRows([b"c"], column.slice(2, 1))))
+    assert PropertyRows([], column.slice(4)).pairs == 0
