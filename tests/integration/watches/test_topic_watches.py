@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.stores.feed import Change
+from limiter.clock import LoopClock
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from tests.support.processes.cluster import cluster, topic_names, until
@@ -198,7 +199,8 @@ async def test_a_namespace_that_does_not_exist_can_be_watched_and_come() -> None
 
 
 async def test_a_peer_that_read_nothing_is_told_all_it_missed_at_once() -> None:
-    async with cluster(TOPICS, both={"floodgateSocketSendBufferBytes": "4096"}) as parts:
+    little = {"floodgateSocketSendBufferBytes": "4096"}
+    async with cluster(TOPICS, both=little, clock=LoopClock()) as parts:
         peer, client = await watching(parts, watch(".*")), Client(ALPHA + BETA)
         names = topic_names("public/gold", 3_000, 200)
         # When
