@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+import tests.support.clocks.hurried  # noqa: F401 - may let time run faster
 from proto.transport import process_flow
 
 if TYPE_CHECKING:
