@@ -46,6 +46,14 @@ def _turns_without_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_flow, "TURN_SECONDS", 60.0)
 
 
+@pytest.fixture
+def seldom_collected() -> Iterator[None]:
+    """Collect no garbage: a broker does so seldom (server.loop), and steps are measured."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgresqlServer]:
     """The PostgreSQL server of this run, or of this worker of it."""
