@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+import tests.support.clocks.hurried  # noqa: F401 - may let time run faster
 from proto.transport import process_flow
 
 if TYPE_CHECKING:
@@ -43,6 +44,14 @@ def _turns_without_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     Tests of what ends them by time set their own.
     """
     monkeypatch.setattr(process_flow, "TURN_SECONDS", 60.0)
+
+
+@pytest.fixture
+def seldom_collected() -> Iterator[None]:
+    """Collect no garbage: a broker does so seldom (server.loop), and steps are measured."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,7 @@
-"""The recorded dialogues of producers and consumers, all played again to one broker, side by side.
+"""The recorded dialogues of producers and consumers, played again.
+
+Those whose frames depend on the time between two steps are played to a broker of this process,
+whose time the player moves; the others to one process, side by side.
 
 The test can be turned on another broker: see ``golden_targets``. Topics of an earlier replay are
 deleted there first, and it must keep topics that nobody uses.
@@ -12,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.dialogues.comparison import disagreement
 from tests.support.dialogues.dialogue import load_dialogues
 from tests.support.dialogues.side_by_side import disagreements
+from tests.support.dialogues.standing import play_standing
 from tests.support.golden.exchange import Rest, load_deviations
 from tests.support.golden.rest import ask
 from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, look_up
@@ -25,6 +30,8 @@ pytestmark = pytest.mark.processes
 
 RECORDED = Path(__file__).parents[1] / "golden" / "messages"
 DIALOGUES = load_dialogues(RECORDED / "dialogues.jsonl")
+STANDING = {one.name: one for one in DIALOGUES if one.keeps_time and not FOREIGN_BROKER}
+SIDE_BY_SIDE = [one for one in DIALOGUES if one.name not in STANDING]
 DEVIATIONS = load_deviations(RECORDED / "deviations.toml")
 
 
@@ -41,20 +48,26 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Disagreement]:
 
         async def play_all() -> list[Disagreement]:
             if FOREIGN_BROKER:
-                for dialogue in DIALOGUES:
+                for dialogue in SIDE_BY_SIDE:
                     await forget(dialogue.topic)
-            return await disagreements(DIALOGUES, broker.address, forget)
+            return await disagreements(SIDE_BY_SIDE, broker.address, forget)
 
         look_up(broker, "public/default")
         return {one.dialogue: one for one in asyncio.run(play_all())}
 
 
-@pytest.mark.parametrize("name", [dialogue.name for dialogue in DIALOGUES])
+@pytest.mark.parametrize("name", [dialogue.name for dialogue in SIDE_BY_SIDE])
 def test_every_step_brings_what_was_recorded(name: str, found: dict[str, Disagreement]) -> None:
-    # When
-    disagreement = found.get(name)
+    assert_as_recorded(name, found.get(name))
+
+
+@pytest.mark.parametrize("name", STANDING)
+async def test_every_step_brings_what_was_recorded_in_its_time(name: str) -> None:
+    assert_as_recorded(name, disagreement(STANDING[name], await play_standing(STANDING[name])))
+
+
+def assert_as_recorded(name: str, disagreement: Disagreement | None) -> None:
     deviation = None if FOREIGN_BROKER else DEVIATIONS.get((name, "broker"))
-    # Then
     if deviation is None:
         assert disagreement is None, f"\n{disagreement}"
     else:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from limiter.clock import LoopClock, deadline
 from proto.frames import encode_command
-from tests.official.test_official_client import QUICK_SECONDS
 from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker
 
@@ -43,7 +41,7 @@ async def test_keys_that_change_on_the_way_change_nothing_else(tmp_path: Path) -
     pem = PemFiles(tmp_path)
     connect = pb.CommandConnect(client_version="openssl", protocol_version=21)
     frame = encode_command(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect))
-    async with tls_broker(pem) as broker, deadline(LoopClock(), QUICK_SECONDS):
+    async with tls_broker(pem) as broker:
         port = broker.urls.service_tls.rpartition(":")[2]
         command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_3"]
         client = await asyncio.create_subprocess_exec(

@@ -23,10 +23,10 @@ import client.schema
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 0.2
 """Seconds in which nothing has to come before it counts as nothing."""
-DELAY_SECONDS = 1.5 if "PULSAR_SERVICE_URL" in os.environ else 0.5
+DELAY_SECONDS = 1.5 if "PULSAR_SERVICE_URL" in os.environ else 1.0
 """How late a delayed message is to come: a broker that is named looks once a second, ours more."""
 OFFICIAL = SimpleNamespace(
     **{**vars(pulsar), "Client": pulsar.asyncio.Client, "schema": pulsar.schema},

@@ -15,6 +15,7 @@ from client.discovery.pattern_consumer import PatternConsumer
 from client.discovery.polite import PoliteSchedule
 from client.exceptions import InvalidConfiguration
 from client.messages.enums import ConsumerType
+from limiter.clock import LoopClock
 from limiter.memory.dual_limiter import LimitType
 from tests.integration.client.server import ROLES, lose_connections, only_here, served
 from tests.support.processes.cluster import cluster, fill, topic_names, until
@@ -137,7 +138,8 @@ async def test_all_are_subscribed_where_most_are_refused_at_first(role, monkeypa
     monkeypatch.setattr(PoliteSchedule, "list_failed", counted)
     limits = {"heap_max_bytes": 2 * size, "heap_queue_size": 1, "heap_timeout_seconds": 5.0}
     async with AsyncExitStack() as stack:
-        parts = await stack.enter_async_context(cluster({NS: names}, **{f"{role}_limits": limits}))
+        options = {f"{role}_limits": limits, "clock": LoopClock()}
+        parts = await stack.enter_async_context(cluster({NS: names}, **options))
         limiter = parts.part(role).limiter
         held = await limiter.acquire(LimitType.HEAP_MEMORY, 2 * size)
         clients = [Client(parts.part(role).service_url) for _ in range(20)]

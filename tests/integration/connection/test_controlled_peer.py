@@ -7,6 +7,7 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from limiter.clock import LoopClock
 from limiter.flow.outbound_buffer import ENTRY_OVERHEAD_BYTES, WriteBufferMarks
 from proto.frames import encode_command
 from proto.parsing.parser import parse_command
@@ -193,7 +194,7 @@ async def test_all_listings_of_one_client_arrive_that_pipelines_them_and_reads_l
         "floodgateSocketSendBufferBytes": str(SMALL_BUFFER_BYTES),
     }
     async with (
-        cluster({"public/default": names}, profile, broker=keys) as parts,
+        cluster({"public/default": names}, profile, broker=keys, clock=LoopClock()) as parts,
         peer_of(parts.broker.service_url) as peer,
     ):
         await peer.sends(encode_command(connect_command()))

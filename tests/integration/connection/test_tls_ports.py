@@ -16,6 +16,7 @@ from client.authentication.tls import AuthenticationTLS
 from client.client import Client
 from client.exceptions import ConnectError, PulsarException
 from tests.support.certificates import PemFiles
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.cluster import until
 from tests.support.processes.tls_servers import tls_broker, tls_proxy
 from tools import record_tls
@@ -351,10 +352,13 @@ async def ended(reader: asyncio.StreamReader) -> None:
 @pytest.mark.parametrize("port", ["service_tls", "web_tls"])
 async def test_a_handshake_that_stops_half_way_is_ended(pem: PemFiles, port: str) -> None:
     # Given
-    async with tls_broker(pem, floodgateTlsHandshakeTimeoutMs="50") as broker:
+    clock = ManualClock()
+    async with tls_broker(pem, clock, floodgateTlsHandshakeTimeoutMs="50") as broker:
         reader, writer = await connect(getattr(broker.urls, port))
         # When: the head of a record, and no more
         writer.write(b"\x16\x03\x01\x02\x00\x01")
+        await until(lambda: broker.handshakes.under_way == 1)
+        clock.advance(0.05)
         # Then
         await ended(reader)
         writer.close()

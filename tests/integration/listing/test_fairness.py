@@ -78,7 +78,7 @@ async def test_who_takes_all_he_can_get_delays_nobody(role: str, buffers: str) -
     # Given: time stands still, so nothing is freed by a timeout
     keys = {**LITTLE_BUFFER, "floodgateResponseBuffers": buffers}
     limits = {role: keys, f"{role}_limits": LIMITS}
-    async with cluster(TOPICS, clock=ManualClock(), **limits) as parts:
+    async with cluster(TOPICS, **limits) as parts:
         abuser = await abuse(parts, role)
         # When
         answers = await asyncio.gather(*[list_in_turn(parts, role) for _ in range(HEALTHY)])

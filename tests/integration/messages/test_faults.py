@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from client import Client, InitialPosition
+from limiter.clock import LoopClock
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster
 
@@ -50,7 +51,7 @@ class Flow:
 @asynccontextmanager
 async def flow(role: str = "broker") -> AsyncIterator[Flow]:
     async with (
-        cluster(both=ON) as parts,
+        cluster(both=ON, clock=LoopClock()) as parts,
         rest_client(parts.part(role)) as rest,
         Client(parts.part(role).service_url) as client,
     ):

@@ -13,6 +13,7 @@ from broker.messages.topic import PersistentTopic
 from limiter.flow.causes import PauseCause
 from proto.frames import encode_payload_command
 from proto.names import TopicName
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.processes.cluster import cluster
 from tests.support.subscriptions.messages import message
@@ -116,11 +117,13 @@ def send(sequence_id: int) -> bytes:
 async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(
     kind: str, size: int
 ) -> None:
-    async with cluster(broker=KEYS) as parts:
+    clock = ManualClock()
+    async with cluster(broker=KEYS, clock=clock) as parts:
         # Given
         await stored(parts, "large", [size] * max(3, 4_000_000 // size))
-        # When
+        # When: and who is active of a Failover subscription is chosen
         clients = [await subscribed(parts, "large", kind, f"s-{one}") for one in range(3)]
+        clock.advance(1)
         for client in clients:
             await client.unwritable.wait()
         await settle()

@@ -11,7 +11,6 @@ from broker.stores.changes import TopicChanges
 from limiter.memory.dual_limiter import LimitType
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
-from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.questioned_proxy import answer_behind_length, answer_of
 from tests.support.peers.raw_peer import RawPeer, topics_command
 from tests.support.processes.cluster import Cluster, cluster, topic_names, until
@@ -50,7 +49,7 @@ async def list_in_turn(parts: Cluster) -> list[str]:
 @pytest.mark.parametrize("silent_at_once", [True, False])
 async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_once: bool) -> None:
     # Given: time stands still, so nothing is freed by a timeout
-    options = {"proxy": LITTLE_BUFFER, "proxy_limits": ONE_MIB, "clock": ManualClock()}
+    options = {"proxy": LITTLE_BUFFER, "proxy_limits": ONE_MIB}
     async with cluster({NAMESPACE: NAMES}, **options) as parts:
         for _ in range(SILENT):
             peer = await parts.peer()

@@ -7,16 +7,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from broker.service import BrokerService
-from limiter.clock import LoopClock, deadline
 from tests.support.processes.cluster import broker_config, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
-SEEN_SECONDS = 1.0
-"""What a change may take from one broker to the other."""
-AGAIN_SECONDS = 15.0
-"""What it may take until a lost connection is made again."""
 LOOKUPS = "maxConcurrentLookupRequest"
 HEAP_MB = "maxTopicListInFlightHeapMemSizeMB"
 STARTED_WITH = {LOOKUPS: "9", HEAP_MB: "50"}
@@ -29,18 +24,13 @@ async def two_brokers(url: str) -> AsyncIterator[tuple[BrokerService, BrokerServ
         yield one, other
 
 
-async def in_time(fact: Callable[[], bool], seconds: float = SEEN_SECONDS) -> None:
-    async with deadline(LoopClock(), seconds):
-        await until(fact)
-
-
 async def test_a_value_set_on_one_is_in_force_on_the_other(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         # When
         await one.dynamic.set(LOOKUPS, "7")
         await one.dynamic.set(HEAP_MB, "20")
         # Then
-        await in_time(lambda: other.limiter.statistics().heap.max_permits == 20 * 2**20)
+        await until(lambda: other.limiter.statistics().heap.max_permits == 20 * 2**20)
         assert other.lookups.max_requests == 7
         assert other.dynamic.runtime()[LOOKUPS] == "7"
 
@@ -49,11 +39,11 @@ async def test_deleting_a_value_on_one_brings_back_the_others_own(postgresql_url
     async with two_brokers(postgresql_url) as (one, other):
         # Given
         await one.dynamic.set(LOOKUPS, "7")
-        await in_time(lambda: other.lookups.max_requests == 7)
+        await until(lambda: other.lookups.max_requests == 7)
         # When
         await one.dynamic.delete(LOOKUPS)
         # Then
-        await in_time(lambda: other.lookups.max_requests == 9)
+        await until(lambda: other.lookups.max_requests == 9)
 
 
 async def test_what_was_set_while_the_connection_was_down_is_in_force_after_it(
@@ -70,10 +60,10 @@ async def test_what_was_set_while_the_connection_was_down_is_in_force_after_it(
 
         listener._connect = later
         listener._connection.terminate()
-        await in_time(lambda: not other.store.connected)
+        await until(lambda: not other.store.connected)
         # When
         await one.dynamic.set(LOOKUPS, "7")
         assert other.lookups.max_requests == 9
         again.set()
         # Then
-        await in_time(lambda: other.lookups.max_requests == 7, AGAIN_SECONDS)
+        await until(lambda: other.lookups.max_requests == 7)

@@ -207,7 +207,7 @@ func delayed(place *Place) Result {
 	send(producer, &pulsar.ProducerMessage{Payload: []byte("now")})
 	got := texts(receive(consumer, 2, true))
 	waited := time.Since(started)
-	return Result{"got": got, "in_time": 1400*time.Millisecond < waited && waited < 5*time.Second}
+	return Result{"got": got, "in_time": 1400*time.Millisecond < waited}
 }
 
 func unsubscribe(place *Place) Result {

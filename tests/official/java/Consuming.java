@@ -214,7 +214,7 @@ class Consuming {
         producer.send("now".getBytes());
         List<String> got = Place.texts(Place.receive(consumer, 2, true));
         long waited = System.currentTimeMillis() - started;
-        return Place.result("got", got, "in_time", 1_400 < waited && waited < 5_000);
+        return Place.result("got", got, "in_time", 1_400 < waited);
     }
 
     static Map<String, Object> unsubscribe(Place place) throws Exception {

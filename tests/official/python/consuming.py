@@ -239,7 +239,7 @@ def delayed(place):
     producer.send(b"now")
     got = receive_data(consumer, 2)
     waited = time.monotonic() - started
-    return {"got": [message.decode() for message in got], "in_time": 1.4 < waited < 5}
+    return {"got": [message.decode() for message in got], "in_time": waited > 1.4}
 
 
 def unsubscribe(place):

@@ -15,7 +15,7 @@ import pulsar
 if TYPE_CHECKING:
     from pathlib import Path
 
-PATIENCE_MILLIS = 15_000
+PATIENCE_MILLIS = 60_000
 """Time for a message that must come."""
 QUIET_MILLIS = 300
 """Time in which a message that must not come would have come."""

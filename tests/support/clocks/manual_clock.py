@@ -19,8 +19,13 @@ class ManualTimer:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Disarm the timer."""
+        """Disarm the timer; as a loop's does, it lets go of what it was to call."""
         self.cancelled = True
+        self.callback, self.args = _nothing, ()
+
+
+def _nothing() -> None:
+    pass
 
 
 class ManualClock:

@@ -92,14 +92,16 @@ async def play(
         OSError: A connection could not be opened.
         TimeoutError: No CONNECTED came.
     """
-    player = _Player(dialogue, address, patience, expecting=expecting, admin=admin)
+    player = Player(dialogue, address, patience, expecting=expecting, admin=admin)
     try:
         return await player.run()
     finally:
         player.close()
 
 
-class _Player:
+class Player:
+    """One play of a dialogue; see ``play`` for its parts."""
+
     def __init__(
         self,
         dialogue: Dialogue,
@@ -122,6 +124,7 @@ class _Player:
         self._last_moment = 0.0
 
     async def run(self) -> Played:
+        """Take the steps, and return what each brought."""
         for number in (0, 1):
             self._connections.append(await self._opened(number))
         played: list[tuple[Seen, ...]] = []
@@ -136,6 +139,7 @@ class _Player:
         return tuple(played)
 
     def close(self) -> None:
+        """Leave."""
         for connection in self._connections:
             connection.lose()
 

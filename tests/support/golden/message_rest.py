@@ -21,19 +21,20 @@ import pytest
 
 from tests.support.golden.connection import Place, Replay
 from tests.support.golden.exchange import Case, Rest, parse_request, parse_row
-from tests.support.golden.masks import Difference
+from tests.support.golden.masks import Difference, complaint
 from tests.support.golden.message_frames import LedgerIds
 from tests.support.golden.rest import RestAnswer, ask
 from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tests.support.golden.exchange import Deviation
+
 AGAIN_SECONDS = 0.05
-PATIENCE_SECONDS = 0.5
-"""For which an answer to GET may still become the recorded one."""
-FOREIGN_PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 10.0
+"""For which an answer to GET may still become the recorded one, or deviate as it is admitted to."""
 _FOREIGN_WAIT_SECONDS = {"/expireMessages": 0.5, "/all_subscription/": 0.5}
 """After calls whose effect a real broker has later, and the next call needs."""
 _MOMENT = re.compile(r"(Timestamp|TimeStamp|Time|Date)$")
@@ -103,7 +104,10 @@ def row_name(row: Call | Case) -> str:
 
 
 def replay(
-    rows: Sequence[Call | Case], namespace: str, folder: Path
+    rows: Sequence[Call | Case],
+    namespace: str,
+    folder: Path,
+    admitted: Mapping[tuple[str, str], Deviation],
 ) -> dict[str, list[Difference]]:
     """Make calls in their order on a broker of their own; return what differs in each.
 
@@ -111,24 +115,25 @@ def replay(
         rows: As they were recorded.
         namespace: In which they were made.
         folder: For what the broker writes.
+        admitted: The deviations.
     """
     with golden_broker(folder) as broker:
         if not broker.web:
             pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
         prepare_namespace(broker, namespace)
         place = Place(broker.address, broker.address, broker.web)
-        return dict(play(rows, place, foreign=bool(FOREIGN_BROKER)))
+        return dict(play(rows, place, admitted))
 
 
 def play(
-    rows: Sequence[Call | Case], place: Place, *, foreign: bool
+    rows: Sequence[Call | Case], place: Place, admitted: Mapping[tuple[str, str], Deviation]
 ) -> Iterator[tuple[str, list[Difference]]]:
     """Take every row in order; yield its name, and what differs.
 
     Args:
         rows: As recorded.
         place: Where.
-        foreign: Whether it is another broker's, which does some things later.
+        admitted: The deviations.
     """
     ledgers = LedgerIds()
     connections: dict[str, Replay] = {}
@@ -139,7 +144,7 @@ def play(
                 exits.close()
                 connections.clear()
             if isinstance(row, Call):
-                yield name, _asked(row, place, ledgers, foreign)
+                yield name, _asked(row, place, ledgers, admitted.get((name, "broker")))
                 continue
             where = _CONNECTION_OF.get(name, LATER)
             if where not in connections:
@@ -147,19 +152,22 @@ def play(
             yield name, connections[where].play(row)
 
 
-def _asked(call: Call, place: Place, ledgers: LedgerIds, foreign: bool) -> list[Difference]:
+def _asked(
+    call: Call, place: Place, ledgers: LedgerIds, deviation: Deviation | None
+) -> list[Difference]:
     request = replace(
         call.request,
         path=ledgers.put_into_text(call.request.path),
         body=call.request.body and ledgers.put_into_text(call.request.body),
     )
-    end = time.monotonic() + (FOREIGN_PATIENCE_SECONDS if foreign else PATIENCE_SECONDS)
+    end = time.monotonic() + PATIENCE_SECONDS
     while True:
         found = rest_differences(call, ask(place.web, request))
-        if foreign:
+        if FOREIGN_BROKER:
             waits = [one for part, one in _FOREIGN_WAIT_SECONDS.items() if part in request.path]
             time.sleep(max(waits, default=0.0))
-        if not found or request.method != "GET" or time.monotonic() > end:
+        as_admitted = not complaint(found, deviation)
+        if as_admitted or request.method != "GET" or time.monotonic() > end:
             return found
         time.sleep(AGAIN_SECONDS)
 

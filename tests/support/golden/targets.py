@@ -18,7 +18,7 @@ from tests.support.golden.rest import ask
 from tests.support.processes.server_process import running_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 FOREIGN_BROKER = os.environ.get("FLOODGATE_GOLDEN_BROKER", "")
@@ -37,8 +37,26 @@ LOOKED_UP = 40
 """Names among which each of the four bundles of a namespace has one."""
 MESSAGING_NAMES = tuple(f"parted-partition-{n}" for n in range(3))
 """Of ``public/msg``, in which exchanges about messages happen."""
-_AS_RECORDED = ["--set", "floodgateProfile=pulsar", "--set", "bindAddress=127.0.0.1"]
-_AS_RECORDED += ["--set", "webServicePort=0"]
+_AS_RECORDED = {
+    "floodgateProfile": "pulsar",
+    "bindAddress": "127.0.0.1",
+    "webServicePort": "0",
+}
+BROKER_AS_RECORDED = {
+    **_AS_RECORDED,
+    "brokerServicePort": "0",
+    "brokerDeleteInactiveTopicsEnabled": "false",
+    # Java has no limit, and this machine may be busy.
+    "floodgatePatternTimeoutMs": "60000",
+    # A standalone broker has one bookie.
+    "managedLedgerDefaultEnsembleSize": "1",
+    "managedLedgerDefaultWriteQuorum": "1",
+    "managedLedgerDefaultAckQuorum": "1",
+    "metadataStoreUrl": "memory:local",
+    "advertisedAddress": "127.0.0.1",
+    "clusterName": "standalone",
+}
+"""Keys of a broker that answers as the recorded one did."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +76,7 @@ def golden_broker(folder: Path) -> Iterator[Target]:
     names = folder / "topics.txt"
     topics = [f"gold/{name}" for name in LOCAL_NAMES] + [f"msg/{name}" for name in MESSAGING_NAMES]
     names.write_text("".join(f"persistent://public/{name}\n" for name in topics))
-    command = ["-m", "broker", *_AS_RECORDED, "--set", "brokerServicePort=0"]
-    command += ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
-    # Java has no limit, and this machine may be busy.
-    command += ["--set", "floodgatePatternTimeoutMs=60000"]
-    # A standalone broker has one bookie.
-    for copies in ("EnsembleSize", "WriteQuorum", "AckQuorum"):
-        command += ["--set", f"managedLedgerDefault{copies}=1"]
-    command += ["--set", "metadataStoreUrl=memory:local", "--import", str(names)]
-    command += ["--set", "advertisedAddress=127.0.0.1", "--set", "clusterName=standalone"]
+    command = ["-m", "broker", *_set(BROKER_AS_RECORDED), "--import", str(names)]
     with running_server(command, folder / "broker.log") as server:
         yield Target(server.address, server.web_url.removeprefix("http://"))
 
@@ -99,9 +109,17 @@ def golden_proxy(folder: Path, broker: Target) -> Iterator[Target]:
     if FOREIGN_BROKER or FOREIGN_PROXY:
         yield Target(FOREIGN_PROXY)
         return
-    command = ["-m", "proxy", *_AS_RECORDED, "--set", "servicePort=0"]
-    command += ["--set", f"brokerServiceURL=pulsar://{broker.address}"]
-    command += ["--set", f"brokerWebServiceURL=http://{broker.web}"]
-    command += ["--set", "brokerProxyAllowedTargetPorts=*"]
+    keys = {
+        **_AS_RECORDED,
+        "servicePort": "0",
+        "brokerServiceURL": f"pulsar://{broker.address}",
+        "brokerWebServiceURL": f"http://{broker.web}",
+        "brokerProxyAllowedTargetPorts": "*",
+    }
+    command = ["-m", "proxy", *_set(keys)]
     with running_server(command, folder / "proxy.log") as server:
         yield Target(server.address, server.web_url.removeprefix("http://"))
+
+
+def _set(keys: Mapping[str, str]) -> list[str]:
+    return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]

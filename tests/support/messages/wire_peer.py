@@ -45,7 +45,11 @@ class WirePeer(asyncio.Protocol):
         asked = pb.CommandConnect(client_version="wire", protocol_version=21)
         if target:
             asked.proxy_to_broker_url = target
-        await peer._answer_to(_CONNECTED_ID, Type(type=Type.CONNECT, connect=asked))
+        try:
+            await peer._answer_to(_CONNECTED_ID, Type(type=Type.CONNECT, connect=asked))
+        except BaseException:
+            peer.close()
+            raise
         return peer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

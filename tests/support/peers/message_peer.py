@@ -45,9 +45,7 @@ class MessagePeer:
     ) -> MessagePeer:
         """Connect to a broker, or through a proxy to the one that ``target`` names."""
         raw = await RawPeer.connect(url, receive_buffer_bytes)
-        await raw.send(connect_command(target, 21))
-        answer = await raw.command()
-        assert answer.type == Type.CONNECTED, answer
+        await raw.shake_hands(connect_command(target, 21))
         return cls(raw)
 
     def close(self) -> None:

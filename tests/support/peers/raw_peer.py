@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 import proto.PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 RECEIVE_BUFFER_BYTES = 4_096
@@ -35,11 +37,8 @@ class RawPeer:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         peer = cls(sock)
-        try:
+        with peer._closed_unless_done():
             await peer._loop.sock_connect(sock, (host, int(port)))
-        except OSError:
-            peer.close()
-            raise
         return peer
 
     @classmethod
@@ -48,10 +47,23 @@ class RawPeer:
     ) -> Self:
         """Open a socket and finish the handshake; ``target`` asks the proxy for a pipe."""
         peer = await cls.connect(url, receive_buffer_bytes)
-        await peer.send(connect_command(target))
-        answer = await peer.command()
-        assert answer.type == pb.BaseCommand.CONNECTED, answer
+        await peer.shake_hands(connect_command(target))
         return peer
+
+    async def shake_hands(self, connect: pb.BaseCommand) -> None:
+        """Finish the handshake; whatever keeps it from being finished closes the socket."""
+        with self._closed_unless_done():
+            await self.send(connect)
+            answer = await self.command()
+            assert answer.type == pb.BaseCommand.CONNECTED, answer
+
+    @contextmanager
+    def _closed_unless_done(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     async def __aenter__(self) -> Self:
         return self

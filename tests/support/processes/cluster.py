@@ -23,6 +23,7 @@ from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from proto.names import NamespaceName
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.raw_peer import RECEIVE_BUFFER_BYTES, RawPeer
 
 if TYPE_CHECKING:
@@ -198,10 +199,12 @@ async def cluster(
         both: Keys of both.
         broker: Keys of the broker.
         proxy: Keys of the proxy.
-        clock: Where both take time from.
+        clock: Where both take time from. It stands still if none is given, so that nothing happens
+            because this machine is slow; what is to happen by itself in time needs a LoopClock.
         broker_limits: Fields of the broker's TopicListLimits, for limits below a megabyte.
         proxy_limits: The same of the proxy.
     """
+    clock = clock or ManualClock()
     keys = {**_LOCAL, "floodgateProfile": profile, **(both or {})}
     with no_errors_logged():
         config = with_limits(broker_config({**keys, **(broker or {})}), broker_limits)

@@ -50,12 +50,19 @@ class RestartedServer:
                 stderr=errors,
                 cwd=REPOSITORY,
             )
-        assert self._process.stdout is not None
-        async with asyncio.timeout(READY_SECONDS):  # noqa: TID251 - a process is waited for
-            line = (await self._process.stdout.readline()).decode()
-        assert line.startswith("READY"), f"{line!r}: {self._log.read_text()[-2000:]}"
+        try:
+            line = await self._first_line(self._process)
+            assert line.startswith("READY"), f"{line!r}: {self._log.read_text()[-2000:]}"
+        except BaseException:
+            await self.kill()
+            raise
         self.service_url = line.split()[2]
         self._keys[self._port_key] = self.service_url.rpartition(":")[2]
+
+    async def _first_line(self, process: asyncio.subprocess.Process) -> str:
+        assert process.stdout is not None
+        async with asyncio.timeout(READY_SECONDS):  # noqa: TID251 - a process is waited for
+            return (await process.stdout.readline()).decode()
 
     async def kill(self) -> None:
         """End it at once (SIGKILL)."""

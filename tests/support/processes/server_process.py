@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-READY_SECONDS = 30.0
-STOP_SECONDS = 20.0
+READY_SECONDS = STOP_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

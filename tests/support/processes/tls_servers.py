@@ -9,6 +9,7 @@ from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
+from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,10 +20,15 @@ LOCAL = {"bindAddress": "127.0.0.1", "floodgateMessageStore": "memory"}
 
 
 @asynccontextmanager
-async def tls_broker(pem: PemFiles, **keys: str) -> AsyncIterator[BrokerService]:
+async def tls_broker(
+    pem: PemFiles, clock: ManualClock | None = None, **keys: str
+) -> AsyncIterator[BrokerService]:
+    """Run a broker for the length of a block; its time stands still, if not given by the test."""
     ports = ("brokerServicePort", "brokerServicePortTls", "webServicePort", "webServicePortTls")
-    given = {**LOCAL, **dict.fromkeys(ports, "0"), **pem.keys(**keys)}
-    async with BrokerService(BrokerConfig.from_properties(given)) as broker:
+    config = BrokerConfig.from_properties(
+        {**LOCAL, **dict.fromkeys(ports, "0"), **pem.keys(**keys)}
+    )
+    async with BrokerService(config, clock=clock or ManualClock()) as broker:
         yield broker
     assert broker.handshakes.under_way == 0
     assert broker.connection_counters.active == 0

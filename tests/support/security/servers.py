@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from broker.service import BrokerService
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
 from tests.recording.security import keys
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
 from tests.support.security.credentials import Credential, token
@@ -62,7 +64,7 @@ class Secured:
 async def secured(
     profile: str, *, forwarding: bool = False, broker: dict[str, str] | None = None
 ) -> AsyncIterator[Secured]:
-    """Start a broker and a proxy, and make the world.
+    """Start a broker and a proxy, and make the world. Time stands still at this moment.
 
     Args:
         profile: ``pulsar`` or ``floodgate``.
@@ -72,7 +74,8 @@ async def secured(
     common = {**_LOCAL, "floodgateProfile": profile}
     of_broker = {**_keys("broker", forwarding=forwarding), **common, "brokerServicePort": "0"}
     config = BrokerConfig.from_properties({**of_broker, **(broker or {})})
-    async with BrokerService(config) as served:
+    clock = ManualClock(time.time())
+    async with BrokerService(config, clock=clock) as served:
         of_proxy = {
             **_keys("proxy", forwarding=forwarding),
             **common,
@@ -81,7 +84,7 @@ async def secured(
             "brokerServiceURL": served.service_url,
             "brokerWebServiceURL": served.web_service_url,
         }
-        async with ProxyService(ProxyConfig.from_properties(of_proxy)) as proxy:
+        async with ProxyService(ProxyConfig.from_properties(of_proxy), clock) as proxy:
             found = Secured(served, proxy)
             await asyncio.to_thread(make_world, found.web)
             yield found

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK
+HOUR_SECONDS = 3_600.0
 
 
 def full(*texts: str) -> list[str]:
@@ -64,17 +65,19 @@ class HeldStore(MemoryStore):
 
 
 class HeldFilter(PatternFilter):
-    """Evaluates a pattern at once, and answers when the test says so.
+    """Evaluates a pattern, however slow this machine is, and answers when the test says so.
 
     Attributes:
         asked: The patterns that were asked for, in order.
         go_on: Set to let answers through.
-        workers: Its processes, of which a pattern for a backtracking engine starts one.
+        workers: Its processes, of which a pattern for a backtracking engine starts one: such a test
+            has a block ``async with`` them.
     """
 
     def __init__(self) -> None:
         self.workers = PatternWorkers()
-        super().__init__(PatternRules(True, 1_000, ENGINE, True), workers=self.workers)
+        rules = PatternRules(True, 1_000, ENGINE, True, timeout_seconds=HOUR_SECONDS)
+        super().__init__(rules, workers=self.workers)
         self.asked: list[str] = []
         self.go_on = asyncio.Event()
         self.go_on.set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from time import process_time
 
+import pytest
+
 from broker.messages.position import Position
 from broker.subscriptions.acknowledged import AcknowledgedEntries
 
@@ -36,6 +38,7 @@ def test_the_stored_bitmap_begins_with_entry_0_in_the_lowest_bit() -> None:
     assert acknowledged.as_bitmaps() == {3: b"\x01\x02", 8: b"\x00\x00\x02"}
 
 
+@pytest.mark.usefixtures("seldom_collected")
 def test_a_million_holes_hold_nobody_up() -> None:
     # Given
     acknowledged = AcknowledgedEntries()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from time import process_time
 
+import pytest
+
 from broker.messages.position import Position
 from broker.subscriptions.replay import ReplayQueue
 
@@ -55,6 +57,7 @@ def test_the_look_behind_blocked_ones_has_an_end() -> None:
     assert queue.first(1, lambda sticky_hash: sticky_hash == 6, search=11) == [Position(3, 10)]
 
 
+@pytest.mark.usefixtures("seldom_collected")
 def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
     # Given
     queue, turns = ReplayQueue(), []

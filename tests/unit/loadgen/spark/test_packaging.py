@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
 from typing import TYPE_CHECKING
 
 from loadgen.spark import packaging
@@ -50,8 +49,8 @@ def test_an_archive_is_the_same_whenever_it_is_packed_and_runs_by_its_own_python
     pack(second)
     # Then
     assert first.read_bytes() == second.read_bytes()
-    with tarfile.open(first) as archive:
-        archive.extractall(tmp_path / "node", filter="data")
+    (tmp_path / "node").mkdir()
+    subprocess.run(["tar", "xzf", first, "-C", tmp_path / "node"], check=True)
     ran = subprocess.run(
         [tmp_path / "node" / "bin" / "python", "-m", "here"],
         env={"PATH": "/usr/bin:/bin", "LOADGEN_PYTHON": sys.executable},

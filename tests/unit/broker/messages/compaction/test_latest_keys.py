@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from time import process_time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +11,6 @@ from broker.messages.entry import Entry
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.publishing.rules import whatever_metadata
 from tests.support.subscriptions.messages import message, single
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ONE_TURN = 0.02
 
@@ -118,14 +113,6 @@ def test_keys_that_were_deleted_take_no_room() -> None:
             pass
     # Then
     assert keys.removed == 50
-
-
-@pytest.fixture
-def seldom_collected() -> Iterator[None]:
-    """Collect no garbage: a broker does so seldom (server.loop), and steps are measured here."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.usefixtures("seldom_collected")

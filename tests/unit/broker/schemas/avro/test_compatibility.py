@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -86,6 +86,7 @@ def test_the_newest_version_is_compared_first() -> None:
     assert caught.value.writer is newest
 
 
+@pytest.mark.usefixtures("seldom_collected")
 def test_many_fields_are_each_looked_up_once() -> None:
     # Given
     small, large = (
@@ -93,10 +94,10 @@ def test_many_fields_are_each_looked_up_once() -> None:
         for count in (500, 5_000)
     )
     # When
-    begun = perf_counter()
+    begun = process_time()
     assert reads(small, small)
-    took = perf_counter() - begun
-    begun = perf_counter()
+    took = process_time() - begun
+    begun = process_time()
     assert reads(large, large)
     # Then: ten times the fields are not a hundred times the work.
-    assert perf_counter() - begun < 50 * took
+    assert process_time() - begun < 50 * took

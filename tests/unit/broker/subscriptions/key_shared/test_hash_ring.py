@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import process_time
 
+import pytest
+
 from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
 
 ONE_TURN = 0.02
@@ -61,6 +63,7 @@ def test_a_second_consumer_of_a_name_has_points_of_its_own() -> None:
     assert ring.ranges(first) == []
 
 
+@pytest.mark.usefixtures("seldom_collected")
 def test_a_join_and_a_leave_among_a_thousand_take_less_than_a_turn() -> None:
     # Given
     ring: ConsistentHashRing[Consumer] = ConsistentHashRing()

@@ -247,35 +247,35 @@ async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
 ) -> None:
     # Given: what only a backtracking engine can compile
     followed = await Followed.of("b1")
-    stuck, other = await followed.listener(r"(?=t)t/n/(?:a|a)+b"), await followed.listener()
+    async with followed.filter.workers:
+        stuck, other = await followed.listener(r"(?=t)t/n/(?:a|a)+b"), await followed.listener()
 
-    async def takes_too_long(*_: object) -> None:
-        raise InvalidPatternError("it takes too long")
+        async def takes_too_long(*_: object) -> None:
+            raise InvalidPatternError("it takes too long")
 
-    monkeypatch.setattr(followed.filter, "filter", takes_too_long)
-    # When
-    with caplog.at_level(logging.WARNING):
-        await followed.change(added=["c"])
-        await followed.tell()
-        await followed.until_idle()
-    # Then
-    assert (stuck.given_up, other.given_up) == (1, 0)
-    assert other.updates == [(["c"], [])]
-    assert "takes too long on what came" in caplog.text
-    await followed.filter.workers.close()
+        monkeypatch.setattr(followed.filter, "filter", takes_too_long)
+        # When
+        with caplog.at_level(logging.WARNING):
+            await followed.change(added=["c"])
+            await followed.tell()
+            await followed.until_idle()
+        # Then
+        assert (stuck.given_up, other.given_up) == (1, 0)
+        assert other.updates == [(["c"], [])]
+        assert "takes too long on what came" in caplog.text
 
 
 async def test_what_takes_a_backtracking_engine_is_matched_off_the_loop() -> None:
     # Given
     followed = await Followed.of("b1")
-    listener = await followed.listener(r"(?=t)t/n/(?:a|b)\d")
-    # When
-    await followed.change(added=["a1", "c1", "a"], removed=["b1"])
-    await followed.tell()
-    await followed.until_idle()
-    # Then
-    assert listener.updates == [(["a1"], ["b1"])]
-    await followed.filter.workers.close()
+    async with followed.filter.workers:
+        listener = await followed.listener(r"(?=t)t/n/(?:a|b)\d")
+        # When
+        await followed.change(added=["a1", "c1", "a"], removed=["b1"])
+        await followed.tell()
+        await followed.until_idle()
+        # Then
+        assert listener.updates == [(["a1"], ["b1"])]
 
 
 async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
