@@ -38,7 +38,6 @@ _PLACES = {
     "advertisedAddress": "127.0.0.1",
     "webServicePort": "8080",
     "brokerServicePort": "6650",
-    "floodgateMessageStore": "memory",
 }
 _SMALL = {
     "pulsarChannelWriteBufferHighWaterMark": "8192",
