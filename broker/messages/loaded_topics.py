@@ -301,6 +301,7 @@ class LoadedTopics:
         topic.forget_pending()
         topic.ledger.listener = None
         self._parts.store.close_ledger(topic.full_name)
+        topic.subscriptions.forget()
 
     def _broken(self, topic: Topic) -> None:
         """Unload a topic whose ledger failed, in a task of its own."""
@@ -360,6 +361,7 @@ class LoadedTopics:
             if isinstance(topic, PersistentTopic):
                 topic.forget_pending()
                 await topic.compaction.close()
+                topic.subscriptions.forget()
         if name.persistent:
             await delete_compacted(self._parts.store, str(name))
             await self._parts.store.delete_ledger(str(name))

@@ -187,8 +187,13 @@ class Dispatcher(ABC):
         self.wake()
 
     @abstractmethod
-    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
-        """Deliver again what a consumer gives back; None for all that it has."""
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
+        """Deliver again what a consumer gives back; None for all that it has.
+
+        With ``more``, others are told next, and nothing is delivered before.
+        """
 
     @abstractmethod
     def cursor_moved(self, before: Position) -> None:

@@ -51,15 +51,9 @@ class KeySharedDispatcher(SharedDispatcher):
 
     # -- delivering ---------------------------------------------------------------------------
 
-    def _waiting_entries(self, most: int) -> list[Entry]:
-        """Return the first waiting entries whose consumer can take them."""
-        # Those that were acknowledged while they waited leave the queue: others may be behind them.
-        while self.replay and (positions := self.replay.first(most, self._may_go)):
-            found = [self._still_there(at) for at in positions]
-            entries = [entry for entry in found if entry is not None]
-            if entries:
-                return entries
-        return []
+    def _waiting_entries(self, most: int) -> list[Entry] | None:
+        """Return the first waiting entries whose consumer can take them; None without any."""
+        return self._those_left(self.replay.first(most, self._may_go))
 
     def _may_go(self, sticky_hash: int) -> bool:
         consumer = self.ring.select(sticky_hash % _HASH_ZERO)
@@ -149,8 +143,11 @@ class KeySharedDispatcher(SharedDispatcher):
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go; its keys go to others, with what it did not acknowledge first."""
         self.ring.remove(consumer)
-        self.draining.lost(consumer)
         super().remove(consumer)
+
+    def _has_gone(self, consumer: Consumer) -> None:
+        self.draining.lost(consumer)
+        super()._has_gone(consumer)
 
     def remove_all(self) -> None:
         """Let all consumers go at once, with the hashes that they had."""
@@ -158,7 +155,8 @@ class KeySharedDispatcher(SharedDispatcher):
         super().remove_all()
 
     def _forget_all(self) -> None:
-        self.draining.clear()
+        self._context.turns.in_steps(self.draining.emptied())
+        self.draining = DrainingHashes()
         super()._forget_all()
 
 

@@ -55,10 +55,13 @@ class SingleActiveDispatcher(Dispatcher):
 
     def _read(self, active: Consumer) -> list[Entry]:
         """Read as many entries as there are permits, also if they turn out to be batches."""
-        allowed = self._allowed(self._end_wait(min(READ_ENTRIES, active.permits)))
+        cursor, compacted = self._cursor, self._compacted()
+        entries = min(READ_ENTRIES, active.permits)
+        if compacted is None and not self._waiting_for:
+            cursor.pass_acknowledged(entries)
+        allowed = self._allowed(self._end_wait(entries))
         if not allowed:
             return []
-        cursor, compacted = self._cursor, self._compacted()
         if compacted is not None and cursor.read_position <= compacted.horizon:
             left = compacted.read(cursor.read_position, allowed, READ_BYTES)
             if left:
@@ -115,7 +118,9 @@ class SingleActiveDispatcher(Dispatcher):
             self.active = None
             self._rewind()
 
-    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
         """Deliver everything again that is not acknowledged, whichever was asked for."""
         if consumer is self.active:
             self._rewind()
