@@ -32,12 +32,14 @@ class BatchAcks:
     message that is not acknowledged; words of 0 at the end may be missing.
 
     Source: upstream ManagedCursorImpl, batchDeletedIndexes.
+
+    Attributes:
+        gone: What is forgotten and not freed: to free a million at once would hold up everybody.
     """
 
     def __init__(self) -> None:
         self._left = PlaceMap()
-        # Of entries that were left behind: to free a million at once would hold up everybody.
-        self._gone: list[Piece] = []
+        self.gone: list[Piece] = []
 
     def __len__(self) -> int:
         return len(self._left)
@@ -93,26 +95,22 @@ class BatchAcks:
 
     def discard(self, position: Position) -> None:
         """Forget an entry: all of it is acknowledged."""
-        self._left.pop(position)
+        if self._left:
+            self._left.pop(position)
 
     def discard_through(self, position: Position) -> None:
         """Forget all entries up to and including a position."""
         if self._left:
-            self._gone += self._left.cut(position)
+            self.gone += self._left.cut(position)
 
     def clear(self) -> None:
         """Forget all."""
         self.discard_through(LATEST)
 
-    @property
-    def has_gone(self) -> bool:
-        """True if memory of entries that were forgotten is to be freed; see ``freed``."""
-        return bool(self._gone)
-
     def freed(self) -> Iterator[None]:
         """Free the memory of forgotten entries, some in each step."""
-        while self._gone:
-            self._gone.pop()
+        while self.gone:
+            self.gone.pop()
             yield
 
     def as_mapping(self) -> Mapping[Position, tuple[int, ...]]:

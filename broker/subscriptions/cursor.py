@@ -140,8 +140,6 @@ class ManagedCursor:
 
     def pass_acknowledged(self, entries: int) -> None:
         """Read on behind reads of so many entries each that would find acknowledged ones only."""
-        if not self.acknowledged.count:
-            return
         at = self.read_position
         passed = self.acknowledged.next_gap(*at) - at.entry_id
         if passed >= entries:
@@ -160,7 +158,7 @@ class ManagedCursor:
         """Acknowledge an entry that is there and is not acknowledged (see ``holds``)."""
         self.changed = True
         self.batches.discard(position)
-        if position == self._ledger.following(self.mark_delete):
+        if self._is_next(position):
             self.mark_delete = position
             if self.acknowledged.count:
                 self._advance()
@@ -168,6 +166,13 @@ class ManagedCursor:
                 self.rewind()  # It need not be read: it was acknowledged before.
         else:
             self.acknowledged.add(position)
+
+    def _is_next(self, position: Position) -> bool:
+        """Tell whether an entry that is there is the first one behind the mark-delete."""
+        ledger_id, entry_id = self.mark_delete
+        if position.ledger_id == ledger_id:
+            return position.entry_id == entry_id + 1
+        return position == self._ledger.following(self.mark_delete)
 
     def acknowledge_part(
         self, position: Position, size: int, ack_set: Sequence[int]

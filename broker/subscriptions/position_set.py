@@ -72,15 +72,18 @@ class PositionSet:
 
     Adding and removing costs the same however many there are. Memory: one bit for each entry of a
     ledger between the first and the last that is in.
+
+    Attributes:
+        count: How many there are.
     """
 
     def __init__(self) -> None:
         self._bitmaps: dict[int, _Bitmap] = {}
         self._ledgers: list[int] = []
-        self._count = 0
+        self.count = 0
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def __contains__(self, position: object) -> bool:
         if not isinstance(position, tuple):
@@ -118,7 +121,7 @@ class PositionSet:
         bitmap.bits[index] |= bit
         bitmap.low = min(bitmap.low, index)
         bitmap.count += 1
-        self._count += 1
+        self.count += 1
         return True
 
     def add_range(self, ledger_id: int, first: int, last: int) -> int:
@@ -132,7 +135,7 @@ class PositionSet:
         bitmap.low = min(bitmap.low, start)
         added = after.bit_count() - before.bit_count()
         bitmap.count += added
-        self._count += added
+        self.count += added
         return added
 
     def count_between(self, after: Position, last: Position) -> int:
@@ -156,7 +159,7 @@ class PositionSet:
         bitmap = self._bitmaps[ledger_id]
         bitmap.bits[(entry >> 3) - bitmap.base] &= ~(1 << (entry & 7))
         bitmap.count -= 1
-        self._count -= 1
+        self.count -= 1
         if not bitmap.count:
             self._drop(bisect_left(self._ledgers, ledger_id), ledger_id)
         return True
@@ -165,7 +168,7 @@ class PositionSet:
         """Take out all positions up to and including this one."""
         older = bisect_left(self._ledgers, position.ledger_id)
         for ledger_id in self._ledgers[:older]:
-            self._count -= self._bitmaps.pop(ledger_id).count
+            self.count -= self._bitmaps.pop(ledger_id).count
         del self._ledgers[:older]
         bitmap = self._bitmaps.get(position.ledger_id)
         if bitmap is None or position.entry_id < 0:
@@ -180,7 +183,7 @@ class PositionSet:
             removed += (bitmap.bits[0] & (1 << rest) - 1).bit_count()
             bitmap.bits[0] &= 0xFF << rest & 0xFF
         bitmap.count -= removed
-        self._count -= removed
+        self.count -= removed
         if not bitmap.count:
             self._drop(0, position.ledger_id)
 
@@ -188,7 +191,7 @@ class PositionSet:
         """Take out everything."""
         self._bitmaps.clear()
         self._ledgers.clear()
-        self._count = 0
+        self.count = 0
 
     def first_clear(self, ledger_id: int, entry: int) -> int:
         """Return the first entry of a ledger, not before this one, that is not in."""
@@ -244,7 +247,7 @@ class PositionSet:
                 bitmap = self._new_bitmap(ledger_id, 0)
                 bitmap.bits = bytearray(bits)
                 bitmap.count = count
-                self._count += count
+                self.count += count
 
     def _new_bitmap(self, ledger_id: int, entry: int) -> _Bitmap:
         insort(self._ledgers, ledger_id)

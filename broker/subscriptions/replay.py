@@ -32,6 +32,9 @@ class ReplayQueue:
     def __len__(self) -> int:
         return len(self._positions)
 
+    def __bool__(self) -> bool:
+        return self._positions.count > 0
+
     def __contains__(self, position: object) -> bool:
         return position in self._positions
 

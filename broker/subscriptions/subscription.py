@@ -270,11 +270,11 @@ class Subscription:
             self.advanced_at = self.topic.clock.wall_ms()
         self._mark_delete_seen = self.cursor.mark_delete
         self._owner.changed()
-        self._free_forgotten()
+        if self.cursor.batches.gone:
+            self._free_forgotten()
 
     def _free_forgotten(self) -> None:
-        if self.cursor.batches.has_gone:
-            self._owner.turns.in_steps(self.cursor.batches.freed())
+        self._owner.turns.in_steps(self.cursor.batches.freed())
 
     def _after_ack(self, ledger_before: int) -> None:
         self._has_changed()

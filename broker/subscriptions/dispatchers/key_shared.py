@@ -83,13 +83,13 @@ class KeySharedDispatcher(SharedDispatcher):
         room: dict[Consumer, int] = {}
         for entry in entries:
             position = (entry.ledger_id, entry.entry_id)
-            sticky_hash = self.replay.hash_of(position)
+            sticky_hash = self.replay.hash_of(position) if self.replay else 0
             waited = sticky_hash != 0
             if not waited:
                 key = key_of(entry.data)
                 sticky_hash = self.ring.hash_of(key) or _HASH_ZERO
             consumer = self.ring.select(sticky_hash % _HASH_ZERO)
-            behind = self.replay.contains_hash(sticky_hash) and not waited
+            behind = not waited and self.replay.contains_hash(sticky_hash)
             if consumer is not None and consumer not in room:
                 room[consumer] = consumer.permits if consumer.takes_messages else 0
             if consumer is None or behind or not self._goes_to(consumer, sticky_hash, room):

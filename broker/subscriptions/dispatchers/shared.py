@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.subscriptions.delayed import DelayedMessages
 from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher, Place
-from broker.subscriptions.places.held import HASH_BITS, hash_held, messages_held
+from broker.subscriptions.places.held import HASH_BITS, HASHES
 from broker.subscriptions.places.place_map import PlaceMap
 from broker.subscriptions.position_set import PositionSet
 from broker.subscriptions.replay import ReplayQueue
@@ -78,7 +77,8 @@ class SharedDispatcher(Dispatcher):
         # Consumers that gave back all they have, which waits there too.
         self._gave_back_all: set[Consumer] = set()
         self._timer: TimerHandle | None = None
-        # Steps that were taken and that no entry shows which is delivered.
+        # Work beside the delivery of entries since it was last counted: entries that were read and
+        # not delivered, and very long ack_sets.
         self._other_steps = 0
         # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
         self._levels: dict[int, list[Consumer]] | None = None
@@ -107,21 +107,18 @@ class SharedDispatcher(Dispatcher):
             allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
             if not allowed:
                 break
-            entries = self._waiting_entries(allowed)
+            entries = self._waiting_entries(allowed) if self.replay else None
             if entries is None:
                 entries = self._new_entries(allowed)
             if entries is None:
                 break
             self._share_out(entries)
-            handled += max(1, self._work_of(entries)) + self._take_other_steps()
+            handled += max(1, self._work_of(entries)) + self._other_steps
+            handled += self.replay.take_looked_at() // SEARCH_A_STEP
+            handled += len(self.consumers) // CONSUMERS_A_STEP
+            self._other_steps = 0
         self._call_when_writable(self.consumers)
         return handled
-
-    def _take_other_steps(self) -> int:
-        """Return the steps that were taken beside the delivery of entries since the last time."""
-        steps, self._other_steps = self._other_steps, 0
-        steps += self.replay.take_looked_at() // SEARCH_A_STEP
-        return steps + len(self.consumers) // CONSUMERS_A_STEP
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
         """Return the first entries of the replay queue; None if there are none.
@@ -152,7 +149,8 @@ class SharedDispatcher(Dispatcher):
         cursor = self._cursor
         if self.blocked or self._waits_for_delayed():
             return None
-        if not self._waiting_for:
+        holes = cursor.acknowledged.count
+        if holes and not self._waiting_for:
             cursor.pass_acknowledged(most)
         if cursor.at_end:
             self._wait_at_end(most)
@@ -162,7 +160,7 @@ class SharedDispatcher(Dispatcher):
             return None
         cursor.read_position = self._ledger.following(read[-1].position)
         count = len(read)
-        if cursor.acknowledged.count:
+        if holes:
             read = [entry for entry in read if not cursor.is_acknowledged(entry.position)]
         if any(entry.deliver_at for entry in read):
             read = [entry for entry in read if not self._is_delayed(entry)]
@@ -226,9 +224,14 @@ class SharedDispatcher(Dispatcher):
         if self._levels is None:
             self._levels = self._sorted()
         for level, members in self._levels.items():
-            start, again = self._next_in.get(level, 0), deque[int]()
-            for step in chain(range(start, start + len(members)), _popped(again)):
+            start, again = self._next_in.get(level, 0), []
+            for step in range(start, start + len(members)):
                 at = step % len(members)
+                if members[at].takes_messages:
+                    self._next_in[level] = at + 1
+                    yield members[at]
+                    again.append(at)
+            for at in again:  # It grows while they still have room.
                 if members[at].takes_messages:
                     self._next_in[level] = at + 1
                     yield members[at]
@@ -249,7 +252,8 @@ class SharedDispatcher(Dispatcher):
         self._holders.put(place, consumer.number)
         if self.replay:
             self.replay.remove(place)
-        self._count(entry, count)
+        if self._rates:
+            self._count(entry, count)
         self._has_more(consumer, count)
         return count
 
@@ -287,26 +291,31 @@ class SharedDispatcher(Dispatcher):
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
         """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
-        holder = self._holder_of(position)
-        if holder is not None and not done and self._is_given_back(holder, position):
-            # It was given back first, and its count rose before it is forgotten here.
-            self._leaves(holder, position, self._redelivered)
-            holder = None
-        if holder is not None and done:
-            self._holders.pop(position)
+        if not done:
+            self._acknowledged_in_part(position, newly)
+        elif (number := self._holders.pop(position)) >= 0:
+            holder = self._members[number]
             held = holder.pending.pop(position)
             if self._given_back_already:
                 self._has_left(holder, position)
-            self._let_go(holder, hash_held(held))
-            self._has_less(holder, messages_held(held))
-        elif holder is not None:
-            held = holder.pending.get(position)
-            newly = min(newly, messages_held(held))
-            holder.pending.put(position, held - (newly << HASH_BITS))
-            self._has_less(holder, newly)
+            self._let_go(holder, held & HASHES)
+            self._has_less(holder, held >> HASH_BITS)
         # Also if messages of a batch are left, or it waits to be delivered again (recorded).
         if self._redeliveries:
             self._redeliveries.pop(position)
+
+    def _acknowledged_in_part(self, position: Place, newly: int) -> None:
+        holder = self._holder_of(position)
+        if holder is None:
+            return
+        if self._is_given_back(holder, position):
+            # It was given back first, and its count rose before it is forgotten here.
+            self._leaves(holder, position, self._redelivered)
+        else:
+            held = holder.pending.get(position)
+            newly = min(newly, held >> HASH_BITS)
+            holder.pending.put(position, held - (newly << HASH_BITS))
+            self._has_less(holder, newly)
 
     def _holder_of(self, position: Place) -> Consumer | None:
         number = self._holders.get(position)
@@ -336,8 +345,8 @@ class SharedDispatcher(Dispatcher):
 
     def _all_of(self, consumer: Consumer) -> Iterator[Place]:
         """Yield what a consumer has until nothing is left: it gets nothing new meanwhile."""
-        while consumer.pending:
-            yield consumer.pending.last_changed()
+        while place := consumer.pending.any_place():
+            yield place
         self._gave_back_all.discard(consumer)
 
     def _not_yet_given_back(self, consumer: Consumer, positions: Iterable[Place]) -> list[Place]:
@@ -371,7 +380,7 @@ class SharedDispatcher(Dispatcher):
         held = consumer.pending.pop(position)
         self._has_left(consumer, position)
         if held >= 0:
-            left, sticky_hash = messages_held(held), hash_held(held)
+            left, sticky_hash = held >> HASH_BITS, held & HASHES
             self._holders.pop(position)
             self._has_less(consumer, left)
             then(consumer, position, left, sticky_hash)
@@ -476,8 +485,8 @@ class SharedDispatcher(Dispatcher):
 
     def _all_it_had(self, consumer: Consumer) -> Iterator[Place]:
         """Yield what a consumer had that is gone, until nothing is left; then forget it."""
-        while consumer.pending:
-            yield consumer.pending.last_changed()
+        while place := consumer.pending.any_place():
+            yield place
         self._has_gone(consumer)
 
     def _has_gone(self, consumer: Consumer) -> None:
@@ -543,9 +552,3 @@ class SharedDispatcher(Dispatcher):
         """End its timers."""
         super().close()
         self._disarm()
-
-
-def _popped(places: deque[int]) -> Iterator[int]:
-    """Yield the first of some places, of which more are added meanwhile, until none is left."""
-    while places:
-        yield places.popleft()

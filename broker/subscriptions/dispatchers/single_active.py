@@ -57,7 +57,7 @@ class SingleActiveDispatcher(Dispatcher):
         """Read as many entries as there are permits, also if they turn out to be batches."""
         cursor, compacted = self._cursor, self._compacted()
         entries = min(READ_ENTRIES, active.permits)
-        if compacted is None and not self._waiting_for:
+        if cursor.acknowledged.count and compacted is None and not self._waiting_for:
             cursor.pass_acknowledged(entries)
         allowed = self._allowed(self._end_wait(entries))
         if not allowed:

@@ -23,26 +23,23 @@ class PlaceMap:
     are; the length is counted piece by piece.
     """
 
-    __slots__ = ("_ledger_id", "_number", "_piece", "_pieces")
+    __slots__ = ("_at", "_ledger_id", "_piece", "_pieces")
 
     def __init__(self) -> None:
+        # None is empty but the one that was used last: mostly the next place is in it too.
         self._pieces: dict[tuple[int, int], Piece] = {}
-        # The piece that was used last: mostly the next place is in it too.
-        self._ledger_id: int | None = None
-        self._number = 0
+        self._ledger_id, self._at = -1, -1
         self._piece: Piece = {}
 
     def __bool__(self) -> bool:
-        return bool(self._pieces)
+        return bool(self._pieces) and any(self._pieces.values())
 
     def __len__(self) -> int:
         return sum(map(len, self._pieces.values()))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Go through the places, unsorted; none may come or go meanwhile."""
-        for (ledger_id, _), piece in self._pieces.items():
-            for entry_id in piece:
-                yield ledger_id, entry_id
+        return (place for place, _ in self.items())
 
     def items(self) -> Iterator[tuple[tuple[int, int], int]]:
         """Go through the places and their numbers, as above."""
@@ -53,14 +50,17 @@ class PlaceMap:
     # -- one place ----------------------------------------------------------------------------
 
     def __contains__(self, place: tuple[int, int]) -> bool:
-        return self.get(place) >= 0
+        ledger_id, entry_id = place
+        at = entry_id >> PIECE_BITS
+        if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
+            return False
+        return entry_id in self._piece
 
     def get(self, place: tuple[int, int], default: int = -1) -> int:
         """Return the number of a place."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
-        is_last = at == self._number and ledger_id == self._ledger_id
-        if not is_last and not self._find(ledger_id, at):
+        if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
             return default
         return self._piece.get(entry_id, default)
 
@@ -68,42 +68,40 @@ class PlaceMap:
         """Set the number of a place."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
-        is_last = at == self._number and ledger_id == self._ledger_id
-        if not is_last and not self._find(ledger_id, at):
-            self._piece = self._pieces[ledger_id, at] = {}
-            self._ledger_id, self._number = ledger_id, at
+        if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
+            self._use(ledger_id, at, {})
+            self._pieces[ledger_id, at] = self._piece
         self._piece[entry_id] = number
 
     def pop(self, place: tuple[int, int], default: int = -1) -> int:
         """Take a place out, and return its number."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
-        is_last = at == self._number and ledger_id == self._ledger_id
-        if not is_last and not self._find(ledger_id, at):
+        if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
             return default
-        number = self._piece.pop(entry_id, default)
-        if not self._piece:
-            self._drop((ledger_id, at))
-        return number
+        return self._piece.pop(entry_id, default)
 
-    def _find(self, ledger_id: int, number: int) -> bool:
+    def _find(self, ledger_id: int, at: int) -> bool:
         """Make a piece the one that was used last; False if it is not there."""
-        piece = self._pieces.get((ledger_id, number))
+        piece = self._pieces.get((ledger_id, at))
         if piece is None:
             return False
-        self._ledger_id, self._number, self._piece = ledger_id, number, piece
+        self._use(ledger_id, at, piece)
         return True
 
-    def _drop(self, key: tuple[int, int]) -> Piece:
-        self._ledger_id = None
-        return self._pieces.pop(key)
+    def _use(self, ledger_id: int, at: int, piece: Piece) -> None:
+        if not self._piece:
+            self._pieces.pop((self._ledger_id, self._at), None)
+        self._ledger_id, self._at, self._piece = ledger_id, at, piece
 
     # -- many places --------------------------------------------------------------------------
 
-    def last_changed(self) -> tuple[int, int]:
-        """Return a place; there is one."""
-        key = next(reversed(self._pieces))
-        return key[0], next(reversed(self._pieces[key]))
+    def any_place(self) -> tuple[int, int] | None:
+        """Return one of the places; None if there is none."""
+        for key in reversed(self._pieces):
+            for entry_id in reversed(self._pieces[key]):
+                return key[0], entry_id
+        return None
 
     def through(self, last: tuple[int, int]) -> Iterator[tuple[int, int]]:
         """Yield the places up to and including one, unsorted; others may come and go meanwhile."""
@@ -129,16 +127,16 @@ class PlaceMap:
 
         Who frees the pieces frees what is in them, which may take long.
         """
-        taken: list[Piece] = []
         ledger_id, entry_id = last
-        for key in self._keys_through(last):
-            piece = self._pieces[key]
-            if key == (ledger_id, entry_id >> PIECE_BITS):
-                for one in [one for one in piece if one <= entry_id]:
-                    del piece[one]
-                if piece:
-                    continue
-            taken.append(self._drop(key))
+        *whole, parted = *self._keys_through(last), (ledger_id, entry_id >> PIECE_BITS)
+        taken = [self._pieces.pop(key) for key in whole if key != parted]
+        piece = self._pieces.get(parted, {})
+        for one in [one for one in piece if one <= entry_id]:
+            del piece[one]
+        if not piece:
+            self._pieces.pop(parted, None)
+        if (self._ledger_id, self._at) not in self._pieces:
+            self._ledger_id, self._at, self._piece = -1, -1, {}
         return taken
 
     def _keys_through(self, last: tuple[int, int]) -> list[tuple[int, int]]:
@@ -147,6 +145,7 @@ class PlaceMap:
 
     def emptied(self) -> Iterator[None]:
         """Take out all that there is, a piece a step: nobody needs it any more."""
+        self._ledger_id, self._at, self._piece = -1, -1, {}
         while self._pieces:
-            self._drop(next(reversed(self._pieces)))
+            self._pieces.popitem()
             yield

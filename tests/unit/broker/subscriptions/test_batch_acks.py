@@ -119,4 +119,4 @@ def test_entries_that_come_and_go_leave_nothing_behind() -> None:
         batches.discard(ENTRY)
     # Then
     assert len(batches) == 0
-    assert not batches.has_gone
+    assert not batches.gone
