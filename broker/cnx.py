@@ -27,9 +27,10 @@ from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.request_errors import RequestError
 from server.connection.served_connection import ServedConnection
 from server.tasks.cooperative import ShortWork
+from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import proto.PulsarApi_pb2 as pb
     from broker.authorization.questions import CommandAuthorization
@@ -60,6 +61,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LEAVING_A_STEP = 500
+"""Consumers of a lost connection that leave at once."""
+
 
 class ServerCnxState(Enum):
     """A stage of a connection's life (upstream: ServerCnx.State)."""
@@ -76,6 +80,7 @@ class BrokerParts:
     Attributes:
         namespace_named: Returns the namespace of a name as the client wrote it, or refuses it.
         joins: Attaches consumers, and takes long commands in steps.
+        leaving: Lets the consumers of lost connections leave, very many of one in steps.
         authentication: Tells who a peer is; None: whoever connects is served.
         authorization: Tells what a peer may do; None: everything.
     """
@@ -100,6 +105,7 @@ class BrokerParts:
     publish_limits: PublishLimits
     store: MetadataStore
     joins: ShortWork = field(default_factory=ShortWork)
+    leaving: SharedTurns = field(default_factory=SharedTurns)
     authentication: ConnectRules | None = None
     authorization: CommandAuthorization | None = None
 
@@ -265,5 +271,12 @@ async def _move(parts: BrokerParts, topic: str, to: str | None) -> None:
 def _consumers_leave(cnx: ServerCnx) -> None:
     """Let others have what a lost connection's consumers did not acknowledge."""
     consumers, cnx.consumers = cnx.consumers, {}
-    for consumer in consumers.values():
+    cnx.parts.leaving.in_steps(_leave(consumers.values()))
+
+
+def _leave(consumers: Iterable[Consumer]) -> Iterator[None]:
+    """Let consumers leave: as many in each step as do not take long."""
+    for number, consumer in enumerate(consumers, 1):
         consumer.subscription.remove_consumer(consumer)
+        if number % LEAVING_A_STEP == 0:
+            yield

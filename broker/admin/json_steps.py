@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aiohttp import hdrs, web
 
 from server.http import JSON_TYPE, json_bytes
-from server.tasks.cooperative import in_turns
+from server.tasks.cooperative import in_parts, in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -22,7 +22,7 @@ def json_in_steps(value: object, levels: int) -> Generator[None, None, bytes]:
     Args:
         value: Anything of which JSON can be made.
         levels: So many levels of objects and lists have steps of their own; what is deeper is
-            written in one.
+            written in one, a long list in several.
     """
     return b"".join((yield from json_pieces(value, levels)))
 
@@ -73,6 +73,11 @@ def _write(value: object, levels: int, put: Callable[[bytes], None]) -> Generato
         put(b"]")
     elif levels and isinstance(value, dict):
         yield from _write_members(value, levels, put)
+    elif isinstance(value, list):
+        for at, some in enumerate(in_parts(value)):
+            put((b"," if at else b"[") + json_bytes(some)[1:-1])
+            yield
+        put(b"]" if value else b"[]")
     else:
         put(json_bytes(value))
         yield

@@ -20,8 +20,9 @@ from broker.subscriptions.subscribing import (
     displace_dead,
     options_of,
 )
+from broker.subscriptions.subscription import INDIVIDUALLY
 from broker.subscriptions.subscriptions import ClosedWithOthersError
-from proto.commands import error_command, with_body
+from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, TopicName
 from server.connection.request_errors import RequestError
@@ -42,9 +43,10 @@ _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
 TRIES = 3
 """A topic may be unloaded, or a subscription deleted, while a consumer is on its way to it."""
-ACKS_A_TURN = 1_000
-"""Official clients acknowledge 1,000 entries by one command, and the most 2,000."""
-ACKS_A_STEP = 250
+IDS_A_TURN = 1_000
+"""Official clients acknowledge 1,000 entries by one command, and the most 2,000; as many they give
+back."""
+IDS_A_STEP = 250
 MOST_PENDING = 10_000
 """SUBSCRIBE commands of one connection that may be under way."""
 
@@ -179,8 +181,7 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         return
     if consumer.subscription.internal:
         raise RemoteProtocolError(f"an ACK for {consumer.subscription.name}")
-    many = len(asked.message_id) > ACKS_A_TURN and asked.ack_type == pb.CommandAck.Individual
-    if many:
+    if len(asked.message_id) > IDS_A_TURN and asked.ack_type == pb.CommandAck.Individual:
         cnx.unfinished = True
         work = partial(_acknowledge_in_steps, cnx, consumer, asked)
         cnx.requests.tasks.start(asked.request_id, work)
@@ -196,8 +197,8 @@ async def _acknowledge_in_steps(cnx: ServerCnx, consumer: Consumer, asked: pb.Co
     """Acknowledge very many entries, some in each turn; the connection's next frames wait."""
     ids, subscription = asked.message_id, consumer.subscription
     try:
-        for start in range(0, len(ids), ACKS_A_STEP):
-            some = ids[start : start + ACKS_A_STEP]
+        for start in range(0, len(ids), IDS_A_STEP):
+            some = ids[start : start + IDS_A_STEP]
             await cnx.parts.joins.do(partial(subscription.acknowledge, consumer, some))
     finally:
         cnx.unfinished = False
@@ -214,9 +215,28 @@ def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """Deliver again what a consumer gives back."""
     asked = with_body(command, "redeliverUnacknowledgedMessages").redeliverUnacknowledgedMessages
     consumer = cnx.consumers.get(asked.consumer_id)
-    if consumer is not None:
-        epoch = asked.consumer_epoch if asked.HasField("consumer_epoch") else None
+    if consumer is None:
+        return
+    epoch = asked.consumer_epoch if asked.HasField("consumer_epoch") else None
+    if len(asked.message_ids) > IDS_A_TURN and consumer.options.type in INDIVIDUALLY:
+        cnx.unfinished = True
+        work = partial(_redeliver_in_steps, cnx, consumer, asked.message_ids)
+        cnx.requests.tasks.start(NO_REQUEST, work)
+    else:
         consumer.subscription.redeliver(consumer, asked.message_ids, epoch)
+
+
+async def _redeliver_in_steps(
+    cnx: ServerCnx, consumer: Consumer, ids: Sequence[pb.MessageIdData]
+) -> None:
+    """Take back very many entries, some in each turn; the connection's next frames wait."""
+    give_back = consumer.subscription.redeliver
+    try:
+        for start in range(0, len(ids), IDS_A_STEP):
+            some, more = ids[start : start + IDS_A_STEP], start + IDS_A_STEP < len(ids)
+            await cnx.parts.joins.do(partial(give_back, consumer, some, None, more=more))
+    finally:
+        cnx.unfinished = False
 
 
 # -- the end of a consumer --------------------------------------------------------------------

@@ -332,6 +332,7 @@ class LoadedTopics:
         topic.forget_pending()
         topic.ledger.listener = None
         self._parts.store.close_ledger(topic.full_name)
+        topic.subscriptions.forget()
 
     def _broken(self, topic: Topic) -> None:
         """Unload a topic whose ledger failed, in a task of its own."""
@@ -391,6 +392,7 @@ class LoadedTopics:
             if isinstance(topic, PersistentTopic):
                 topic.forget_pending()
                 await topic.compaction.close()
+                topic.subscriptions.forget()
         if name.persistent:
             await self._delete_messages(str(name))
 

@@ -30,6 +30,8 @@ LATEST = Position(_SIGNED_LIMIT - 1, _SIGNED_LIMIT - 1)
 
 def from_wire(ledger_id: int, entry_id: int) -> Position:
     """Return the position of an id on the wire, whose unsigned numbers hold signed ones."""
+    if ledger_id < _SIGNED_LIMIT and entry_id < _SIGNED_LIMIT:
+        return Position(ledger_id, entry_id)
     return Position(signed(ledger_id), signed(entry_id))
 
 

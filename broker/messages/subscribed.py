@@ -133,6 +133,9 @@ class TopicSubscriptions(AnySubscriptions, Protocol):
     def save(self) -> None:
         """Keep all cursors in the ledger."""
 
+    def forget(self) -> None:
+        """Free what cursors keep, a little at a time: the topic is not loaded any more."""
+
     def clear_backlogs(self, *, internal: bool) -> None:
         """Move all cursors to the end, those of the broker itself only if they are meant too."""
 

@@ -27,7 +27,7 @@ class AcknowledgedEntries:
     @property
     def count(self) -> int:
         """Entries that are in."""
-        return len(self._entries)
+        return self._entries.count
 
     def add(self, position: Position) -> bool:
         """Note an entry; False if it was acknowledged already."""

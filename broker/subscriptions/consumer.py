@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import proto.PulsarApi_pb2 as pb
 from broker.ownership.handing_over import tell_new_owner
 from broker.subscriptions.message_frames import MessageFrames
+from broker.subscriptions.places.place_map import PlaceMap
 from broker.subscriptions.rates import Counters, Rates
 from proto.commands import NO_REQUEST
 from server.configuration.addresses import NO_URLS, ServerUrls
@@ -71,9 +72,14 @@ class ConsumersSubscription(Protocol):
         """Acknowledge everything up to an entry."""
 
     def redeliver(
-        self, consumer: Consumer, ids: Sequence[pb.MessageIdData], epoch: int | None
+        self,
+        consumer: Consumer,
+        ids: Sequence[pb.MessageIdData],
+        epoch: int | None,
+        *,
+        more: bool = False,
     ) -> None:
-        """Deliver again what a consumer gives back."""
+        """Deliver again what a consumer gives back; with ``more``, others follow first."""
 
     def seek(self, first: Position) -> None:
         """Make an entry the next one."""
@@ -121,8 +127,9 @@ class Consumer:
 
     Attributes:
         permits: Messages that the client has room for; negative after a batch that had no room.
+        number: Its own among those that its dispatcher has had.
         pending: Of Shared and Key_Shared: what it got and has not acknowledged, by entry: the
-            messages left, and the hash of the key.
+            messages left, and the hash of the key (see ``broker.subscriptions.places.held``).
         unacked: The messages in ``pending``.
         blocked: It has so many that it gets no more.
         messages_out, bytes_out, entries_out: What was sent to it, redelivered included.
@@ -151,6 +158,7 @@ class Consumer:
         "messages_out",
         "messages_redelivered",
         "name",
+        "number",
         "options",
         "pending",
         "permits",
@@ -175,7 +183,8 @@ class Consumer:
         self.priority_level = options.priority_level
         self.subscription = subscription
         self.permits = 0
-        self.pending: dict[tuple[int, int], tuple[int, int]] = {}
+        self.number = -1
+        self.pending = PlaceMap()
         self.unacked = 0
         self.blocked = False
         self.epoch = options.epoch

@@ -107,6 +107,24 @@ class ManagedCursor:
         """The first entry that is not acknowledged, or that will be stored next."""
         return self._ledger.following(self.mark_delete)
 
+    def nth_left(self, place: int) -> Position | None:
+        """Return the n-th entry that is not acknowledged, from 1 on; None for fewer."""
+        if place > self.backlog:
+            return None
+        ledger, acknowledged = self._ledger, self.acknowledged
+        # By halving: a step for each that is acknowledged would take minutes.
+        low, high = place, place + acknowledged.count
+        while low < high:
+            middle = (low + high) // 2
+            passed = acknowledged.count_between(
+                self.mark_delete, ledger.at(self.mark_delete, middle)
+            )
+            if middle - passed < place:
+                low = middle + 1
+            else:
+                high = middle
+        return ledger.at(self.mark_delete, low)
+
     @property
     def at_end(self) -> bool:
         """True if everything stored was read."""
@@ -120,6 +138,14 @@ class ManagedCursor:
         """Read next the first entry that is not acknowledged."""
         self.read_position = self.first_left
 
+    def pass_acknowledged(self, entries: int) -> None:
+        """Read on behind reads of so many entries each that would find acknowledged ones only."""
+        at = self.read_position
+        passed = self.acknowledged.next_gap(*at) - at.entry_id
+        if passed >= entries:
+            last = Position(at.ledger_id, at.entry_id + passed - passed % entries - 1)
+            self.read_position = self._ledger.following(last)
+
     # -- acknowledging ------------------------------------------------------------------------
 
     def holds(self, position: Position) -> bool:
@@ -132,7 +158,7 @@ class ManagedCursor:
         """Acknowledge an entry that is there and is not acknowledged (see ``holds``)."""
         self.changed = True
         self.batches.discard(position)
-        if position == self._ledger.following(self.mark_delete):
+        if self._is_next(position):
             self.mark_delete = position
             if self.acknowledged.count:
                 self._advance()
@@ -140,6 +166,13 @@ class ManagedCursor:
                 self.rewind()  # It need not be read: it was acknowledged before.
         else:
             self.acknowledged.add(position)
+
+    def _is_next(self, position: Position) -> bool:
+        """Tell whether an entry that is there is the first one behind the mark-delete."""
+        ledger_id, entry_id = self.mark_delete
+        if position.ledger_id == ledger_id:
+            return position.entry_id == entry_id + 1
+        return position == self._ledger.following(self.mark_delete)
 
     def acknowledge_part(
         self, position: Position, size: int, ack_set: Sequence[int]
@@ -205,7 +238,8 @@ class ManagedCursor:
         """Make an entry the next one, acknowledged or not; beyond the last: the end (SEEK)."""
         ledger = self._ledger
         self.changed = True
-        self.acknowledged, self.batches = AcknowledgedEntries(), BatchAcks()
+        self.acknowledged.clear()
+        self.batches.clear()
         last = ledger.last_confirmed
         self.mark_delete = last if first > last else ledger.preceding(first)
         self.rewind()
@@ -214,14 +248,7 @@ class ManagedCursor:
         """Skip entries that are not acknowledged; at most to the end."""
         if count <= 0:
             return
-        ledger, target = self._ledger, self.mark_delete
-        last, left = ledger.last_confirmed, count
-        while left and target < last:
-            passed = ledger.at(target, left)
-            # Of those passed, some may be acknowledged already: go on by as many.
-            left = self.acknowledged.count_between(target, passed)
-            target = passed
-        self.skip_through(target)
+        self.skip_through(self.nth_left(count) or self._ledger.last_confirmed)
 
     def skip_through(self, position: Position) -> None:
         """Acknowledge everything up to a position, as far as there are entries."""

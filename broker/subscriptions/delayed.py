@@ -5,16 +5,21 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
+from broker.messages.position import Position
 from broker.subscriptions.position_set import PositionSet
 
 if TYPE_CHECKING:
-    from broker.messages.position import Position
+    from collections.abc import Iterator
 
 FIXED_DELAY_LOOK_AHEAD = 50_000
 """As many messages that all have the same delay are looked at; those behind them are due later."""
-_INDEX_BYTES = 176
-"""Memory of one message in the index: a place in the queue, a tuple, and three numbers."""
-_MOST_AT_ONCE = 5_000
+_INDEX_BYTES = 60
+"""Memory of one message in the index: a place in the queue, a number, and a bit."""
+MOST_AT_ONCE = 1_000
+"""Messages that are taken out of the queue in one turn, those that nobody waits for included."""
+_FREED_AT_ONCE = 20_000
+_BITS = 64
+_LOW = (1 << _BITS) - 1
 
 
 class DelayedMessages:
@@ -34,8 +39,9 @@ class DelayedMessages:
     def __init__(self, tick_ms: int = 1_000, *, strict: bool = False) -> None:
         self.change_tick(tick_ms)
         self.strict = strict
-        # Each (due, position); those whose position is not waiting any more are passed over.
-        self._queue: list[tuple[int, Position]] = []
+        # Due, ledger and entry in one number, which the garbage collector passes over; those whose
+        # position is not waiting any more are passed over, too.
+        self._queue: list[int] = []
         self._waiting = PositionSet()
         self._last_due = 0
         self._fixed_delay = True
@@ -61,35 +67,41 @@ class DelayedMessages:
         if deliver_at_ms <= self._horizon(now_ms):
             return False
         if self._waiting.add(position):
-            heapq.heappush(self._queue, (deliver_at_ms, position))
+            ledger_id, entry_id = position
+            place = ledger_id << _BITS | entry_id
+            heapq.heappush(self._queue, deliver_at_ms << 2 * _BITS | place)
             if deliver_at_ms < self._last_due - self.tick_ms:
                 self._fixed_delay = False
             self._last_due = max(self._last_due, deliver_at_ms)
         return True
 
-    def take_due(self, now_ms: int, most: int = _MOST_AT_ONCE) -> list[Position]:
+    def take_due(self, now_ms: int, most: int = MOST_AT_ONCE) -> list[Position]:
         """Take out the messages that may go out now, in (ledger, entry) order.
 
         ``most`` at most, those that are due first; while there are more, ``next_due`` says 0.
         """
         horizon = self._horizon(now_ms)
         due: list[Position] = []
-        while self._queue and self._queue[0][0] <= horizon and len(due) < most:
-            position = heapq.heappop(self._queue)[1]
+        for _ in range(MOST_AT_ONCE):
+            if not self._queue or self._first_due > horizon or len(due) == most:
+                break
+            position = _position(heapq.heappop(self._queue))
             if self._waiting.discard(position):
                 due.append(position)
-        self._more_due = bool(self._queue) and self._queue[0][0] <= horizon
+        self._more_due = bool(self._queue) and self._first_due <= horizon
         self._start_again_if_empty()
         due.sort()
         return due
 
     def next_due(self, now_ms: int) -> int | None:
         """Return in how many ms the timer should fire; None if nothing waits."""
-        while self._queue and self._queue[0][1] not in self._waiting:
-            heapq.heappop(self._queue)
-        if not self._queue:
+        if not self._waiting:
             return None
-        due = self._queue[0][0]
+        for _ in range(MOST_AT_ONCE):
+            if _position(self._queue[0]) in self._waiting:
+                break
+            heapq.heappop(self._queue)
+        due = self._first_due
         if self._more_due or due <= now_ms:
             return 0
         return (due // self.tick_ms + 1) * self.tick_ms - now_ms
@@ -102,7 +114,7 @@ class DelayedMessages:
         return (
             self._fixed_delay
             and len(self._waiting) >= FIXED_DELAY_LOOK_AHEAD
-            and self._queue[0][0] > self._horizon(now_ms)
+            and self._first_due > self._horizon(now_ms)
         )
 
     def discard(self, position: Position) -> bool:
@@ -114,17 +126,28 @@ class DelayedMessages:
         self._waiting.discard_through(position)
         self._start_again_if_empty()
 
-    def clear(self) -> None:
-        """Forget all."""
+    def emptied(self) -> Iterator[None]:
+        """Take out all that there is, some in each step: nobody needs it any more."""
         self._waiting.clear()
-        self._start_again_if_empty()
+        while self._queue:
+            del self._queue[-_FREED_AT_ONCE:]
+            yield
+
+    @property
+    def _first_due(self) -> int:
+        return self._queue[0] >> 2 * _BITS
 
     def _horizon(self, now_ms: int) -> int:
         return now_ms if self.strict else now_ms + self.tick_ms
 
     def _start_again_if_empty(self) -> None:
         if not self._waiting:
-            self._queue.clear()
+            # What is left of the queue is in order, too.
+            del self._queue[-_FREED_AT_ONCE:]
             self._last_due = 0
             self._fixed_delay = True
             self._more_due = False
+
+
+def _position(number: int) -> Position:
+    return Position(number >> _BITS & _LOW, number & _LOW)

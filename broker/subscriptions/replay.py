@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import islice, takewhile
+from collections import Counter, deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from broker.messages.position import Position
+from broker.subscriptions.places.place_map import PlaceMap
 from broker.subscriptions.position_set import PositionSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class ReplayQueue:
@@ -24,12 +25,15 @@ class ReplayQueue:
     def __init__(self) -> None:
         self._positions = PositionSet()
         # Only those of Key_Shared that have a hash; 0 stands for none.
-        self._hashes: dict[tuple[int, int], int] = {}
+        self._hashes = PlaceMap()
         self._with_hash: Counter[int] = Counter()
         self._looked_at = 0
 
     def __len__(self) -> int:
         return len(self._positions)
+
+    def __bool__(self) -> bool:
+        return self._positions.count > 0
 
     def __contains__(self, position: object) -> bool:
         return position in self._positions
@@ -38,7 +42,7 @@ class ReplayQueue:
         """Queue a position; one that is queued already gets a hash if it had none."""
         self._positions.add(position)
         if sticky_hash and position not in self._hashes:
-            self._hashes[position] = sticky_hash
+            self._hashes.put(position, sticky_hash)
             self._with_hash[sticky_hash] += 1
 
     def add_all(self, positions: Iterable[tuple[int, int]]) -> None:
@@ -82,24 +86,29 @@ class ReplayQueue:
 
     def remove(self, position: tuple[int, int]) -> bool:
         """Take a position out; False if it was not queued."""
-        sticky_hash = self._hashes.pop(position, 0)
-        if sticky_hash:
-            self._forget_hash(sticky_hash)
+        if self._hashes:
+            self._forget_hash(position)
         return self._positions.discard(position)
 
     def discard_through(self, position: Position) -> None:
         """Take out all up to and including a position."""
-        if self._hashes:
-            for gone in list(takewhile(position.__ge__, self._positions)):
-                self.remove(gone)
-        else:
-            self._positions.discard_through(position)
+        deque(self.discarded(position), maxlen=0)
 
-    def clear(self) -> None:
-        """Take out everything."""
+    def discarded(self, position: Position) -> Iterator[tuple[int, int]]:
+        """Take out all up to and including a position, and yield while hashes are forgotten.
+
+        Until that has ended ``contains_hash`` may speak of one that has gone.
+        """
+        self._positions.discard_through(position)
+        for place in self._hashes.through(position):
+            self._forget_hash(place)
+            yield place
+
+    def emptied(self) -> Iterator[None]:
+        """Take out all that there is, some in each step: nobody needs it any more."""
         self._positions.clear()
-        self._hashes.clear()
         self._with_hash.clear()
+        return self._hashes.emptied()
 
     def hash_of(self, position: tuple[int, int]) -> int:
         """Return the hash that a position was queued with; 0 for none."""
@@ -109,7 +118,9 @@ class ReplayQueue:
         """Tell whether a message with this hash is queued: later ones must wait behind it."""
         return sticky_hash in self._with_hash
 
-    def _forget_hash(self, sticky_hash: int) -> None:
-        self._with_hash[sticky_hash] -= 1
-        if not self._with_hash[sticky_hash]:
-            del self._with_hash[sticky_hash]
+    def _forget_hash(self, position: tuple[int, int]) -> None:
+        sticky_hash = self._hashes.pop(position, 0)
+        if sticky_hash:
+            self._with_hash[sticky_hash] -= 1
+            if not self._with_hash[sticky_hash]:
+                del self._with_hash[sticky_hash]

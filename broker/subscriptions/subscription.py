@@ -270,29 +270,47 @@ class Subscription:
             cursor.acknowledge_through(position, compacted=compacted)
         self._after_ack(ledger_before)
 
-    def _note_advance(self) -> None:
+    def _has_changed(self) -> None:
+        """Have the cursor saved, note that it went on, and free what it has forgotten."""
         if self.cursor.mark_delete > self._mark_delete_seen:
             self.advanced_at = self.topic.clock.wall_ms()
         self._mark_delete_seen = self.cursor.mark_delete
+        self._owner.changed()
+        if self.cursor.batches.gone:
+            self._free_forgotten()
+
+    def _free_forgotten(self) -> None:
+        self._owner.turns.in_steps(self.cursor.batches.freed())
 
     def _after_ack(self, ledger_before: int) -> None:
-        self._note_advance()
-        self._owner.changed()
+        self._has_changed()
         if self.cursor.mark_delete.ledger_id != ledger_before:
             self._owner.left_entries()
         if self.topic.terminated:
             self.tell_end()
 
     def redeliver(
-        self, consumer: Consumer, ids: Sequence[pb.MessageIdData], epoch: int | None
+        self,
+        consumer: Consumer,
+        ids: Sequence[pb.MessageIdData],
+        epoch: int | None,
+        *,
+        more: bool = False,
     ) -> None:
-        """Deliver again what a consumer gives back; no ids: all that it has."""
+        """Deliver again what a consumer gives back; no ids: all that it has.
+
+        Args:
+            consumer: Who gives it back.
+            ids: The entries.
+            epoch: The consumer's from now on; None: none is given.
+            more: Other ids of the same command follow; nothing is delivered before them.
+        """
         assert self.dispatcher is not None
         if epoch is not None and epoch > consumer.epoch and self.type not in INDIVIDUALLY:
             consumer.epoch = epoch
-        # Plain numbers: thousands may come at once, and what no consumer has is passed over.
+        # Plain numbers: what no consumer has is passed over.
         positions = [(one.ledgerId, one.entryId) for one in ids] if ids else None
-        self.dispatcher.redeliver(consumer, positions)
+        self.dispatcher.redeliver(consumer, positions, more=more)
 
     # -- moving the cursor --------------------------------------------------------------------
 
@@ -315,6 +333,7 @@ class Subscription:
         if not self.internal:  # That one succeeds, and goes nowhere (recorded).
             self.cursor.reset(first)
             self.cursor.save()
+            self._free_forgotten()
         self._owner.left_entries()
 
     def skip(self, entries: int) -> None:
@@ -330,8 +349,7 @@ class Subscription:
         self._moved(before)
 
     def _moved(self, before: Position) -> None:
-        self._note_advance()
-        self._owner.changed()
+        self._has_changed()
         if self.dispatcher is not None:
             self.dispatcher.cursor_moved(before)
         self._owner.left_entries()
@@ -390,6 +408,11 @@ class Subscription:
         self.awaits_return = False
         self.close_consumers()
         self._owner.delete(self.name)
+
+    def forget(self) -> None:
+        """Free what its cursor keeps, a little at a time: nobody needs it any more."""
+        self.cursor.batches.clear()
+        self._free_forgotten()
 
     def close(self) -> None:
         """End its timers."""

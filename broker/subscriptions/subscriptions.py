@@ -182,6 +182,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             subscription.close()
             if subscription.durable:
                 self._topic.ledger.delete_cursor(name)
+                subscription.forget()
             if subscription.internal:
                 self._topic.compaction.forget()
             self.moved()
@@ -196,7 +197,9 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             return
         name, cursor = subscription.name, subscription.cursor
         self.delete(name)
-        if subscription.awaits_return:
+        if not subscription.awaits_return:
+            subscription.forget()
+        else:
             if len(self._left) >= MOST_LEFT:
                 self._take_left(next(iter(self._left)))
             clock = self._topic.clock
@@ -282,7 +285,20 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     def _save_due(self) -> None:
         self._timer = None
-        self.save()
+        self.turns.in_steps(self._saved())
+
+    def _saved(self) -> Iterator[None]:
+        """Save the cursors that have changed, one in each step."""
+        for subscription in self:
+            is_here = self._by_name.get(subscription.name) is subscription
+            if subscription.cursor.changed and is_here and not self._is_closed:
+                subscription.cursor.save()
+                yield
+
+    def forget(self) -> None:
+        """Free what cursors keep, a little at a time: the topic is not loaded any more."""
+        for subscription in self:
+            subscription.forget()
 
     def close(self) -> None:
         """End all timers; who wants the cursors kept saves them."""

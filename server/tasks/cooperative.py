@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator, Iterable
+    from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 
@@ -16,6 +16,12 @@ TURN_SECONDS = 0.002
 """Seconds for which work goes on before other connections have their turn."""
 MOST_STEPS = 10_000
 """Most steps of a turn, should the clock not move."""
+ITEMS_A_STEP = 1_000
+
+
+def in_parts(items: Sequence[T], most: int = ITEMS_A_STEP) -> Iterator[Sequence[T]]:
+    """Yield a sequence in parts of so many items at most: each is a step of work with all."""
+    return (items[start : start + most] for start in range(0, len(items), most))
 
 
 async def in_turns(items: Iterable[T], turn_seconds: float = TURN_SECONDS) -> AsyncIterator[T]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 TURN_SECONDS = 0.002
 """After so long, connections and requests have their turn, and then the next that are due."""
+_NO_MORE = object()
 
 MOST_STEPS = 10_000
 """Most that run in a turn, should the clock not move."""
@@ -21,7 +23,7 @@ class SharedTurns:
     """Runs what is due, as much in a turn of the event loop as takes 2 ms.
 
     For the dispatchers of a broker: without it a topic with a thousand subscriptions would hold up
-    everybody with each message. Bound: each waits here once at most.
+    everybody with each message. Bound: each waits here once at most, and what each lets go once.
     """
 
     def __init__(self) -> None:
@@ -43,6 +45,15 @@ class SharedTurns:
         self._due.append(run)
         if not self._is_in_turn:
             self._begin_turn()
+
+    def in_steps(self, steps: Iterator[None]) -> None:
+        """Do work that would take too long at once: a step now, the others when it is their turn.
+
+        Args:
+            steps: Each is short, and they have an end.
+        """
+        if next(steps, _NO_MORE) is not _NO_MORE:
+            self.later(partial(self.in_steps, steps))
 
     def _begin_turn(self) -> None:
         self._is_in_turn = True

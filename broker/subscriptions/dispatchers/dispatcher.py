@@ -33,6 +33,7 @@ ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
 """Entries that could not be read, or delivered, are read again so much later."""
+_CANNOT_DELIVER = "messages of %s of %s cannot be delivered"
 Place: TypeAlias = tuple[int, int]
 """A position as it is kept for each message that consumers have: a plain tuple, which the garbage
 collector passes over. With a million of Position each of its long looks would hold up everybody."""
@@ -87,8 +88,7 @@ class Dispatcher(ABC):
             handled = self._deliver(ENTRIES_A_TURN)
         except Exception:
             # Whatever it is: those who share the turn, and the topic's other subscriptions, go on.
-            name, topic = self._cursor.name, self._context.topic.name
-            logger.exception("messages of %s of %s cannot be delivered", name, topic)
+            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._context.topic.name)
             self._rest(self._begin_anew)
             return
         if handled >= ENTRIES_A_TURN:
@@ -149,6 +149,11 @@ class Dispatcher(ABC):
             # Other subscriptions may read elsewhere: they go on.
             self._fetching = None
             self._read_later(error)
+            return
+        except Exception:
+            self._fetching = None
+            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._context.topic.name)
+            self._rest(self._begin_anew)
             return
         self._fetching = None
         self._fetched, self._asked = entries, asked
@@ -275,8 +280,13 @@ class Dispatcher(ABC):
         self.wake()
 
     @abstractmethod
-    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
-        """Deliver again what a consumer gives back; None for all that it has."""
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
+        """Deliver again what a consumer gives back; None for all that it has.
+
+        With ``more``, others are told next, and nothing is delivered before.
+        """
 
     @abstractmethod
     def cursor_moved(self, before: Position) -> None:

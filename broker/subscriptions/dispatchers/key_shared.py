@@ -14,7 +14,6 @@ from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.messages.entry import Entry
-    from broker.messages.position import Position
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.context import SubscriptionContext
 
@@ -52,9 +51,9 @@ class KeySharedDispatcher(SharedDispatcher):
 
     # -- delivering ---------------------------------------------------------------------------
 
-    def _first_waiting(self, most: int) -> list[Position]:
-        """Return the first waiting positions whose consumer can take them."""
-        return self.replay.first(most, self._may_go)
+    def _waiting_entries(self, most: int) -> list[Entry] | None:
+        """Return the first waiting entries whose consumer can take them; None without any."""
+        return self._those_left(self.replay.first(most, self._may_go))
 
     def _may_go(self, sticky_hash: int) -> bool:
         consumer = self.ring.select(sticky_hash % _HASH_ZERO)
@@ -84,13 +83,13 @@ class KeySharedDispatcher(SharedDispatcher):
         room: dict[Consumer, int] = {}
         for entry in entries:
             position = (entry.ledger_id, entry.entry_id)
-            sticky_hash = self.replay.hash_of(position)
+            sticky_hash = self.replay.hash_of(position) if self.replay else 0
             waited = sticky_hash != 0
             if not waited:
                 key = key_of(entry.data)
                 sticky_hash = self.ring.hash_of(key) or _HASH_ZERO
             consumer = self.ring.select(sticky_hash % _HASH_ZERO)
-            behind = self.replay.contains_hash(sticky_hash) and not waited
+            behind = not waited and self.replay.contains_hash(sticky_hash)
             if consumer is not None and consumer not in room:
                 room[consumer] = consumer.permits if consumer.takes_messages else 0
             if consumer is None or behind or not self._goes_to(consumer, sticky_hash, room):
@@ -144,8 +143,11 @@ class KeySharedDispatcher(SharedDispatcher):
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go; its keys go to others, with what it did not acknowledge first."""
         self.ring.remove(consumer)
-        self.draining.lost(consumer)
         super().remove(consumer)
+
+    def _has_gone(self, consumer: Consumer) -> None:
+        self.draining.lost(consumer)
+        super()._has_gone(consumer)
 
     def remove_all(self) -> None:
         """Let all consumers go at once, with the hashes that they had."""
@@ -153,7 +155,8 @@ class KeySharedDispatcher(SharedDispatcher):
         super().remove_all()
 
     def _forget_all(self) -> None:
-        self.draining.clear()
+        self._context.turns.in_steps(self.draining.emptied())
+        self.draining = DrainingHashes()
         super()._forget_all()
 
 

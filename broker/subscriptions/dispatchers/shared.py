@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.subscriptions.delayed import DelayedMessages
 from broker.subscriptions.dispatchers.dispatcher import READ_ENTRIES, Dispatcher, Place
+from broker.subscriptions.places.held import HASH_BITS, HASHES
+from broker.subscriptions.places.place_map import PlaceMap
+from broker.subscriptions.position_set import PositionSet
 from broker.subscriptions.replay import ReplayQueue
 
 if TYPE_CHECKING:
@@ -25,7 +28,10 @@ SEARCH_A_STEP = 40
 """Waiting positions that are looked at in the time in which one entry is delivered."""
 LOOK_AGAIN_SECONDS = 5.0
 """So soon delayed messages follow a wall clock that was set: timers go by another clock."""
-_NOT_PENDING = (-1, 0)
+CONSUMERS_A_STEP = 20
+"""Consumers that are asked for room in that time."""
+WORDS_A_STEP = 16
+"""Words of a batch's ack_set that are written in that time."""
 
 
 class _Leaving(NamedTuple):
@@ -57,17 +63,25 @@ class SharedDispatcher(Dispatcher):
     def __init__(self, context: SubscriptionContext) -> None:
         self.replay = ReplayQueue()
         self.delayed = self._no_delays(context)
-        self._redeliveries: dict[Place, int] = {}
+        self._redeliveries = PlaceMap()
         self._leaving: deque[_Leaving] = deque()
         # A look through all that consumers have waits in the above: one is enough for many skips.
         self._looks_through_all = False
-        self._holders: dict[Place, Consumer] = {}
+        # Who has an entry, by numbers, until all that a consumer had has left it.
+        self._holders = PlaceMap()
+        self._members: dict[int, Consumer] = {}
+        self._last_number = 0
         # Of what each consumer has: the entries it gave back that still wait in the above. Else a
         # client that says so again and again would have a list of all it has made for each time.
-        self._given_back_already: dict[Consumer, set[Place]] = {}
+        self._given_back_already: dict[Consumer, PositionSet] = {}
+        # Consumers of which a command that gives back very much is being taken in steps.
+        self._more_follow: set[Consumer] = set()
         # Consumers that gave back all they have, which waits there too.
         self._gave_back_all: set[Consumer] = set()
         self._timer: TimerHandle | None = None
+        # Work beside the delivery of entries since it was last counted: entries that were read and
+        # not delivered, and very long ack_sets.
+        self._other_steps = 0
         # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
         self._levels: dict[int, list[Consumer]] | None = None
         self._due_ms = 0
@@ -93,60 +107,63 @@ class SharedDispatcher(Dispatcher):
         handled = self._let_leave(LEAVING_A_TURN)
         if self._leaving:
             return most
+        if self._more_follow:
+            return 0
         while handled < most:
             room = sum(one.permits for one in self.consumers if one.takes_messages)
             allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
             if not allowed:
                 break
-            entries = self._waiting_entries(allowed)
-            if entries is not None and not entries:
-                entries = self._new_entries(allowed)
+            entries = self._waiting_entries(allowed) if self.replay else None
             if entries is None:
+                entries = self._new_entries(allowed)
+            if entries is None or self._fetching is not None:
                 break
-            handled += (
-                max(1, self._work_of(entries)) + self.replay.take_looked_at() // SEARCH_A_STEP
-            )
             self._share_out(entries)
+            handled += max(1, self._work_of(entries)) + self._other_steps
+            handled += self.replay.take_looked_at() // SEARCH_A_STEP
+            handled += len(self.consumers) // CONSUMERS_A_STEP
+            self._other_steps = 0
         self._call_when_writable(self.consumers)
         return handled
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the first entries of the replay queue; None if they are being fetched."""
-        while self.replay and (positions := self._first_waiting(most)):
-            entries = self._still_there(positions)
-            if entries is None or entries:
-                return entries
-        return []
+        """Return the first entries of the replay queue; None if there are none.
 
-    def _first_waiting(self, most: int) -> list[Position]:
-        """Return the first positions of the replay queue whose entries may go out now."""
-        return self.replay.first(most)
-
-    def _still_there(self, positions: list[Position]) -> list[Entry] | None:
-        """Return entries of the replay queue, and forget those that need not be delivered.
-
-        None if they are being fetched.
+        There are fewer, or none, where some are dropped, as they are acknowledged or gone, and
+        where they are being fetched.
         """
+        return self._those_left(self.replay.first(most))
+
+    def _those_left(self, positions: list[Position]) -> list[Entry] | None:
+        """Return the entries of some positions of the replay queue that are not acknowledged."""
+        if not positions:
+            return None
         left = [at for at in positions if not self._cursor.is_acknowledged(at)]
         if len(left) < len(positions):
             self._forget(positions, left)
         read = self._read_each(left)
         if read is None:
-            return None
+            return []
         looked_at, entries = read
         if len(entries) < len(looked_at):
             self._forget(looked_at, [entry.position for entry in entries])
         return entries
 
     def _forget(self, positions: Iterable[Position], but: Iterable[Position]) -> None:
-        for gone in {*positions}.difference(but):
-            self.replay.remove(gone)
+        gone = {*positions}.difference(but)
+        self._other_steps += len(gone)
+        for position in gone:
+            self.replay.remove(position)
 
     def _new_entries(self, most: int) -> list[Entry] | None:
         """Return the next entries that may be delivered now; None if there are none to read."""
         cursor = self._cursor
         if self.blocked or self._waits_for_delayed():
             return None
+        holes = cursor.acknowledged.count
+        if holes and not self._waiting_for:
+            cursor.pass_acknowledged(most)
         if cursor.at_end:
             self._wait_at_end(most)
             return None
@@ -154,10 +171,12 @@ class SharedDispatcher(Dispatcher):
         if not read:
             return None
         cursor.read_position = self._ledger.following(read[-1].position)
-        if cursor.acknowledged.count:
+        count = len(read)
+        if holes:
             read = [entry for entry in read if not cursor.is_acknowledged(entry.position)]
         if any(entry.deliver_at for entry in read):
             read = [entry for entry in read if not self._is_delayed(entry)]
+        self._other_steps += count - len(read)
         return read
 
     def _waits_for_delayed(self) -> bool:
@@ -179,8 +198,9 @@ class SharedDispatcher(Dispatcher):
         """Deliver entries to the consumers in turn; what nobody takes waits."""
         at, messages = 0, sum(entry.message_count for entry in entries)
         mean = max(1, messages // max(1, len(entries)))
+        in_turn = self._in_turn()
         while at < len(entries):
-            consumer = self._next_consumer()
+            consumer = next(in_turn, None)
             if consumer is None:
                 self.replay.add_all(entry.position for entry in entries[at:])
                 return
@@ -208,18 +228,26 @@ class SharedDispatcher(Dispatcher):
             messages = min(messages, most_unacked - consumer.unacked)
         return max(1, min(self._context.rules.round_robin_messages, -(-messages // mean)))
 
-    def _next_consumer(self) -> Consumer | None:
-        """Return the next consumer with room of the highest level that has one."""
+    def _in_turn(self) -> Iterator[Consumer]:
+        """Yield the consumers with room in turn, those of the highest level that has one.
+
+        Nobody gets room meanwhile: who has none is asked once.
+        """
         if self._levels is None:
             self._levels = self._sorted()
         for level, members in self._levels.items():
-            start = self._next_in.get(level, 0)
-            for step in range(len(members)):
-                at = (start + step) % len(members)
+            start, again = self._next_in.get(level, 0), []
+            for step in range(start, start + len(members)):
+                at = step % len(members)
                 if members[at].takes_messages:
                     self._next_in[level] = at + 1
-                    return members[at]
-        return None
+                    yield members[at]
+                    again.append(at)
+            for at in again:  # It grows while they still have room.
+                if members[at].takes_messages:
+                    self._next_in[level] = at + 1
+                    yield members[at]
+                    again.append(at)
 
     def _send(self, consumer: Consumer, entry: Entry, sticky_hash: int = 0) -> int:
         """Deliver an entry; return how many messages of it are left."""
@@ -229,12 +257,15 @@ class SharedDispatcher(Dispatcher):
             words = batches.words(entry.position)
             if words is not None:
                 count = batches.left(entry.position, count)
-        consumer.deliver(entry, count, self._redeliveries.get(place, 0), words)
-        consumer.pending[place] = (count, sticky_hash)
-        self._holders[place] = consumer
+                self._other_steps += len(words) // WORDS_A_STEP
+        redeliveries = self._redeliveries.get(place, 0) if self._redeliveries else 0
+        consumer.deliver(entry, count, redeliveries, words)
+        consumer.pending.put(place, count << HASH_BITS | sticky_hash)
+        self._holders.put(place, consumer.number)
         if self.replay:
             self.replay.remove(place)
-        self._count(entry, count)
+        if self._rates:
+            self._count(entry, count)
         self._has_more(consumer, count)
         return count
 
@@ -273,30 +304,49 @@ class SharedDispatcher(Dispatcher):
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
         """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
-        holder = self._holders.get(position)
-        if holder is not None and not done and self._is_given_back(holder, position):
+        if not done:
+            self._acknowledged_in_part(position, newly)
+        elif (number := self._holders.pop(position)) >= 0:
+            holder = self._members[number]
+            held = holder.pending.pop(position)
+            if self._given_back_already:
+                self._has_left(holder, position)
+            self._let_go(holder, held & HASHES)
+            self._has_less(holder, held >> HASH_BITS)
+        # Also if messages of a batch are left, or it waits to be delivered again (recorded).
+        if self._redeliveries:
+            self._redeliveries.pop(position)
+
+    def _acknowledged_in_part(self, position: Place, newly: int) -> None:
+        holder = self._holder_of(position)
+        if holder is None:
+            return
+        if self._is_given_back(holder, position):
             # It was given back first, and its count rose before it is forgotten here.
             self._leaves(holder, position, self._redelivered)
-            holder = None
-        if holder is not None:
-            left, sticky_hash = holder.pending[position]
-            newly = left if done else min(newly, left)
-            if done:
-                del holder.pending[position], self._holders[position]
-                if self._given_back_already:
-                    self._has_left(holder, position)
-                self._let_go(holder, sticky_hash)
-            else:
-                holder.pending[position] = (left - newly, sticky_hash)
+        else:
+            held = holder.pending.get(position)
+            newly = min(newly, held >> HASH_BITS)
+            holder.pending.put(position, held - (newly << HASH_BITS))
             self._has_less(holder, newly)
-        # Also if messages of a batch are left, or it waits to be delivered again (recorded).
-        self._redeliveries.pop(position, None)
+
+    def _holder_of(self, position: Place) -> Consumer | None:
+        number = self._holders.get(position)
+        return self._members[number] if number >= 0 else None
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
         """Follow that a consumer no longer has an entry whose key has this hash."""
 
-    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
         """Deliver again what a consumer has of these; each counts once more as redelivered."""
+        if consumer not in self.consumers:
+            return  # It was closed while its command was taken in steps.
+        if more:
+            self._more_follow.add(consumer)
+        else:
+            self._more_follow.discard(consumer)
         if consumer not in self._gave_back_all:
             if positions is None:
                 self._gave_back_all.add(consumer)
@@ -307,16 +357,14 @@ class SharedDispatcher(Dispatcher):
         self.wake()
 
     def _all_of(self, consumer: Consumer) -> Iterator[Place]:
-        """Yield what a consumer has when its turn comes: it gets nothing new before."""
-        yield from list(consumer.pending)
+        """Yield what a consumer has until nothing is left: it gets nothing new meanwhile."""
+        while place := consumer.pending.any_place():
+            yield place
         self._gave_back_all.discard(consumer)
 
     def _not_yet_given_back(self, consumer: Consumer, positions: Iterable[Place]) -> list[Place]:
-        already = self._given_back_already.setdefault(consumer, set())
-        pending = consumer.pending
-        asked = dict.fromkeys(positions) if len(already) < len(pending) else ()
-        new = [at for at in asked if at in pending and at not in already]
-        already.update(new)
+        already = self._given_back_already.setdefault(consumer, PositionSet())
+        new = [at for at in positions if at in consumer.pending and already.add(at)]
         if not already:
             del self._given_back_already[consumer]
         return new
@@ -324,18 +372,15 @@ class SharedDispatcher(Dispatcher):
     def _let_leave(self, most: int) -> int:
         """Take entries from consumers that gave them back, some each turn; return how many."""
         taken = 0
-        while self._leaving and taken < most:
+        while self._leaving:
             of, positions, then = self._leaving[0]
             for position in positions:
-                consumer = of or self._holders.get(position)
+                consumer = of or self._holder_of(position)
                 if consumer is None:
-                    self._redeliveries.pop(position, None)
-                    taken += 1
-                    if taken >= most:
-                        return taken
-                    continue
+                    self._redeliveries.pop(position)
+                else:
+                    self._leaves(consumer, position, then)
                 taken += 1
-                self._leaves(consumer, position, then)
                 if taken >= most:
                     return taken
             self._leaving.popleft()
@@ -345,10 +390,11 @@ class SharedDispatcher(Dispatcher):
         self, consumer: Consumer, position: Place, then: Callable[[Consumer, Place, int, int], None]
     ) -> None:
         """Take one entry from a consumer, if it still has it."""
-        left, sticky_hash = consumer.pending.pop(position, _NOT_PENDING)
+        held = consumer.pending.pop(position)
         self._has_left(consumer, position)
-        if left >= 0:
-            del self._holders[position]
+        if held >= 0:
+            left, sticky_hash = held >> HASH_BITS, held & HASHES
+            self._holders.pop(position)
             self._has_less(consumer, left)
             then(consumer, position, left, sticky_hash)
             self._let_go(consumer, sticky_hash)
@@ -371,7 +417,7 @@ class SharedDispatcher(Dispatcher):
     ) -> None:
         if self._cursor.is_acknowledged(position):
             return  # It was skipped or expired in this turn.
-        self._redeliveries[position] = self._redeliveries.get(position, 0) + 1
+        self._redeliveries.put(position, self._redeliveries.get(position, 0) + 1)
         consumer.messages_redelivered += left
         self.replay.add(position, sticky_hash)
 
@@ -379,16 +425,19 @@ class SharedDispatcher(Dispatcher):
         self.replay.add(position, sticky_hash)
 
     def _dropped(self, _: Consumer, position: Place, __: int, ___: int) -> None:
-        self._redeliveries.pop(position, None)
+        self._redeliveries.pop(position)
 
     def cursor_moved(self, before: Position) -> None:
         """Forget what is acknowledged: it leaves the consumers that have it."""
         mark = self._cursor.mark_delete
-        self.replay.discard_through(mark)
-        self.delayed.discard_through(mark)
+        if self.delayed:
+            self.delayed.discard_through(mark)
+            if not self.delayed:
+                self._forget_delayed()
         if not self.consumers:
             return  # Nobody has anything, and nobody would take it off the list.
         if self._ledger.count(before, mark) <= LEAVING_A_TURN:
+            self.replay.discard_through(mark)
             # Named at once: their ledgers may be dropped next.
             passed = list(self._between(before, mark))
             self._leaving.append(_Leaving(None, iter(passed), self._dropped))
@@ -404,11 +453,12 @@ class SharedDispatcher(Dispatcher):
             position = self._ledger.following(position)
 
     def _all_passed(self) -> Iterator[Place]:
-        """Yield what consumers have though it is acknowledged; begun in the turn that needs it."""
+        """Yield what waits or consumers have though it is acknowledged, from the first turn on."""
         self._looks_through_all = False
-        for position in [*self._holders, *self._redeliveries]:
-            if position <= self._cursor.mark_delete:
-                yield position
+        mark = self._cursor.mark_delete
+        yield from self.replay.discarded(mark)
+        yield from self._holders.through(mark)
+        yield from self._redeliveries.through(mark)
 
     # -- consumers ----------------------------------------------------------------------------
 
@@ -416,6 +466,9 @@ class SharedDispatcher(Dispatcher):
         """Take a consumer."""
         if not self.consumers:
             self._cursor.rewind()
+        self._last_number += 1
+        consumer.number = self._last_number
+        self._members[consumer.number] = consumer
         self.consumers.append(consumer)
         if len(self.consumers) > 1 and consumer.priority_level < self.consumers[-2].priority_level:
             # A SEEK closes them in this order (recorded).
@@ -435,41 +488,59 @@ class SharedDispatcher(Dispatcher):
         self.consumers.remove(consumer)
         self._given_back_already.pop(consumer, None)
         self._gave_back_all.discard(consumer)
+        self._more_follow.discard(consumer)
         self._levels = None
         if not self.consumers:
-            consumer.pending = {}
             self._forget_all()
             return
-        self._leaving.append(_Leaving(consumer, iter(list(consumer.pending)), self._given_back))
+        self._leaving.append(_Leaving(consumer, self._all_it_had(consumer), self._given_back))
         self.wake()
+
+    def _all_it_had(self, consumer: Consumer) -> Iterator[Place]:
+        """Yield what a consumer had that is gone, until nothing is left; then forget it."""
+        while place := consumer.pending.any_place():
+            yield place
+        self._has_gone(consumer)
+
+    def _has_gone(self, consumer: Consumer) -> None:
+        """Forget a consumer that left, and of which nobody has anything any more."""
+        del self._members[consumer.number]
 
     def remove_all(self) -> None:
         """Let all consumers go at once: nobody is left for whom to share out what they had."""
-        gone, self._levels = list(self.consumers), None
         self.consumers.clear()
-        for consumer in gone:
-            consumer.pending = {}
+        self._levels = None
         self._forget_all()
 
     def _forget_all(self) -> None:
         """Begin anew with the next consumer: at the first entry that is not acknowledged."""
-        self._holders.clear()
+        free = self._context.turns.in_steps
+        for consumer in self._members.values():
+            pending, consumer.pending = consumer.pending, PlaceMap()
+            free(pending.emptied())
+        for old in (self._holders, self._redeliveries, self.replay):
+            free(old.emptied())
+        self._holders, self._redeliveries, self.replay = PlaceMap(), PlaceMap(), ReplayQueue()
+        self._members.clear()
         self._leaving.clear()
         self._looks_through_all = False
         self._given_back_already.clear()
         self._gave_back_all.clear()
+        self._more_follow.clear()
         self.unacked, self.blocked = 0, False
-        self._redeliveries.clear()
         self._next_in.clear()
         self._waiting_for = 0
-        self.replay.clear()
-        self.delayed.clear()
+        self._forget_delayed()
         self._disarm()
         self._forget_fetched()
         self._is_time = False
         self._cursor.rewind()
 
     # -- delayed delivery ---------------------------------------------------------------------
+
+    def _forget_delayed(self) -> None:
+        old, self.delayed = self.delayed, self._no_delays(self._context)
+        self._context.turns.in_steps(old.emptied())
 
     def _arm(self, now_ms: int) -> None:
         wait_ms = self.delayed.next_due(now_ms)

@@ -59,10 +59,13 @@ class SingleActiveDispatcher(Dispatcher):
 
         None if they are being fetched.
         """
-        allowed = self._allowed(self._end_wait(min(READ_ENTRIES, active.permits)))
+        cursor, compacted = self._cursor, self._compacted()
+        entries = min(READ_ENTRIES, active.permits)
+        if cursor.acknowledged.count and compacted is None and not self._waiting_for:
+            cursor.pass_acknowledged(entries)
+        allowed = self._allowed(self._end_wait(entries))
         if not allowed:
             return []
-        cursor, compacted = self._cursor, self._compacted()
         if compacted is not None and cursor.read_position <= compacted.horizon:
             if self._asked == cursor.read_position:
                 return self._take_fetched(allowed)
@@ -129,7 +132,9 @@ class SingleActiveDispatcher(Dispatcher):
             self.active = None
             self._rewind()
 
-    def redeliver(self, consumer: Consumer, positions: Iterable[Place] | None) -> None:
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
         """Deliver everything again that is not acknowledged, whichever was asked for."""
         if consumer is self.active:
             self._rewind()

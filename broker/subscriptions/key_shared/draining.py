@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from server.tasks.cooperative import in_parts
+
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Generator, Hashable, Iterable, Iterator
 
     from broker.subscriptions.key_shared.moved_hashes import MovedHashes
 
 C = TypeVar("C", bound="Hashable")
+
+FORGOTTEN_AT_ONCE = 1_000
 
 
 class DrainingHash(NamedTuple):
@@ -92,34 +96,38 @@ class DrainingHashes(Generic[C]):
         draining.blocked_attempts += 1
         return True
 
-    def lost(self, consumer: C) -> bool:
-        """Forget a consumer that is gone, with all that it held.
-
-        Returns:
-            True if messages waited for that and may go out now.
-        """
-        freed = [self._none_left(consumer, gone) for gone in self._hashes.pop(consumer, ())]
+    def lost(self, consumer: C) -> None:
+        """Forget a consumer that is gone and holds nothing any more."""
+        self._hashes.pop(consumer, None)
         self._cleared.pop(consumer, None)
-        return any(freed)
 
-    def clear(self) -> None:
-        """Forget what everyone holds."""
-        self._held.clear()
-        self._hashes.clear()
-        self._draining.clear()
-        self._cleared.clear()
+    def emptied(self) -> Iterator[None]:
+        """Forget what everyone holds, some in each step: nobody asks any more."""
+        for part in (self._held, self._hashes, self._draining):
+            while part:
+                for _ in range(min(len(part), FORGOTTEN_AT_ONCE)):
+                    part.popitem()
+                yield
 
-    def of(self, consumer: C) -> list[DrainingHash]:
-        """Return the hashes that drain from a consumer, in order (drainingHashes).
+    def of(self, consumer: C) -> Generator[None, None, list[DrainingHash]]:
+        """Return the hashes that drain from a consumer, in order (drainingHashes); in steps.
 
         Their number is drainingHashesCount, the sum of their entries
         drainingHashesUnackedMessages.
         """
-        return [
-            DrainingHash(one, self._held[one][consumer], self._draining[one].blocked_attempts)
-            for one in sorted(self._hashes.get(consumer, ()))
-            if one in self._draining and self._draining[one].consumer is consumer
-        ]
+        found: list[DrainingHash] = []
+        for some in in_parts(sorted(self._hashes.get(consumer, ()))):
+            found += [
+                DrainingHash(one, self._held[one][consumer], self._draining[one].blocked_attempts)
+                for one in some
+                if self._drains_from(consumer, one)
+            ]
+            yield
+        return found
+
+    def _drains_from(self, consumer: C, sticky_hash: int) -> bool:
+        draining = self._draining.get(sticky_hash)
+        return draining is not None and draining.consumer is consumer
 
     def cleared_total(self, consumer: C) -> int:
         """Return how many hashes have drained from it (drainingHashesClearedTotal)."""
@@ -138,8 +146,7 @@ class DrainingHashes(Generic[C]):
         del held[consumer]
         if not held:
             del self._held[sticky_hash]
-        draining = self._draining.get(sticky_hash)
-        if draining is None or draining.consumer is not consumer:
+        if not self._drains_from(consumer, sticky_hash):
             return False
         del self._draining[sticky_hash]
         self._cleared[consumer] = self._cleared.get(consumer, 0) + 1

@@ -153,7 +153,12 @@ class NonPersistentSubscription:
         consumer.last_acked_at = self.topic.clock.wall_ms()
 
     def redeliver(
-        self, consumer: Consumer, ids: Sequence[pb.MessageIdData], epoch: int | None
+        self,
+        consumer: Consumer,
+        ids: Sequence[pb.MessageIdData],
+        epoch: int | None,
+        *,
+        more: bool = False,
     ) -> None:
         """Do nothing: what was sent is not kept."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.request import Request, urlopen
 
@@ -45,6 +46,7 @@ class MeasuredTurns:
 
     Attributes:
         broker: Works on this loop.
+        store: Its store of messages.
         sizes: How much there is of everything.
         number: Of the try, for the names of topics.
     """
@@ -58,7 +60,7 @@ class MeasuredTurns:
         note: Callable[[str], None],
     ) -> None:
         self.broker = broker
-        self._store = store
+        self.store = store
         self.sizes = sizes
         self._result = result
         self._note = note
@@ -77,43 +79,53 @@ class MeasuredTurns:
     def judge(self) -> None:
         """Put the least of each case into the result."""
         for name, turn in self._least.items():
-            self._result.figures[f"{self._store}, {name}"] = round(turn.cpu_millis, 2)
-            self._result.figures[f"{self._store}, {name}, by the clock"] = round(turn.millis, 2)
+            self._result.figures[f"{self.store}, {name}"] = round(turn.cpu_millis, 2)
+            self._result.figures[f"{self.store}, {name}, by the clock"] = round(turn.millis, 2)
             self._result.check(
-                f"{self._store}: {name}",
+                f"{self.store}: {name}",
                 turn.cpu_millis <= BOUND_MILLIS,
-                f"{self._store}: {name}: the longest turn takes {turn.cpu_millis:.1f} ms of "
+                f"{self.store}: {name}: the longest turn takes {turn.cpu_millis:.1f} ms of "
                 f"processor time; allowed are {BOUND_MILLIS:g} ms",
             )
 
     async def measure(self, name: str, work: Awaitable[object]) -> None:
         """Do some work, and note the longest turn until it is done."""
         turn = await longest_turn(work)
-        self._note(f"{self._store}: {name}: {turn.cpu_millis:.1f} ms")
+        self._note(f"{self.store}: {name}: {turn.cpu_millis:.1f} ms")
         self._above = self._above or turn.cpu_millis > BOUND_MILLIS
         self._least[name] = min(turn, self._least.get(name, turn))
 
     async def topic(
-        self, name: str, entries: int, messages: int = 1, partition: int = -1
+        self,
+        name: str,
+        entries: int,
+        messages: int = 1,
+        partition: int = -1,
+        *,
+        key: Callable[[int], str] = lambda number: f"key-{number % KEYS}",
+        deliver_at: Callable[[int], int] = lambda _: 0,
     ) -> PersistentTopic:
-        """Return a topic with entries of 1,000 keys, published a millisecond apart.
+        """Return a topic with entries published a millisecond apart.
 
         Args:
             name: Its own, whose number says which try this is.
             entries: How many.
             messages: In each entry.
             partition: A partition of the topic of this very name; -1: it has none.
+            key: Returns the key of an entry by its number; of 1,000 keys where it is not given.
+            deliver_at: Returns when it is due.
         """
         own = f"{name}-{self.number}" if partition < 0 else f"{name}-partition-{partition}"
         topic = await self.broker.messaging.loaded_topics.get(
             TopicName.parse(f"persistent://{NAMESPACE}/{own}"), create=True
         )
-        data = [message(b"x" * 20, key=f"key-{number}") for number in range(KEYS)]
+        of_key = lru_cache(KEYS)(partial(message, b"x" * 20))
         assert isinstance(topic, PersistentTopic)
         ledger = topic.ledger
         for first in range(0, entries, ENTRIES_A_TURN):
             for number in range(first, min(entries, first + ENTRIES_A_TURN)):
-                ledger.append(data[number % KEYS], MessageDigest(messages, PUBLISHED + number, 0))
+                digest = MessageDigest(messages, PUBLISHED + number, deliver_at(number))
+                ledger.append(of_key(key=key(number)), digest)
             await ledger.flushed()
         return topic
 

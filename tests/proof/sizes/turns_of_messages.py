@@ -25,6 +25,7 @@ from server.loop import run
 from tests.proof.result import ProofResult
 from tests.proof.servers import LOCAL
 from tests.proof.sizes.consuming_client import ConsumingClient
+from tests.proof.sizes.dispatch import acknowledging, delaying, giving_back, sharing_out
 from tests.proof.sizes.measured_turns import (
     ENTRIES_A_TURN,
     NAMESPACE,
@@ -44,7 +45,7 @@ from tests.proof.sizes.turns_with_consumers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from broker.subscriptions.subscription import Subscription
     from tests.proof.result import ProofOptions
@@ -114,10 +115,17 @@ class Turns(MeasuredTurns):
             self._cursors,
             self._schema,
             self._metrics,
+            *(partial(group, self) for group in self._of_dispatch),
         )
         for group in groups:
             await self.repeat(group)
         self.judge()
+
+    @property
+    def _of_dispatch(self) -> Iterable[Callable[[MeasuredTurns], Awaitable[None]]]:
+        """The groups of dispatch, on one store: they are the same on all."""
+        modules = (acknowledging, delaying, giving_back, sharing_out)
+        return (group for one in modules for group in one.GROUPS if self.store == STORES[0])
 
     # -- consumers ----------------------------------------------------------------------------
 

@@ -19,20 +19,6 @@ MOST_ANALYZED = 10_000
 _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 
 
-def nth_left(cursor: ManagedCursor, ledger: ManagedLedger, place: int) -> Position | None:
-    """Return the n-th entry, from 1 on, that a cursor has not acknowledged; None for fewer."""
-    position, last = cursor.mark_delete, ledger.last_confirmed
-    left = place
-    while left:
-        if position >= last or ledger.count(position, last) < left:
-            return None
-        passed = ledger.at(position, left)
-        # Of those passed, some may be acknowledged already: go on by as many.
-        left = cursor.acknowledged.count_between(position, passed)
-        position = passed
-    return position
-
-
 async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, object]:
     """Count the entries that a cursor has left; others have their turn after each read.
 

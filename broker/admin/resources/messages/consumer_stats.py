@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from broker.messages.producer import Producer
     from broker.subscriptions.consumer import Consumer
     from broker.subscriptions.dispatchers.dispatcher import Dispatcher
@@ -44,8 +47,11 @@ def producer_stats(producer: Producer) -> dict[str, object]:
     }
 
 
-def consumer_stats(consumer: Consumer, dispatcher: Dispatcher | None = None) -> dict[str, object]:
+def consumer_stats(
+    consumer: Consumer, dispatcher: Dispatcher | None = None
+) -> Generator[None, None, dict[str, object]]:
     """Return the statistics of a consumer; those of a Key_Shared one need its dispatcher."""
+    draining = yield from _draining(consumer, dispatcher)
     rates, sent = consumer.rates.current, consumer.entries_out
     body: dict[str, object] = {
         "msgRateOut": float(rates.messages_out),
@@ -60,7 +66,7 @@ def consumer_stats(consumer: Consumer, dispatcher: Dispatcher | None = None) -> 
         "unackedMessages": consumer.unacked,
         "avgMessagesPerEntry": round(consumer.messages_out / sent) if sent else 0,
         "blockedConsumerOnUnackedMsgs": consumer.blocked,
-        **_draining(consumer, dispatcher),
+        **draining,
         "address": f"/{consumer.cnx.peer}",
         "connectedSince": consumer.connected_text,
         "clientVersion": consumer.cnx.client_version,
@@ -79,18 +85,23 @@ def consumer_stats(consumer: Consumer, dispatcher: Dispatcher | None = None) -> 
     return body
 
 
-def _draining(consumer: Consumer, dispatcher: Dispatcher | None) -> dict[str, object]:
+def _draining(
+    consumer: Consumer, dispatcher: Dispatcher | None
+) -> Generator[None, None, dict[str, object]]:
     if not isinstance(dispatcher, KeySharedDispatcher):
         return {
             "drainingHashesCount": 0,
             "drainingHashesClearedTotal": 0,
             "drainingHashesUnackedMessages": 0,
         }
-    hashes = dispatcher.draining.of(consumer)
-    shown: list[dict[str, int]] = [
-        {"hash": one.sticky_hash, "unackMsgs": one.unacked, "blockedAttempts": one.blocked_attempts}
-        for one in hashes
-    ]
+    hashes = yield from dispatcher.draining.of(consumer)
+    shown: list[dict[str, int]] = []
+    for some in in_parts(hashes):
+        shown += [
+            {"hash": at, "unackMsgs": unacked, "blockedAttempts": attempts}
+            for at, unacked, attempts in some
+        ]
+        yield
     return {
         "keyHashRangeArrays": [list(one) for one in dispatcher.ring.ranges(consumer)],
         "keyHashRanges": [],

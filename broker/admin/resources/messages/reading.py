@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.paths import Endpoint, Takes
-from broker.admin.resources.messages.backlog import analyzed, nth_left
+from broker.admin.resources.messages.backlog import analyzed
 from broker.admin.resources.messages.message_ids import given_target, message_id, path_number
 from broker.admin.resources.messages.stored_message import message_response
 from broker.admin.resources.messages.subjects import (
@@ -115,7 +115,7 @@ class ReadingAdmin:
             raise RestError(status, f"messagePosition={place} should be 1 or more")
         subscriptions, name = subscriptions_of(topic), subscription_name(request)
         subscription = subscriptions.get(name) or created(topic, name)
-        position = nth_left(subscription.cursor, topic.ledger, place)
+        position = subscription.cursor.nth_left(place)
         if position is None:
             raise RestError(404, _NONE)
         return await self._message(topic.ledger, position)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from broker.admin.context import AdminContext
     from broker.messages.topic import Topic
 
-_LEVELS = 4
-"""A topic, its subscriptions, a subscription, its consumers have steps of their own, and partitions
-two more: their list, and each. What one consumer has is written in one step."""
+_LEVELS = 5
+"""A topic, its subscriptions, a subscription, its consumers and each of them have steps of their
+own, and partitions two more: their list, and each."""
 
 
 class StatsAdmin:

@@ -12,6 +12,7 @@ from broker.admin.resources.messages.consumer_stats import consumer_stats
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.dispatchers.single_active import SingleActiveDispatcher
+from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -42,9 +43,10 @@ def subscription_stats(
     cursor, dispatcher = subscription.cursor, subscription.dispatcher
     shown = []
     for one in list(subscription.consumers) if wanted.consumers else ():
-        shown.append(consumer_stats(one, dispatcher))
+        shown.append((yield from consumer_stats(one, dispatcher)))
         yield
     keys = yield from _keys(subscription)
+    holes_size = yield from _holes_size(subscription)
     consumers, backlog = subscription.consumers, cursor.backlog
     shared = dispatcher if isinstance(dispatcher, SharedDispatcher) else None
     delayed = len(shared.delayed) if shared is not None else 0
@@ -74,7 +76,7 @@ def subscription_stats(
         "isReplicated": False,
         **keys,
         "nonContiguousDeletedMessagesRanges": cursor.acknowledged.count_ranges(),
-        "nonContiguousDeletedMessagesRangesSerializedSize": _holes_size(subscription),
+        "nonContiguousDeletedMessagesRangesSerializedSize": holes_size,
         "delayedMessageIndexSizeInBytes": shared.delayed.size_bytes if shared is not None else 0,
         "subscriptionProperties": dict(cursor.properties),
         **_NOTHING_FILTERED,
@@ -89,7 +91,7 @@ def direct_subscription_stats(
     """Return the statistics of a subscription of messages not stored; a consumer is a step."""
     shown = []
     for one in list(subscription.consumers) if wanted.consumers else ():
-        shown.append(consumer_stats(one))
+        shown.append((yield from consumer_stats(one)))
         yield
     consumers = subscription.consumers
     return {
@@ -146,7 +148,7 @@ def _keys(subscription: Subscription) -> Generator[None, None, dict[str, object]
         draining = dispatcher.draining
         hashes = []
         for consumer in list(dispatcher.consumers):
-            hashes += draining.of(consumer)
+            hashes += yield from draining.of(consumer)
             yield
         body |= {
             "keySharedMode": pb.KeySharedMode.Name(dispatcher.mode),
@@ -164,13 +166,15 @@ def _earliest(subscription: Subscription) -> int:
     return first.publish_time if first is not None else 0
 
 
-def _holes_size(subscription: Subscription) -> int:
+def _holes_size(subscription: Subscription) -> Generator[None, None, int]:
     """Return about how many bytes upstream stores for the entries acknowledged out of order."""
     size = 0
     for ledger_id, bitmap in subscription.cursor.acknowledged.as_bitmaps().items():
         words = memoryview(bitmap.ljust(-(-len(bitmap) // 8) * 8, b"\0")).cast("Q")
-        bits = sum([1 - (-word.bit_length() // 7) for word in words if word])
-        size += 2 + 1 + _varint_size(ledger_id) + bits
+        size += 2 + 1 + _varint_size(ledger_id)
+        for some in in_parts(words):
+            size += sum([1 - (-word.bit_length() // 7) for word in some if word])
+            yield
     return size
 
 

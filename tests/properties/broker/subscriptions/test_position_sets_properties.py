@@ -141,10 +141,16 @@ class ReplayMachine(RuleBasedStateMachine):
         accepted = [one for one in in_order[:search] if self.model[one] in {0} | free]
         assert self.queue.first(most, free.__contains__, search) == accepted[:most]
 
-    @rule()
-    def clear(self) -> None:
-        self.queue.clear()
-        self.model.clear()
+    @rule(position=BEHIND, changed=POSITIONS, sticky_hash=st.integers(0, 3))
+    def discard_in_steps(self, position: Position, changed: Position, sticky_hash: int) -> None:
+        steps = self.queue.discarded(position)
+        next(steps, None)
+        # Meanwhile what is behind it may change.
+        if changed > position:
+            self.add(changed, sticky_hash)
+        for _ in steps:
+            pass
+        self.model = {one: of for one, of in self.model.items() if one > position}
 
     @invariant()
     def holds_the_same(self) -> None:
@@ -197,11 +203,6 @@ class DelayedMachine(RuleBasedStateMachine):
     def discard_through(self, position: Position) -> None:
         self.delayed.discard_through(position)
         self.model = {one: at for one, at in self.model.items() if one > position}
-
-    @rule()
-    def clear(self) -> None:
-        self.delayed.clear()
-        self.model.clear()
 
     @invariant()
     def the_timer_fires_within_a_tick(self) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.admin.resources.messages.backlog import analyzed, nth_left
+from broker.admin.resources.messages.backlog import analyzed
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import Position
 from broker.messages.stores.open_store import message_store_for
@@ -38,7 +38,7 @@ async def test_the_nth_entry_that_is_left_is_found_however_many_are_acknowledged
         else:
             left.append(position)
     # When
-    found = [nth_left(cursor, ledger, place) for place in range(1, len(left) + 3)]
+    found = [cursor.nth_left(place) for place in range(1, len(left) + 3)]
     body = await analyzed(cursor, ledger)
     # Then
     assert found == [*left, None, None]

@@ -1,0 +1,1 @@
+"""Cases of dispatch: very much is delayed, acknowledged, given back, blocked or left."""

@@ -1,0 +1,78 @@
+"""Messages that are not due yet: they are looked at, due together, skipped, left behind."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from limiter.clock import LoopClock
+from tests.proof.sizes.dispatch.measured_subscription import MeasuredSubscription
+from tests.proof.sizes.dispatch.quiet_consumer import called, settled
+from tests.support.processes.cluster import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.proof.sizes.measured_turns import MeasuredTurns
+
+Shared = pb.CommandSubscribe.Shared
+LONG_MS = 600_000
+_wall_ms = LoopClock().wall_ms
+
+
+def _later(count: int) -> Callable[[int], int]:
+    """Return when entries are due: the last ones first, so that the broker looks at all."""
+    first = _wall_ms() + LONG_MS
+    return lambda number: first + 3 * (count - number)
+
+
+async def delayed(turns: MeasuredTurns) -> None:
+    """Deliver, skip and acknowledge what is not due yet."""
+    entries = turns.sizes.entries
+    found = await MeasuredSubscription.made(turns, "delayed", Shared, deliver_at=_later(entries))
+    consumer, count, subscription = found.consumer(), found.count, found.subscription
+
+    async def looked_at() -> None:
+        subscription.flow(consumer.consumer, count)
+        await settled(lambda: len(found.dispatcher.delayed) == count)
+
+    await found.measure(f"{count:,} delayed, one FLOW", looked_at())
+    skip = partial(subscription.skip, count // 2)
+    await found.measure(f"{count // 2:,} delayed are skipped", called(skip))
+    # Those that are due first.
+    ack = consumer.acknowledge(found.places[: -count // 3 : -1])
+    await found.measure(f"{count // 3:,} delayed are acknowledged", ack)
+    skip = partial(subscription.skip, count)
+    await found.measure("the rest of them is skipped", called(skip))
+    await found.delete()
+
+
+async def delayed_leaves(turns: MeasuredTurns) -> None:
+    """Let the only consumer leave while all is delayed."""
+    entries = turns.sizes.entries
+    found = await MeasuredSubscription.made(
+        turns, "left-delayed", Shared, deliver_at=_later(entries)
+    )
+    consumer = found.consumer(found.count)
+    await settled(lambda: len(found.dispatcher.delayed) == found.count)
+    await found.measure(f"a consumer leaves {found.count:,} delayed", consumer.leave())
+    await found.delete()
+
+
+async def delayed_together(turns: MeasuredTurns) -> None:
+    """Deliver what is due at one moment."""
+    count = turns.sizes.entries
+    due = _wall_ms() + 3_000 + count // 20
+    # One has another delay, else the broker would not read so far.
+    found = await MeasuredSubscription.made(
+        turns, "due", Shared, deliver_at=lambda number: due if number else due + LONG_MS
+    )
+    consumer = found.consumer(count)
+    await until(lambda: len(found.dispatcher.delayed) == count)
+    await until(lambda: _wall_ms() > due - 1_500)
+    await found.measure(f"{count:,} due at one moment", consumer.has(count - 1))
+    await found.delete()
+
+
+GROUPS = (delayed, delayed_leaves, delayed_together)

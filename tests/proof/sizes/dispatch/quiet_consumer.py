@@ -1,0 +1,143 @@
+"""A consumer of this process whose client keeps nothing: what is measured is the broker's work."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.position import EARLIEST
+from broker.subscriptions.consumer import Consumer, ConsumerOptions
+from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
+from proto.transport.turn_writer import TurnWriter
+from server.tasks.cooperative import in_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from broker.messages.position import Position
+    from broker.messages.topic import PersistentTopic
+    from broker.subscriptions.subscription import Subscription
+
+ACKS_A_TURN = 250
+"""As many as a broker takes in one step of a long ACK."""
+
+
+class QuietConnection:
+    """A connection that is always writable, and forgets what it is sent."""
+
+    client_version = "proof"
+    peer = "127.0.0.1:1"
+
+    def __init__(self) -> None:
+        self.consumers: dict[int, Consumer] = {}
+        self.turn_writer = TurnWriter(lambda *_: None)
+        self.outbound = OutboundBuffer(WriteBufferMarks())
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Forget it."""
+
+    send_with_turn = send
+
+    async def answers_ping(self) -> bool:
+        """Live."""
+        return True
+
+
+class QuietConsumer:
+    """One consumer of a subscription, and what its client asks for.
+
+    Attributes:
+        consumer: The broker's side of it.
+        subscription: Its subscription.
+    """
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        kind: pb.CommandSubscribe.SubType.ValueType,
+        permits: int = 0,
+        name: str = "c",
+    ) -> None:
+        self.subscription = subscription
+        options = ConsumerOptions(1, name, kind)
+        self.consumer = subscription.add_consumer(QuietConnection(), options)
+        if permits:
+            subscription.flow(self.consumer, permits)
+
+    async def has(self, messages: int) -> None:
+        """Return when so many messages were sent to it."""
+        await settled(lambda: self.consumer.messages_out >= messages)
+
+    async def receive(self, messages: int) -> None:
+        """Give permits, and return when so many more messages were sent to it."""
+        before = self.consumer.messages_out
+        self.subscription.flow(self.consumer, messages)
+        await self.has(before + messages)
+
+    async def acknowledge(self, places: Places, ack_set: Sequence[int] = ()) -> None:
+        """Acknowledge entries one by one, some in each turn."""
+        for some in places.in_parts(ACKS_A_TURN):
+            await asyncio.sleep(0)
+            self.subscription.acknowledge(self.consumer, message_ids(some, ack_set))
+        await asyncio.sleep(0)
+
+    async def give_back(self, places: Places, each: int) -> None:
+        """Give back entries, so many at a time."""
+        for some in places.in_parts(each):
+            await asyncio.sleep(0)
+            self.subscription.redeliver(self.consumer, message_ids(some), None)
+        await asyncio.sleep(0)
+
+    async def leave(self) -> None:
+        """Disconnect, and let the broker follow."""
+        await called(lambda: self.subscription.remove_consumer(self.consumer))
+
+
+async def called(work: Callable[[], object]) -> None:
+    """Do something in a turn of its own."""
+    await asyncio.sleep(0)
+    work()
+    await asyncio.sleep(0)
+
+
+async def settled(condition: Callable[[], bool]) -> None:
+    """Go on turn by turn until the broker has done something, and its next turn has passed."""
+    done = False
+    while not done:
+        done = condition()
+        await asyncio.sleep(0)
+
+
+def message_ids(
+    places: Iterable[tuple[int, int]], ack_set: Sequence[int] = ()
+) -> list[pb.MessageIdData]:
+    return [pb.MessageIdData(ledgerId=one, entryId=at, ack_set=ack_set) for one, at in places]
+
+
+class Places:
+    """Entries of a topic by ledger and number, made when they are asked for.
+
+    A list of a million would be work for the garbage collector, whose time is measured, too.
+    """
+
+    def __init__(self, topic: PersistentTopic, numbers: range | None = None) -> None:
+        self._topic = topic
+        ledger = topic.ledger
+        self._before = ledger.preceding(EARLIEST)
+        count = ledger.count(self._before, ledger.last_confirmed)
+        self._numbers = range(count) if numbers is None else numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[Position]:
+        at = self._topic.ledger.at
+        return (at(self._before, number + 1) for number in self._numbers)
+
+    def __getitem__(self, some: slice) -> Places:
+        return Places(self._topic, self._numbers[some])
+
+    def in_parts(self, most: int) -> Iterator[list[Position]]:
+        for part in in_parts(self._numbers, most):
+            yield list(Places(self._topic, part))
