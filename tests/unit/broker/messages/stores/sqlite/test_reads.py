@@ -12,6 +12,7 @@ import pytest
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
+from broker.messages.stores.sqlite.reads import Read
 from tests.support.stores.message_stores import TOPIC, digest, filled, opened, sqlite_store
 
 if TYPE_CHECKING:
@@ -183,6 +184,22 @@ async def test_without_what_is_damaged_what_stands_behind_a_damaged_page_is_read
         each = await ledger.fetch_each(positions)
         assert [entry.position for entry in each] == [entry.position for entry in found]
         assert ledger.digest(positions[2]) is None
+
+
+async def test_what_is_dropped_while_it_is_read_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stored(tmp_path) as (ledger, positions, _):
+        reads = ledger._parts.reads
+
+        async def too_late(*_: int) -> Read:
+            monkeypatch.undo()
+            ledger.truncate()
+            return Read([], "entry 1:0 is missing")
+
+        monkeypatch.setattr(reads, "range", too_late)
+        found = await ledger.fetch(positions[0], 9, 99)
+        assert [entry.position for entry in found] == positions[10:]
 
 
 class FailingConnection:
