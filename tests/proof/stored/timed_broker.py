@@ -44,14 +44,14 @@ class HeldTurns:
         return int(os.pread(self._waits, 100, 0).split()[1]) / 1e6
 
     def _time(self, handle: asyncio.Handle) -> None:
-        waited, began = self._waited_millis(), time.perf_counter()
+        what, waited, began = handle._callback, self._waited_millis(), time.perf_counter()
         self._run(handle)
         millis = 1_000 * (time.perf_counter() - began)
         if millis > _LONG_MILLIS:
             millis -= self._waited_millis() - waited
             self._long += millis > _LONG_MILLIS
             if millis > self._longest:
-                self._longest, self._what = millis, repr(handle)[:300]
+                self._longest, self._what = millis, repr(what)[:300]
 
 
 async def serve(settings: dict[str, str]) -> None:
