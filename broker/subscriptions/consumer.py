@@ -290,8 +290,13 @@ class Consumer:
                 topic up.
         """
         self.cnx.consumers.pop(self.consumer_id, None)
-        # Many may be closed at once, and a system call for each would hold up everybody.
-        self.cnx.send_with_turn(close_consumer_command(self.consumer_id, new_owner))
+        self.tell_closed(new_owner)
+
+    def tell_closed(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Tell the client as above, unless it has another consumer of this id by now."""
+        if self.consumer_id not in self.cnx.consumers:
+            # Many may be closed at once, and a system call for each would hold up everybody.
+            self.cnx.send_with_turn(close_consumer_command(self.consumer_id, new_owner))
 
 
 def close_consumer_command(consumer_id: int, new_owner: ServerUrls = NO_URLS) -> pb.BaseCommand:

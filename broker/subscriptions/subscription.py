@@ -18,9 +18,10 @@ from broker.subscriptions.dispatchers.single_active import (
 from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
 from server.configuration.addresses import NO_URLS, ServerUrls
 from server.connection.request_errors import RequestError
+from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from broker.messages.position import Position
     from broker.policies.effective import EffectivePolicies
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 SubType = pb.CommandSubscribe.SubType
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 Failover, Key_Shared = pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared
+TOLD_AT_ONCE = 500
+"""Consumers that are told in one step that they were closed."""
 INDIVIDUALLY = frozenset((Shared, Key_Shared))
 """Types whose consumers have messages of their own, each acknowledged by itself."""
 NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
@@ -186,9 +189,9 @@ class Subscription:
         self.bytes_out += gone.bytes_out
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and tell their clients.
+        """Disconnect all consumers, and tell their clients, very many of them in steps.
 
-        A thousand may go in one turn: what they had is not shared out among those that follow.
+        What they had is not shared out among those that follow.
         """
         dispatcher = self.dispatcher
         if dispatcher is None or not dispatcher.consumers:
@@ -196,11 +199,20 @@ class Subscription:
         gone = list(dispatcher.consumers)
         dispatcher.remove_all()
         for consumer in gone:
-            consumer.cnx.outbound.forget_listener(dispatcher.wake)
-            self._count(consumer)
-            consumer.close(new_owner)
+            consumer.cnx.consumers.pop(consumer.consumer_id, None)
+        self._owner.turns.in_steps(self._told(gone, dispatcher, new_owner))
         self._is_active()
         self._owner.became_empty(self)
+
+    def _told(
+        self, gone: list[Consumer], dispatcher: Dispatcher, new_owner: ServerUrls
+    ) -> Iterator[None]:
+        for some in in_parts(gone, TOLD_AT_ONCE):
+            for consumer in some:
+                consumer.cnx.outbound.forget_listener(dispatcher.wake)
+                self._count(consumer)
+                consumer.tell_closed(new_owner)
+            yield
 
     def unused_for(self, seconds: float) -> bool:
         """Tell whether it is durable and nobody consumed it for longer than a time."""

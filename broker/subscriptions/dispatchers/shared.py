@@ -516,8 +516,9 @@ class SharedDispatcher(Dispatcher):
         """Begin anew with the next consumer: at the first entry that is not acknowledged."""
         free = self._context.turns.in_steps
         for consumer in self._members.values():
-            pending, consumer.pending = consumer.pending, PlaceMap()
-            free(pending.emptied())
+            if consumer.pending:
+                free(consumer.pending.emptied())
+                consumer.pending = PlaceMap()
         for old in (self._holders, self._redeliveries, self.replay):
             free(old.emptied())
         self._holders, self._redeliveries, self.replay = PlaceMap(), PlaceMap(), ReplayQueue()

@@ -30,14 +30,6 @@ class DrainingHash(NamedTuple):
     blocked_attempts: int
 
 
-class _Draining(Generic[C]):
-    __slots__ = ("blocked_attempts", "consumer")
-
-    def __init__(self, consumer: C) -> None:
-        self.consumer = consumer
-        self.blocked_attempts = 0
-
-
 class DrainingHashes(Generic[C]):
     """Unacknowledged entries by hash, and the hashes that wait until a consumer has none left.
 
@@ -47,7 +39,10 @@ class DrainingHashes(Generic[C]):
     def __init__(self) -> None:
         self._held: dict[int, dict[C, int]] = {}
         self._hashes: dict[C, set[int]] = {}
-        self._draining: dict[int, _Draining[C]] = {}
+        # From whom a hash drains, and how often a message of it had to wait: plain values, as there
+        # may be 65,536.
+        self._draining: dict[int, C] = {}
+        self._attempts: dict[int, int] = {}
         self._cleared: dict[C, int] = {}
 
     def __len__(self) -> int:
@@ -82,18 +77,18 @@ class DrainingHashes(Generic[C]):
         for first, last, source, _ in changes:
             if source is not None and source in self._hashes:
                 for sticky_hash in self._between(source, first, last):
-                    self._draining.setdefault(sticky_hash, _Draining(source))
+                    self._draining.setdefault(sticky_hash, source)
 
     def blocks(self, consumer: C, sticky_hash: int) -> bool:
         """Tell whether a message of a hash must wait before this consumer may have it."""
         draining = self._draining.get(sticky_hash)
         if draining is None:
             return False
-        if draining.consumer is consumer:
+        if draining is consumer:
             # The hash came back to the one that holds its messages.
-            del self._draining[sticky_hash]
+            self._drains_no_more(sticky_hash)
             return False
-        draining.blocked_attempts += 1
+        self._attempts[sticky_hash] = self._attempts.get(sticky_hash, 0) + 1
         return True
 
     def lost(self, consumer: C) -> None:
@@ -103,7 +98,7 @@ class DrainingHashes(Generic[C]):
 
     def emptied(self) -> Iterator[None]:
         """Forget what everyone holds, some in each step: nobody asks any more."""
-        for part in (self._held, self._hashes, self._draining):
+        for part in (self._held, self._hashes, self._draining, self._attempts):
             while part:
                 for _ in range(min(len(part), FORGOTTEN_AT_ONCE)):
                     part.popitem()
@@ -118,16 +113,12 @@ class DrainingHashes(Generic[C]):
         found: list[DrainingHash] = []
         for some in in_parts(sorted(self._hashes.get(consumer, ()))):
             found += [
-                DrainingHash(one, self._held[one][consumer], self._draining[one].blocked_attempts)
+                DrainingHash(one, self._held[one][consumer], self._attempts.get(one, 0))
                 for one in some
-                if self._drains_from(consumer, one)
+                if self._draining.get(one) is consumer
             ]
             yield
         return found
-
-    def _drains_from(self, consumer: C, sticky_hash: int) -> bool:
-        draining = self._draining.get(sticky_hash)
-        return draining is not None and draining.consumer is consumer
 
     def cleared_total(self, consumer: C) -> int:
         """Return how many hashes have drained from it (drainingHashesClearedTotal)."""
@@ -146,8 +137,12 @@ class DrainingHashes(Generic[C]):
         del held[consumer]
         if not held:
             del self._held[sticky_hash]
-        if not self._drains_from(consumer, sticky_hash):
+        if self._draining.get(sticky_hash) is not consumer:
             return False
-        del self._draining[sticky_hash]
+        self._drains_no_more(sticky_hash)
         self._cleared[consumer] = self._cleared.get(consumer, 0) + 1
         return True
+
+    def _drains_no_more(self, sticky_hash: int) -> None:
+        del self._draining[sticky_hash]
+        self._attempts.pop(sticky_hash, None)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.subscriptions import Subscriptions
-from tests.proof.sizes.dispatch.quiet_consumer import Places, QuietConsumer, called, settled
+from tests.proof.sizes.dispatch.quiet_consumer import (
+    Places,
+    QuietConnection,
+    QuietConsumer,
+    called,
+    settled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -65,9 +71,11 @@ class MeasuredSubscription:
         """All entries."""
         return Places(self.topic)
 
-    def consumer(self, permits: int = 0, name: str = "c") -> QuietConsumer:
-        """Connect a consumer."""
-        return QuietConsumer(self.subscription, self.kind, permits, name)
+    def consumer(
+        self, permits: int = 0, name: str = "c", cnx: QuietConnection | None = None
+    ) -> QuietConsumer:
+        """Connect a consumer, on a connection of its own if none is given."""
+        return QuietConsumer(self.subscription, self.kind, permits, name, cnx)
 
     async def full_consumer(self, name: str = "c") -> QuietConsumer:
         """Connect a consumer, and let it have everything."""

@@ -58,10 +58,13 @@ class QuietConsumer:
         kind: pb.CommandSubscribe.SubType.ValueType,
         permits: int = 0,
         name: str = "c",
+        cnx: QuietConnection | None = None,
     ) -> None:
         self.subscription = subscription
-        options = ConsumerOptions(1, name, kind)
-        self.consumer = subscription.add_consumer(QuietConnection(), options)
+        cnx = cnx or QuietConnection()
+        options = ConsumerOptions(len(cnx.consumers), name, kind)
+        self.consumer = subscription.add_consumer(cnx, options)
+        cnx.consumers[options.consumer_id] = self.consumer
         if permits:
             subscription.flow(self.consumer, permits)
 
