@@ -1,4 +1,4 @@
-"""Floodgate as its users run it: a broker whose messages are in a database, and a proxy in front of it."""
+"""Floodgate as its users run it: a broker with a database of messages, a proxy in front of it."""
 
 from __future__ import annotations
 
