@@ -14,10 +14,11 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
+from proto.parsing.unparsed import fields
 from proto.parsing.varint import decode_varint, encode_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
 _LENGTHS = struct.Struct(">II")
 _COMMAND_SIZE_BYTES = 4
@@ -27,6 +28,11 @@ _HASH_TAG = b"\x22"
 _CHANGED = (b"\x28\x00", b"\x28\x01")
 _TAIL = re.compile(rb"\x18([\x00\x01])\x22\x08([0-9a-f]{8})\x28([\x00\x01])", re.DOTALL)
 _TAIL_BYTES = 14
+_TOPICS_TAG = 0x12
+PIECE_BYTES = 65_536
+"""Bytes of an answer that are parsed in one step: half a millisecond."""
+COPY_BYTES = 1 << 20
+"""Bytes of a response that are copied in one step: half a millisecond."""
 
 
 def command_start(kind: pb.BaseCommand.Type.ValueType) -> bytes:
@@ -59,6 +65,21 @@ class TopicsResponse:
     def joined(self) -> TopicsResponse:
         """Return the same response in one private buffer."""
         return TopicsResponse([b"".join(self.buffers)], self.command_bytes)
+
+    def copying(self) -> Generator[None, None, TopicsResponse]:
+        """Return the same response in private buffers of about COPY_BYTES, one in each step."""
+        copies: list[bytes | memoryview] = []
+        some, size = [b""], 0  # Of two or more buffers, one empty, a copy is made.
+        for buffer in self.buffers:
+            some.append(cast("bytes", buffer))
+            size += len(buffer)
+            if size >= COPY_BYTES:
+                copies.append(b"".join(some))
+                some, size = [b""], 0
+                yield
+        if len(some) > 1:
+            copies.append(b"".join(some))
+        return TopicsResponse(copies, self.command_bytes)
 
 
 def encode_topics_response(
@@ -185,13 +206,50 @@ class TopicsAnswer:
         Raises:
             RemoteProtocolError: Not protobuf, or a name is not UTF-8.
         """
-        response = pb.CommandGetTopicsOfNamespaceResponse()
-        try:
-            response.ParseFromString(_REQUEST_ID_TAG + b"\x00" + b"".join(self.rest))
-        except DecodeError as error:
-            reason = str(error).rpartition(": ")[2]
-            raise RemoteProtocolError(f"a topic list is not protobuf: {reason}") from None
-        return response
+        return _parsed(b"".join(self.rest))
+
+    def pieces(self) -> Iterator[pb.CommandGetTopicsOfNamespaceResponse]:
+        """Parse the answer as ``decoded`` does, piece by piece, some of its fields in each."""
+        pending = bytearray()
+        for part in self.rest:
+            for start in range(0, len(part), PIECE_BYTES):
+                pending += part[start : start + PIECE_BYTES]
+                end = _whole_fields(pending)
+                if end:
+                    yield _parsed(bytes(pending[:end]))
+                    del pending[:end]
+        if pending:
+            yield _parsed(bytes(pending))
+
+
+def _parsed(some_fields: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
+    response = pb.CommandGetTopicsOfNamespaceResponse()
+    try:
+        response.ParseFromString(_REQUEST_ID_TAG + b"\x00" + some_fields)
+    except DecodeError as error:
+        reason = str(error).rpartition(": ")[2]
+        raise RemoteProtocolError(f"a topic list is not protobuf: {reason}") from None
+    return response
+
+
+def _whole_fields(data: bytearray) -> int:
+    """Return where the last field ends that is there as a whole."""
+    end, size = 0, len(data)
+    while end + 2 < size:
+        is_name, low, high = data[end] == _TOPICS_TAG, data[end + 1], data[end + 2]
+        if is_name and low < 0x80:
+            following = end + 2 + low
+        elif is_name and high < 0x80:
+            following = end + 3 + (low & 0x7F | high << 7)
+        else:
+            try:
+                following = end + next(fields(memoryview(data)[end:])).end
+            except RemoteProtocolError:
+                break
+        if following > size:
+            break
+        end = following
+    return end
 
 
 def _skip(parts: Sequence[memoryview], size: int) -> list[memoryview]:

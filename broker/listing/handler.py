@@ -28,7 +28,9 @@ from broker.plugins.calls import ResourcesError
 from broker.stores.changes import StoreError
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
+from proto.topics_response import COPY_BYTES
 from server.connection.request_errors import RequestError
+from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -65,6 +67,7 @@ class GetTopicsHandler:
         self._memory = memory
         self._rules = rules
         self._refusals = rules.refusals
+        self._copies = Steps()
 
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
@@ -119,7 +122,7 @@ class GetTopicsHandler:
             return False
         answer = listing_answer(request, listing, cnx, filtered=False)
         response, size_bytes = answer.response, answer.response.command_bytes
-        if self._is_too_large(response):
+        if self._is_too_large(response) or self._is_copied_in_steps(response):
             return False
         direct = transient(LimitType.DIRECT_MEMORY, answer.shared, size_bytes, cnx, name)
         if direct is None:
@@ -188,7 +191,7 @@ class GetTopicsHandler:
                 direct = await self._direct(asked, answer, ahead)
                 if direct is None:
                     return answer.response.command_bytes
-                self._enqueue(answer.response, asked.cnx, direct)
+                await self._enqueue(answer.response, asked.cnx, direct)
         except PermitAcquireError:
             raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
         except PermitTooLargeError as error:
@@ -265,12 +268,15 @@ class GetTopicsHandler:
         except PermitTooLargeError as error:
             raise self._refusals.direct(error) from None
 
-    def _enqueue(
+    async def _enqueue(
         self, response: TopicsResponse, cnx: Connection, give_back: Callable[[], object]
     ) -> None:
         try:
-            response = self._own(response)
-        except MemoryError:
+            if self._is_copied_in_steps(response):
+                response = await self._copies.take(response.copying())
+            else:
+                response = self._own(response)
+        except BaseException:
             give_back()
             raise
         cnx.enqueue(response.buffers, response.size, give_back, self._paid_bytes(response))
@@ -289,6 +295,9 @@ class GetTopicsHandler:
     def _is_too_large(self, response: TopicsResponse) -> bool:
         """Tell whether a client would take a response for the end of the connection."""
         return 0 < self._rules.max_frame_bytes < response.size
+
+    def _is_copied_in_steps(self, response: TopicsResponse) -> bool:
+        return self._rules.private_buffers and response.size > COPY_BYTES
 
     def _own(self, response: TopicsResponse) -> TopicsResponse:
         """Return a response in bytes of its own, if responses share none."""

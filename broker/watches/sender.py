@@ -7,7 +7,7 @@ late, and is never dropped (upstream: TopicListService, which retries without en
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,9 @@ from limiter.errors import (
     PermitAcquireError,
     PermitTooLargeError,
 )
+from proto.topics_response import COPY_BYTES
 from proto.watch_commands import command_bytes, watch_success
+from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
@@ -51,7 +53,8 @@ class SenderContext:
 
     Attributes:
         max_frame_bytes: Largest frame of an answer; 0 is unlimited.
-        private_buffers: Whether every answer is joined into bytes of its own.
+        private_buffers: Whether every answer is copied into bytes of its own.
+        copies: Copies large answers in turns.
     """
 
     memory: ResponseMemory
@@ -59,6 +62,7 @@ class SenderContext:
     clock: Clock
     max_frame_bytes: int
     private_buffers: bool
+    copies: Steps = field(default_factory=Steps)
 
 
 class WatchSender:
@@ -119,20 +123,27 @@ class WatchSender:
             return
         try:
             sent = await encoded(names)
-            answer = self._success(request_id, sent, topics_hash)
+            answer = await self._success(request_id, sent, topics_hash)
         except BaseException:
             release()
             raise
         paid_bytes = answer.command_bytes if self._context.memory.pays else 0
         # The entry keeps the encoded names, so that others who are sent them share them.
-        on_left = partial(_release, release, sent)
+        private = self._context.private_buffers
+        on_left = release if private else partial(_release, release, sent)
         self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
 
-    def _success(self, request_id: int, sent: EncodedNames, topics_hash: str) -> TopicsResponse:
+    async def _success(
+        self, request_id: int, sent: EncodedNames, topics_hash: str
+    ) -> TopicsResponse:
         answer = watch_success(request_id, self.watcher_id, sent.parts, topics_hash)
         if answer.size > self._context.max_frame_bytes > 0:
             raise too_large_for_a_frame(answer.size, self._context.max_frame_bytes)
-        return answer.joined() if self._context.private_buffers else answer
+        if not self._context.private_buffers:
+            return answer
+        if answer.size <= COPY_BYTES:
+            return answer.joined()
+        return await self._context.copies.take(answer.copying())
 
     def send_at_once(self, update: SetUpdate) -> bool:
         """Send an update without a wait; return False where memory or the connection is full.

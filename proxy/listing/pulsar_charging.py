@@ -38,6 +38,7 @@ from server.connection.request_errors import (
     UnansweredRequestError,
     illegal_argument_text,
 )
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from limiter.memory.dual_limiter import SharedOwner
@@ -122,17 +123,20 @@ class _PulsarCharge:
         """Hold heap for the names received instead of the estimate, and direct memory."""
         if self._heap is None:
             raise RuntimeError("the names come after the estimate")
-        size_bytes = self._charged_bytes(answer)
+        size_bytes = await self._charged_bytes(answer)
         self._guess.actual(size_bytes)
         self._heap = await self._grown(self._heap, size_bytes)
         await self._acquire(LimitType.DIRECT_MEMORY, answer.command_bytes)
 
-    def _charged_bytes(self, answer: TopicsAnswer) -> int:
+    async def _charged_bytes(self, answer: TopicsAnswer) -> int:
         """Return what the names received cost; without a limit they are not looked at."""
         if self._limiter.statistics().heap.max_permits <= 0:
             return answer.command_bytes
-        topics = answer.decoded().topics
-        return charged_bytes(self._policy, estimate_topic_list_bytes(topics), len(topics))
+        estimated_bytes = names = 0
+        async for piece in in_turns(answer.pieces()):
+            estimated_bytes += estimate_topic_list_bytes(piece.topics)
+            names += len(piece.topics)
+        return charged_bytes(self._policy, estimated_bytes, names)
 
     async def _grown(self, heap: MemoryPermit, size_bytes: int) -> MemoryPermit:
         try:

@@ -11,10 +11,16 @@ import proto.PulsarApi_pb2 as pb
 from broker.listing.responses import topics_response
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from broker.topic_lists.sequence import TopicSequence
+from proto import topics_response as module
 from proto.errors import RemoteProtocolError
 from proto.frames import FrameDecoder, encode_command
 from proto.topic_hash import EMPTY_HASH, topics_hash
-from proto.topics_response import TopicsAnswer, TopicsTail, read_topics_head
+from proto.topics_response import (
+    TopicsAnswer,
+    TopicsResponse,
+    TopicsTail,
+    read_topics_head,
+)
 
 # The first id of each length, 1 to 10 bytes, and the last of all.
 REQUEST_IDS = [0, *(2 ** (7 * size) for size in range(1, 10)), 2**64 - 1]
@@ -203,6 +209,55 @@ def test_an_answer_that_cannot_be_read_is_the_peers_mistake(topics: bytes, sente
     # When, Then
     with pytest.raises(RemoteProtocolError, match=sentence):
         answer.decoded()
+
+
+@pytest.mark.parametrize("step_bytes", [1, 3, 100, 65_536])
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_an_answer_parsed_piece_by_piece_is_the_same(
+    step_bytes: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The length of a name has one byte below 128, two below 16,384, and three.
+    monkeypatch.setattr(module, "PIECE_BYTES", step_bytes)
+    names = [*NAMES[:20], "", "é", *("x" * size for size in (127, 128, 16_383, 16_384)), "a"]
+    answer = answer_of(by_protobuf(9, names, filtered=True), pieces)
+    merged = pb.CommandGetTopicsOfNamespaceResponse()
+    for piece in answer.pieces():
+        merged.MergeFrom(piece)
+    assert merged == answer.decoded()
+    assert list(merged.topics) == names
+
+
+def test_a_piece_is_a_step_of_bounded_length() -> None:
+    answer = answer_of(by_protobuf(9, NAMES))
+    sizes = [piece.ByteSize() for piece in answer.pieces()]
+    assert len(sizes) > 2
+    assert max(sizes) < module.PIECE_BYTES + 1_000
+
+
+@pytest.mark.parametrize("topics", [b"\x12\x02\xff\xfe", b"\x12\x7fx", b"\x0b\x12\x01a"])
+def test_what_cannot_be_read_cannot_be_read_piece_by_piece(topics: bytes) -> None:
+    answer = answer_with(b"\x12\x01a" * 10 + topics)
+    with pytest.raises(RemoteProtocolError, match="a topic list is not protobuf"):
+        list(answer.pieces())
+
+
+def test_a_private_copy_has_the_same_bytes_and_none_of_the_buffers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "COPY_BYTES", 1_000)
+    shared = TopicsResponse([b"a" * 600, b"b" * 600, b"c" * 5_000, b"d"], 6_193)
+    steps = shared.copying()
+    count = 0
+    try:
+        while True:
+            next(steps)
+            count += 1
+    except StopIteration as done:
+        copy: TopicsResponse = done.value
+    assert (count, len(copy.buffers)) == (2, 3)
+    assert b"".join(copy.buffers) == b"".join(shared.buffers)
+    assert copy.command_bytes == shared.command_bytes
+    assert not {id(one) for one in copy.buffers} & {id(one) for one in shared.buffers}
 
 
 def answer_with(body: bytes, pieces: int = 1) -> TopicsAnswer:

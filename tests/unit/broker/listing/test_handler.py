@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.listing import handler
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import MAX_WAITS, GetTopicsHandler
 from broker.listing.lister import TopicLister
@@ -15,15 +17,18 @@ from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
+from broker.topic_lists import tree
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.memory.response_memory import PrivateMemory, SharedMemory
 from limiter.memory.size_estimate import SizeEstimate
+from proto import topics_response
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from proto.transport.connection import Connection
 from server.configuration.common import Profile
 from server.connection.request_errors import RequestError, UnansweredRequestError
+from server.tasks.cooperative import Steps
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.cluster import held, topic_names
@@ -781,6 +786,48 @@ async def test_a_peer_that_is_gone_costs_nothing_at_once() -> None:
     # When
     assert ask_at_once(setup, alone=True)
     # Then
+    assert held(setup.limiter) == {}
+
+
+@pytest.fixture
+def small_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let others have a turn after each 1,000 bytes that are copied."""
+    for one in (handler, topics_response):
+        monkeypatch.setattr(one, "COPY_BYTES", 1_000)
+    monkeypatch.setattr(tree, "BLOCK_BYTES", 500)
+    monkeypatch.setattr(handler, "Steps", partial(Steps, 0))
+
+
+@pytest.mark.usefixtures("small_copies")
+@pytest.mark.parametrize("as_shipped", [False, True])
+async def test_a_large_private_answer_is_copied_in_turns(as_shipped: bool) -> None:
+    setup = await Setup(private=True, as_shipped=as_shipped).fill()
+    serving, turns = asyncio.ensure_future(setup.serve()), 0
+    while not serving.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > ESTIMATE // 2_000
+    assert list(setup.answer().topics) == NAMES
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.usefixtures("small_copies")
+async def test_a_large_private_answer_is_not_copied_in_the_turn_of_its_request() -> None:
+    setup = await Setup(private=True).fill()
+    request = MODE(request_id=1, namespace=str(NAMESPACE))
+    assert not setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx, alone=True)
+    assert held(setup.limiter) == {}
+
+
+@pytest.mark.usefixtures("small_copies")
+async def test_who_leaves_while_his_answer_is_copied_holds_nothing() -> None:
+    setup = await Setup(private=True).fill()
+    async with setup.handler._copies._turn:
+        serving = await started(setup.serve())
+        assert held(setup.limiter)
+        serving.cancel()
+        await settle()
+    assert serving.cancelled()
     assert held(setup.limiter) == {}
 
 

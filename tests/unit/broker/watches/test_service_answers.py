@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
+from broker.watches import sender
 from limiter.errors import PermitTooLargeError
+from proto import topics_response
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle, started
 from tests.support.watches.watching import Client, Watching, commands, short
@@ -135,6 +137,28 @@ async def test_private_buffers_are_one_piece(private_buffers: bool) -> None:
     client = Client(served)
     client.takes()
     assert client.known == ["a", "b"]
+
+
+async def test_a_large_private_answer_is_copied_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    for one in (sender, topics_response):
+        monkeypatch.setattr(one, "COPY_BYTES", 1_000)
+    monkeypatch.setattr("broker.watches.sets.encoded_names.NAMES_A_PART", 10)
+    texts = [f"{number:05d}" for number in range(1_000)]
+    watching = Watching(*texts, private_buffers=True, direct_bytes=10**6)
+    served, pieces = watching.connection(), list[int]()
+    original = served.cnx.enqueue
+
+    def enqueue(buffers: list[bytes], *rest: object) -> None:
+        pieces.extend(map(len, buffers))
+        original(buffers, *rest)  # type: ignore[arg-type]
+
+    served.cnx.enqueue = enqueue  # type: ignore[method-assign,assignment]
+    await watching.watcher(served).answer(1, None)
+    assert len(pieces) > 5
+    client = Client(served)
+    client.takes()
+    assert client.known == texts
+    assert watching.held_bytes == 0
 
 
 @BOTH

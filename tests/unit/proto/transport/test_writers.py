@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
+import numpy as np
 import pytest
 
+from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.transport import writers
+from proto.transport.outbound_queue import OutboundEntry, OutboundQueue
 from proto.transport.writers import PlainWriter
 
 
@@ -19,6 +24,24 @@ class Transport:
 
     def writelines(self, data: list[bytes]) -> None:
         self.writes.append([bytes(one) for one in data])
+
+
+class Filling(Transport):
+    """Has what it is given in a buffer of its own until the test empties that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pending_bytes = 0
+
+    def writelines(self, data: list[bytes]) -> None:
+        super().writelines(data)
+        self.pending_bytes += sum(map(len, data))
+
+    def get_write_buffer_size(self) -> int:
+        return self.pending_bytes
+
+    def is_closing(self) -> bool:
+        return False
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +70,26 @@ def test_what_is_longer_goes_step_by_step() -> None:
     # Then
     assert sizes == [8, 4, 0]
     assert transport.writes == [[b"0123", b"4567"], [b"89ab"]]
+
+
+def test_what_is_written_is_kept_no_longer_though_its_entry_has_not_left() -> None:
+    # A large answer is freed step by step, and not all of it in the turn in which it has left.
+    arrays = [np.zeros(8, np.uint8) for _ in range(3)]
+    kept = [ref(array) for array in arrays]
+    queue, transport, left = (
+        OutboundQueue(OutboundBuffer(WriteBufferMarks()), PlainWriter(), lambda _: None),
+        Filling(),
+        [],
+    )
+    queue.add(OutboundEntry(list(map(memoryview, arrays)), 24, lambda: left.append(True)))
+    del arrays
+    queue.hand_over(transport)
+    seen = [[one() is not None for one in kept]]
+    while not left:
+        transport.pending_bytes = 0
+        queue.drained(transport)
+        seen.append([one() is not None for one in kept])
+    assert seen == [[False, True, True], [False, False, True], [False] * 3, [False] * 3]
 
 
 def test_one_long_buffer_is_cut_without_a_copy() -> None:
