@@ -83,7 +83,12 @@ class StoreRoom:
         bound, taken = self.bounds.process, self.taken.charged_bytes
         least = int(bound * SCARCE_PART)
         self.scarce_above = max(least, taken + bound // 50)
-        if self.on_scarce is not None and bound and taken > least:
+        if bound and taken > least:
+            self.tell_scarce()
+
+    def tell_scarce(self) -> None:
+        """Have messages dropped that nobody needs: nearly all room is taken, or the disk is full."""
+        if self.on_scarce is not None:
             self.on_scarce()
 
     def of_topic(self, name: str) -> TopicRoom:

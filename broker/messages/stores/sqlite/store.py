@@ -145,7 +145,9 @@ class SqliteMessageStore:
         # What ends with the broker is named like what is in memory: no other broker waits for it.
         self.identity = f"memory-{identity}" if file.temporary else identity
         reads = DatabaseReads(file, skip_damaged=self._options.skip_damaged)
-        writer = DatabaseWriter(file, connection, self._recent, self._clock, dropped)
+        writer = DatabaseWriter(
+            file, connection, self._recent, self._clock, dropped, self.room.tell_scarce
+        )
         self._parts = DatabaseParts(
             writer, reads, self.next_id, self._clock.wall_ms, self._options.max_entries_per_ledger
         )

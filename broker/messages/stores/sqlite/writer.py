@@ -18,7 +18,7 @@ from proto.excerpts import one_line
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.batch import DroppedLedger, Writing
@@ -47,6 +47,7 @@ class DatabaseWriter:
         recent: Is told of what was stored.
         clock: For the next try on a full disk.
         dropped: Ledgers whose entries are still to be deleted.
+        on_full: Called at each try that finds no room: what nobody needs may be dropped.
 
     Attributes:
         figures: What it has written.
@@ -60,6 +61,7 @@ class DatabaseWriter:
         recent: RecentEntries,
         clock: Clock,
         dropped: Iterable[DroppedLedger],
+        on_full: Callable[[], object] = lambda: None,
     ) -> None:
         self.figures = WriteFigures()
         self.full = False
@@ -67,6 +69,7 @@ class DatabaseWriter:
         self._connection = connection
         self._recent = recent
         self._clock = clock
+        self._on_full = on_full
         self._loop = asyncio.get_running_loop()
         self._next = Batch()
         self._written: Batch | None = None
@@ -173,6 +176,7 @@ class DatabaseWriter:
         if self._closing is not None:
             self._give_up(error)
             return
+        self._on_full()
         self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
 
     def _write_again(self) -> None:

@@ -66,11 +66,17 @@ class World:
         self.connection = HeldConnection(self.file.writer())
         self.clock = ManualClock()
         self.recent = RecentEntries(1 << 20)
-        self.writer = DatabaseWriter(self.file, self.connection, self.recent, self.clock, ())
+        self.scarce = 0
+        self.writer = DatabaseWriter(
+            self.file, self.connection, self.recent, self.clock, (), self._note_scarce
+        )
         self.one, self.other = Topic(1, self.writer), Topic(2, self.writer)
         self.ended = asyncio.Event()
         self._done = self.writer._done
         self.writer._done = self._note
+
+    def _note_scarce(self) -> None:
+        self.scarce += 1
 
     def _note(self, batch: Batch, error: sqlite3.Error | None, seconds: float) -> None:
         self._done(batch, error, seconds)
@@ -199,6 +205,16 @@ async def test_for_want_of_room_all_waits_and_nothing_is_confirmed_or_lost(world
     await world.tried_again()
     assert world.writer.full
     assert world.writer.figures.failures == 2
+
+
+async def test_each_try_that_finds_no_room_asks_for_what_nobody_needs(world: World) -> None:
+    await world.filled()
+    assert world.scarce == 1
+    await world.tried_again()
+    assert world.scarce == 2
+    world.make_room()
+    await world.tried_again()
+    assert world.scarce == 2
 
 
 async def test_with_room_all_that_waited_is_stored_in_order(world: World) -> None:
