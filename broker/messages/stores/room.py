@@ -87,7 +87,7 @@ class StoreRoom:
             self.tell_scarce()
 
     def tell_scarce(self) -> None:
-        """Have messages dropped that nobody needs: nearly all room is taken, or the disk is full."""
+        """Have messages dropped that nobody needs: room is nearly taken, or the disk is full."""
         if self.on_scarce is not None:
             self.on_scarce()
 
