@@ -10,7 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from limiter.memory.dual_limiter import LimitType
 from proto.topic_hash import topics_hash
 from proxy.service import ProxyService
-from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.manual_clock import ManualClock, stands_until_an_error
 from tests.support.clocks.settle import settle
 from tests.support.peers.questioned_broker import QuestionedBroker
 from tests.support.peers.raw_peer import RawPeer, topics_command
@@ -144,7 +144,8 @@ async def questioned_proxy(
             async with ProxyService(with_limits(proxy_config(given), limits), clock) as proxy:
                 parts = QuestionedProxy(broker, proxy, clock)
                 try:
-                    yield parts
+                    with stands_until_an_error(clock):
+                        yield parts
                 finally:
                     parts.close_clients()
                     broker.go_on.set()

@@ -23,7 +23,7 @@ from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from proto.names import NamespaceName
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
-from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.manual_clock import ManualClock, stands_until_an_error
 from tests.support.peers.raw_peer import RECEIVE_BUFFER_BYTES, RawPeer
 
 if TYPE_CHECKING:
@@ -215,7 +215,8 @@ async def cluster(
             async with ProxyService(behind, clock) as second:
                 parts = Cluster(first, second)
                 try:
-                    yield parts
+                    with stands_until_an_error(clock):
+                        yield parts
                 finally:
                     await parts.close_clients()
                 await _until_empty(parts.held_by_proxy, "proxy")

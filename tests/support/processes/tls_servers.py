@@ -9,7 +9,7 @@ from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
-from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.manual_clock import ManualClock, stands_until_an_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,8 +28,10 @@ async def tls_broker(
     config = BrokerConfig.from_properties(
         {**LOCAL, **dict.fromkeys(ports, "0"), **pem.keys(**keys)}
     )
-    async with BrokerService(config, clock=clock or ManualClock()) as broker:
-        yield broker
+    clock = clock or ManualClock()
+    async with BrokerService(config, clock=clock) as broker:
+        with stands_until_an_error(clock):
+            yield broker
     assert broker.handshakes.under_way == 0
     assert broker.connection_counters.active == 0
 

@@ -13,7 +13,7 @@ from broker.service import BrokerService
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
 from tests.recording.security import keys
-from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.manual_clock import ManualClock, stands_until_an_error
 from tests.support.golden.exchange import Rest
 from tests.support.golden.rest import ask
 from tests.support.security.credentials import Credential, token
@@ -86,8 +86,9 @@ async def secured(
         }
         async with ProxyService(ProxyConfig.from_properties(of_proxy), clock) as proxy:
             found = Secured(served, proxy)
-            await asyncio.to_thread(make_world, found.web)
-            yield found
+            with stands_until_an_error(clock):
+                await asyncio.to_thread(make_world, found.web)
+                yield found
 
 
 def make_world(web: str) -> None:
