@@ -6,8 +6,12 @@ from collections import deque
 from threading import Event
 from typing import TYPE_CHECKING
 
+from broker.messages.stores.sqlite.database import DatabaseFile
+
 if TYPE_CHECKING:
     import sqlite3
+
+    import pytest
 
 
 class HeldConnection:
@@ -51,3 +55,16 @@ class HeldConnection:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def held_writers(monkeypatch: pytest.MonkeyPatch) -> list[HeldConnection]:
+    """Put a connection that can be held before the writer of each database that is opened."""
+    made: list[HeldConnection] = []
+    writer = DatabaseFile.writer
+
+    def held(file: DatabaseFile, max_pages: int = 0) -> HeldConnection:
+        made.append(HeldConnection(writer(file, max_pages)))
+        return made[-1]
+
+    monkeypatch.setattr(DatabaseFile, "writer", held)
+    return made

@@ -70,8 +70,8 @@ def drop_ledger(ledger: SqliteLedger, writer: DatabaseWriter) -> None:
     """
     ledger.forget_recent(len(ledger.recent))
     if len(ledger):
-        ledger.topic_id = NOBODY
         batch = writer.batch()
+        ledger.topic_id = NOBODY
         batch.changed[ledger] = None
         batch.dropped.append(DroppedLedger(ledger.ledger_id, len(ledger), ledger.size_bytes))
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ENTRIES_A_TRANSACTION = 2_000
+"""More of what waits is the next one: each is confirmed in one turn of the event loop."""
 RETRY_SECONDS = 0.5
 """A transaction for which there was no room is written again so much later."""
 
@@ -72,6 +74,7 @@ class DatabaseWriter:
         self._on_full = on_full
         self._loop = asyncio.get_running_loop()
         self._next = Batch()
+        self._before: deque[Batch] = deque()
         self._written: Batch | None = None
         self._is_due = False
         self._retry: TimerHandle | None = None
@@ -95,12 +98,21 @@ class DatabaseWriter:
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._turn_ended)
+        if len(self._next.entries) >= ENTRIES_A_TRANSACTION:
+            self._before.append(self._next)
+            self._next.seal()
+            self._next = Batch()
         return self._next
 
     @property
     def unwritten_bytes(self) -> int:
         """Bytes of entries that wait to be stored."""
-        return self._next.size_bytes + (self._written.size_bytes if self._written else 0)
+        return sum(batch.size_bytes for batch in self._unwritten)
+
+    @property
+    def _unwritten(self) -> list[Batch]:
+        first = () if self._written is None else (self._written,)
+        return [*first, *self._before, self._next]
 
     def _turn_ended(self) -> None:
         self._is_due = False
@@ -108,9 +120,12 @@ class DatabaseWriter:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        if self._next:
-            self._written, self._next = self._next, Batch()
-            self._written.seal()
+        if not self._before and self._next:
+            self._before.append(self._next)
+            self._next.seal()
+            self._next = Batch()
+        if self._before:
+            self._written = self._before.popleft()
             self._jobs.put(self._written)
             return
         for waiter in self._next.waiting:
@@ -144,9 +159,9 @@ class DatabaseWriter:
             return
         self.figures.failures += 1
         if self._file.has_no_room(error):
-            self._wait_for_room(batch)
+            self._wait_for_room()
         else:
-            self._fail(batch, error)
+            self._fail(error)
 
     def _stored(self, batch: Batch, seconds: float) -> None:
         self.figures.wrote(batch.size_bytes, seconds)
@@ -164,15 +179,15 @@ class DatabaseWriter:
         for waiter in batch.waiting:
             _settle(waiter, None)
 
-    def _wait_for_room(self, batch: Batch) -> None:
+    def _wait_for_room(self) -> None:
         error = self._no_room()
         if not self.full:
             self.full = True
             logger.warning("%s", error)
-        for waiter in (*batch.waiting, *self._next.waiting):
-            _settle(waiter, error)
-        batch.waiting.clear()
-        self._next.waiting.clear()
+        for waiting in self._unwritten:
+            for waiter in waiting.waiting:
+                _settle(waiter, error)
+            waiting.waiting.clear()
         if self._closing is not None:
             self._give_up(error)
             return
@@ -184,7 +199,7 @@ class DatabaseWriter:
         self._retry = None
         self._jobs.put(self._written)
 
-    def _fail(self, batch: Batch, error: Exception) -> None:
+    def _fail(self, error: Exception) -> None:
         reason = f"the message database {self._file.path} cannot be written: {one_line(str(error))}"
         self._error = MessageStoreError(f"{reason}; restart the broker when that is mended")
         logger.error("%s", self._error)
@@ -193,8 +208,9 @@ class DatabaseWriter:
     def _give_up(self, error: MessageStoreError) -> None:
         """Tell all that wait that nothing of theirs is stored."""
         self._error = self._error or error
-        batches = [one for one in (self._written, self._next) if one is not None]
+        batches = self._unwritten
         self._written, self._next = None, Batch()
+        self._before.clear()
         topics: dict[Writing, Position] = {}
         for batch in batches:
             topics |= batch.last

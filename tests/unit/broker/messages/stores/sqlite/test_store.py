@@ -11,10 +11,10 @@ import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST
-from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
+from broker.messages.stores.sqlite.database import ENTRY_BITS
 from broker.messages.stores.sqlite.store import IDS_AT_ONCE
 from tests.support.clocks.settle import settle
-from tests.support.stores.held_connection import HeldConnection
+from tests.support.stores.held_connection import held_writers
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
     TOPIC,
@@ -61,19 +61,6 @@ def entries_in(path: Path) -> list[int]:
     with closing(sqlite3.connect(path)) as connection:
         found = connection.execute("SELECT row_id FROM entries ORDER BY row_id").fetchall()
     return [row_id >> ENTRY_BITS for (row_id,) in found]
-
-
-def held_writer(monkeypatch: pytest.MonkeyPatch) -> list[HeldConnection]:
-    """Put a connection that can be held before the writer of each database that is opened."""
-    made: list[HeldConnection] = []
-    writer = DatabaseFile.writer
-
-    def held(file: DatabaseFile, max_pages: int = 0) -> HeldConnection:
-        made.append(HeldConnection(writer(file, max_pages)))
-        return made[-1]
-
-    monkeypatch.setattr(DatabaseFile, "writer", held)
-    return made
 
 
 # -- a start ----------------------------------------------------------------------------------
@@ -226,7 +213,7 @@ async def test_two_that_open_a_topic_at_once_have_the_same_one_with_its_newest_c
 async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_be_written(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = held_writer(monkeypatch)
+    made = held_writers(monkeypatch)
     await make(path)
     async with opened(sqlite_store(path)) as store:
         ledger = await store.open_ledger(TOPIC)
@@ -251,7 +238,7 @@ async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_b
 async def test_what_was_not_yet_deleted_of_dropped_ledgers_is_deleted_after_the_next_start(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = held_writer(monkeypatch)
+    made = held_writers(monkeypatch)
     async with opened(sqlite_store(path)) as store:
         ledger = await store.open_ledger(TOPIC)
         positions = await filled(ledger, 12)

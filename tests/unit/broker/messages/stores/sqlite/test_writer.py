@@ -14,7 +14,11 @@ from broker.messages.position import Position
 from broker.messages.stores.sqlite.batch import DroppedLedger
 from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
-from broker.messages.stores.sqlite.writer import RETRY_SECONDS, DatabaseWriter
+from broker.messages.stores.sqlite.writer import (
+    ENTRIES_A_TRANSACTION,
+    RETRY_SECONDS,
+    DatabaseWriter,
+)
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.stores.held_connection import HeldConnection
@@ -45,8 +49,9 @@ class Topic:
 
     def append(self, data: bytes = b"data") -> None:
         """Add an entry to what is written next."""
+        batch = self._writer.batch()
         position = Position(self.ledger.ledger_id, self.ledger.add(data, digest()))
-        self._writer.batch().add_entry(self, self.ledger, position, data, digest())
+        batch.add_entry(self, self.ledger, position, data, digest())
 
     def stored(self, last: Position) -> None:
         """Note up to where it is stored."""
@@ -157,6 +162,35 @@ async def test_what_comes_while_a_transaction_is_written_is_the_next_one(world: 
     assert (world.one.told, world.other.told) == ([0, 3], [2])
     assert (world.one.ledger.confirmed, world.other.ledger.confirmed) == (4, 3)
     assert world.writer.unwritten_bytes == 0
+
+
+async def test_of_many_entries_that_wait_each_transaction_has_some_and_is_confirmed_by_itself(
+    world: World,
+) -> None:
+    await world.writing()
+    for _ in range(2 * ENTRIES_A_TRANSACTION):
+        world.one.append(b"x")
+    world.other.append()
+    world.connection.release()
+    await world.writer.flushed()
+    most = ENTRIES_A_TRANSACTION
+    assert (world.one.told, world.other.told) == ([0, most, 2 * most], [0])
+    assert world.connection.transactions == 4
+
+
+async def test_a_ledger_is_written_with_the_entries_of_its_transaction_and_no_later_ones(
+    world: World,
+) -> None:
+    await world.writing()
+    for _ in range(2 * ENTRIES_A_TRANSACTION):
+        world.one.append(b"x")
+    world.connection.errors += [None, None, sqlite3.OperationalError("disk I/O error")]
+    world.connection.release()
+    with pytest.raises(MessageStoreError, match="disk I/O error"):
+        await world.writer.flushed()
+    (stored,) = world.connection.execute("SELECT entries FROM ledgers").fetchall()
+    assert stored == (len(world.entries()),) == (1 + ENTRIES_A_TRANSACTION,)
+    assert world.one.error is not None
 
 
 async def test_what_is_stored_can_be_read_from_memory(world: World) -> None:

@@ -1,0 +1,67 @@
+"""The ledgers of a topic whose entries are not stored."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import Position
+from tests.support.stores.held_connection import held_writers
+from tests.support.stores.message_stores import (
+    OTHER_TOPIC,
+    TOPIC,
+    Noting,
+    digest,
+    filled,
+    opened,
+    sqlite_store,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_what_is_not_stored_is_forgotten_and_its_topic_hears_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writers(monkeypatch)
+    async with opened(sqlite_store(tmp_path / "messages.db")) as store:
+        ledger = await store.open_ledger(TOPIC)
+        other = await store.open_ledger(OTHER_TOPIC)
+        ledger.listener, other.listener = Noting(), Noting()
+        positions = await filled(ledger, 4)
+        made[0].errors.append(sqlite3.OperationalError("disk I/O error"))
+        for _ in range(3):
+            ledger.append(b"lost", digest())
+        with pytest.raises(MessageStoreError, match="disk I/O error"):
+            await ledger.flushed()
+        assert "disk I/O error" in str(ledger.listener.error)
+        assert other.listener.error is None
+        assert ledger.listener.last == ledger.last_confirmed == positions[-1]
+        assert [info.entries for info in ledger.ledgers] == [4, 0]
+        assert (store.room.taken.entries, store.room.taken.data_bytes) == (4, 28)
+        for one in (ledger, other):
+            with pytest.raises(MessageStoreError, match="disk I/O error"):
+                one.append(b"too late", digest())
+        found = await ledger.fetch(Position(positions[0].ledger_id, -1), 9, 99)
+        assert [entry.data for entry in found] == [b"entry %d" % number for number in range(4)]
+
+
+async def test_an_entry_that_is_being_written_is_not_read_but_has_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writers(monkeypatch)
+    async with opened(sqlite_store(tmp_path / "messages.db")) as store:
+        ledger = await store.open_ledger(TOPIC)
+        (first,) = await filled(ledger, 1)
+        made[0].hold()
+        second = ledger.append(b"second", digest())
+        assert ledger.following(first) == second > ledger.last_confirmed
+        assert await ledger.fetch(second, 9, 99) == []
+        assert (await ledger.entry(second), ledger.digest(second)) == (None, None)
+        made[0].release()
+        await ledger.flushed()
+        assert (await ledger.entry(second)).data == b"second"
