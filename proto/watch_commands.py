@@ -66,29 +66,30 @@ class WatchUpdate:
     Args:
         names: What came and went, as ``encode_changes`` gives it.
         topics_hash: Eight hexadecimal digits: the hash of the set after it.
+        parts: What stands before ``names``, of an update of many names.
 
     Attributes:
         body_bytes: Size of what all of them share.
     """
 
-    __slots__ = ("_last_frame", "_last_id", "_shared", "body_bytes")
+    __slots__ = ("_last_frame", "_last_id", "_parts", "body_bytes")
 
-    def __init__(self, names: bytes, topics_hash: str) -> None:
-        self._shared = names + _HASH + topics_hash.encode()
-        self.body_bytes = len(self._shared)
+    def __init__(self, names: bytes, topics_hash: str, parts: Sequence[bytes] = ()) -> None:
+        self._parts = (*parts, names + _HASH + topics_hash.encode())
+        self.body_bytes = sum(map(len, self._parts))
         self._last_id = -1
         self._last_frame = b""
 
     def frame(self, watcher_id: int) -> bytes:
         """Return the whole frame for one watcher; often the next one has the same id."""
         if watcher_id != self._last_id:
-            self._last_frame = _update_head(watcher_id, self.body_bytes) + self._shared
+            self._last_frame = b"".join(self.buffers(watcher_id))
             self._last_id = watcher_id
         return self._last_frame
 
-    def buffers(self, watcher_id: int) -> tuple[bytes, bytes]:
+    def buffers(self, watcher_id: int) -> tuple[bytes, ...]:
         """Return the frame as a head of its own and the bytes that all share."""
-        return _update_head(watcher_id, self.body_bytes), self._shared
+        return _update_head(watcher_id, self.body_bytes), *self._parts
 
 
 @lru_cache(maxsize=4_096)

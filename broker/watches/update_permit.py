@@ -159,6 +159,7 @@ class SetUpdate:
         after: The set after it.
         names: The names added and removed, as proto.watch_commands.encode_changes encodes them.
         permit: Shared by all updates of the change; None where each copy is sent under its own.
+        parts: What stands before ``names``; see WatchUpdate.
 
     Attributes:
         command: The command without what differs between watchers.
@@ -172,10 +173,11 @@ class SetUpdate:
         after: SortedNames,
         names: bytes,
         permit: UpdatePermit | None = None,
+        parts: Sequence[bytes] = (),
     ) -> None:
         self.before = before
         self.after = after
-        self.command = WatchUpdate(names, after.hash)
+        self.command = WatchUpdate(names, after.hash, parts)
         self.permit = permit
         if permit is not None:
             permit.size_bytes += self.command.body_bytes

@@ -14,11 +14,12 @@ from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from broker.patterns.filter import PatternFilter
     from broker.patterns.index import PatternIndex
     from broker.watches.sets.watched_sets import WatchedSet
+    from server.tasks.cooperative import Steps
 
 
 class ChangeMatching:
@@ -32,11 +33,13 @@ class ChangeMatching:
         """Return the sets that a name belongs to."""
         return self._index.matching(name) + self._backtracked.get(name, [])
 
-    def note(self, watched: WatchedSet, kept: TopicListing) -> None:
-        """Note the names that a backtracking pattern keeps."""
+    def noting(self, watched: WatchedSet, kept: TopicListing) -> Generator[None, None, None]:
+        """Note the names that a backtracking pattern keeps, a block in each step."""
         for sequence in kept.sequences:
-            for name in sequence.names():
-                self._backtracked.setdefault(name, []).append(watched)
+            for block in sequence.blocks():
+                for name in block.names():
+                    self._backtracked.setdefault(name, []).append(watched)
+                yield
 
 
 async def matching_for(
@@ -44,6 +47,7 @@ async def matching_for(
     index: PatternIndex[WatchedSet],
     pattern_filter: PatternFilter,
     give_up: Callable[[WatchedSet], object],
+    steps: Steps,
 ) -> ChangeMatching:
     """Prepare the matching of a change's names; while it is used no set may be added.
 
@@ -52,6 +56,7 @@ async def matching_for(
         index: The patterns.
         pattern_filter: Evaluates patterns that need a backtracking engine.
         give_up: Called with a set whose pattern takes too long.
+        steps: Does what is long in turns.
     """
     matching = ChangeMatching(index)
     backtracking = index.backtracking
@@ -59,7 +64,9 @@ async def matching_for(
         listing = TopicListing(await asyncio.to_thread(TopicSequence.from_names, names))
         for watched in backtracking:
             try:
-                matching.note(watched, await pattern_filter.filter(listing, watched.pattern))
+                kept = await pattern_filter.filter(listing, watched.pattern)
             except InvalidPatternError:
                 give_up(watched)
+            else:
+                await steps.take(matching.noting(watched, kept))
     return matching

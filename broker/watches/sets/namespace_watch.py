@@ -237,7 +237,8 @@ class NamespaceWatch:
 
     async def _matching(self, names: Sequence[bytes]) -> ChangeMatching:
         index, pattern_filter = self._index, self._context.pattern_filter
-        return await matching_for(names, index, pattern_filter, self._give_up)
+        steps = self._context.steps
+        return await matching_for(names, index, pattern_filter, self._give_up, steps)
 
     async def _apply_many(self, names: NameChanges) -> None:
         """Change each set as a whole; then all watchers are behind, and catch up when they can."""

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.watches.names.merging import changes_between, merged
+from broker.watches.sets.encoded_names import NAMES_A_PART
 from broker.watches.update_permit import SetUpdate
-from proto.watch_commands import encode_changes
+from proto.watch_commands import NEW_TOPIC_TAG, TOPIC_TAG, encode_names
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
-    from broker.watches.names.sorted_names import SortedNames
+    from collections.abc import Generator
+
+    from broker.watches.names.sorted_names import NameChanges, SortedNames
 
 REMEMBERED_UPDATES = 2
 """Updates of a set kept for other watchers that missed the same changes."""
@@ -77,4 +80,14 @@ class Reconciler:
         after = newest
         if not all_of_them:
             after = await self._steps.take(merged(told, changes.added, changes.removed))
-        return SetUpdate(told, after, encode_changes(changes.added, changes.removed))
+        parts = await self._steps.take(_encoding(changes))
+        return SetUpdate(told, after, b"", parts=parts)
+
+
+def _encoding(changes: NameChanges) -> Generator[None, None, list[bytes]]:
+    parts = []
+    for names, tag in ((changes.added, NEW_TOPIC_TAG), (changes.removed, TOPIC_TAG)):
+        for start in range(0, len(names), NAMES_A_PART):
+            parts.append(encode_names(names[start : start + NAMES_A_PART], tag))
+            yield
+    return parts

@@ -87,6 +87,14 @@ def test_an_update_may_lack_either_side(added: list[bytes], removed: list[bytes]
     assert (list(told.new_topics), list(told.deleted_topics)) == (texts(added), texts(removed))
 
 
+def test_an_update_of_many_names_may_come_in_parts() -> None:
+    parts = [encode_names(NAMES, NEW_TOPIC_TAG), encode_names(LONG, TOPIC_TAG)]
+    whole, update = WatchUpdate(b"".join(parts), "0" * 8), WatchUpdate(b"", "0" * 8, parts)
+    assert update.frame(5) == whole.frame(5) == b"".join(update.buffers(5))
+    assert update.body_bytes == whole.body_bytes
+    assert update.buffers(5)[1] is parts[0]
+
+
 def test_watchers_with_the_same_id_share_a_frame() -> None:
     update = WatchUpdate(encode_changes(NAMES, []), "00000000")
     assert update.frame(7) is update.frame(7)

@@ -38,6 +38,20 @@ async def test_an_update_says_all_that_has_changed() -> None:
     assert (update.before, update.after) == (before, after)
 
 
+async def test_an_update_of_many_names_is_made_in_turns() -> None:
+    came, went = ([f"{kind}{number:05d}" for number in range(3_000)] for kind in "ab")
+    making = asyncio.create_task(Reconciler().update(names_of(*went), names_of(*came), PLENTY))
+    turns = 0
+    while not making.done():
+        await asyncio.sleep(0)
+        turns += 1
+    update = making.result()
+    assert turns > 3
+    assert update is not None
+    assert len(update.command.buffers(1)) == 2 + 6
+    assert told(update)[:2] == (came, went)
+
+
 async def test_versions_that_hold_the_same_need_none() -> None:
     assert await Reconciler().update(names_of("a"), names_of("a"), PLENTY) is None
 

@@ -1,0 +1,30 @@
+"""Which sets the names of a change belong to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from broker.patterns.index import PatternIndex
+from broker.topic_lists import tree
+from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicSequence
+from broker.watches.sets.matching import ChangeMatching
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_the_names_that_a_backtracking_pattern_keeps_are_noted_a_block_in_a_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tree, "BLOCK_BYTES", 500)
+    names = [f"persistent://t/n/{number:04d}".encode() for number in range(100)]
+    sequence = TopicSequence.from_sorted(names)
+    matching, watched = ChangeMatching(PatternIndex()), cast("Any", object())
+    steps = len(list(matching.noting(watched, TopicListing(sequence))))
+    assert steps == len(list(sequence.blocks())) > 3
+    assert [matching.of(name) for name in (names[0], names[99], b"persistent://t/n/x")] == [
+        [watched],
+        [watched],
+        [],
+    ]
