@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.subscriptions.delayed import DelayedMessages
 from broker.subscriptions.dispatchers.dispatcher import READ_BYTES, READ_ENTRIES, Dispatcher, Place
 from broker.subscriptions.places.held import HASH_BITS, HASHES
-from broker.subscriptions.places.place_map import PlaceMap
+from broker.subscriptions.places.place_map import NOTHING, PlaceMap
 from broker.subscriptions.position_set import PositionSet
 from broker.subscriptions.replay import ReplayQueue
 
@@ -293,7 +293,7 @@ class SharedDispatcher(Dispatcher):
         """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
         if not done:
             self._acknowledged_in_part(position, newly)
-        elif (number := self._holders.pop(position)) >= 0:
+        elif (number := self._holders.pop(position)) != NOTHING:
             holder = self._members[number]
             held = holder.pending.pop(position)
             if self._given_back_already:
@@ -319,7 +319,7 @@ class SharedDispatcher(Dispatcher):
 
     def _holder_of(self, position: Place) -> Consumer | None:
         number = self._holders.get(position)
-        return self._members[number] if number >= 0 else None
+        return None if number == NOTHING else self._members[number]
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
         """Follow that a consumer no longer has an entry whose key has this hash."""
@@ -379,7 +379,7 @@ class SharedDispatcher(Dispatcher):
         """Take one entry from a consumer, if it still has it."""
         held = consumer.pending.pop(position)
         self._has_left(consumer, position)
-        if held >= 0:
+        if held != NOTHING:
             left, sticky_hash = held >> HASH_BITS, held & HASHES
             self._holders.pop(position)
             self._has_less(consumer, left)
