@@ -12,8 +12,9 @@ from broker.policies.effective import DEFAULTS
 from broker.subscriptions.batch_acks import MOST_MESSAGES
 from broker.subscriptions.consumer import Consumer
 from broker.subscriptions.dispatchers.dispatcher import ENTRIES_A_TURN, READ_ENTRIES
+from broker.subscriptions.dispatchers.holding import LEAVING_A_TURN
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
-from broker.subscriptions.dispatchers.shared import LEAVING_A_TURN, SharedDispatcher
+from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import KeptTopic, consume, ids, kept_topic
 
