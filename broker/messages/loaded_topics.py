@@ -14,8 +14,8 @@ from broker.messages.errors import fenced, not_stored
 from broker.messages.made_topics import MOST_TOPICS, MadeTopics
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
+from broker.messages.stores.unneeded import RoomMaker
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
-from broker.messages.unneeded import RoomMaker
 from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name

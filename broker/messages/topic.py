@@ -22,7 +22,7 @@ from broker.messages.publishing.latency import PublishLatency
 from broker.messages.publishing.publish_times import PublishTimes
 from broker.messages.publishing.statistics import PublishStatistics
 from broker.messages.publishing.throttling import PublishRate
-from broker.messages.unneeded import drop_unneeded
+from broker.messages.stores.unneeded import drop_unneeded
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
 

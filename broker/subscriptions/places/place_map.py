@@ -10,12 +10,13 @@ if TYPE_CHECKING:
 Piece = dict[int, int]
 
 PIECE_BITS = 10
-PIECE_ENTRIES = 1 << PIECE_BITS
-"""Neighbouring entries of a ledger that stand in one piece."""
+"""1,024 neighbouring entries of a ledger stand in one piece."""
+NOTHING = -1
+"""Stands for the number of a place that is not in."""
 
 
 class PlaceMap:
-    """A mapping of places, ledger and entry, to numbers that are not negative.
+    """A mapping of places, ledger and entry, to numbers, none of which is NOTHING.
 
     One dict of a million would hold up everybody: when it grows (30 ms), when it is freed, when
     the garbage collector looks at it. Pieces are small, and a piece that holds numbers alone is
@@ -56,7 +57,7 @@ class PlaceMap:
             return False
         return entry_id in self._piece
 
-    def get(self, place: tuple[int, int], default: int = -1) -> int:
+    def get(self, place: tuple[int, int], default: int = NOTHING) -> int:
         """Return the number of a place."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
@@ -73,7 +74,7 @@ class PlaceMap:
             self._pieces[ledger_id, at] = self._piece
         self._piece[entry_id] = number
 
-    def pop(self, place: tuple[int, int], default: int = -1) -> int:
+    def pop(self, place: tuple[int, int], default: int = NOTHING) -> int:
         """Take a place out, and return its number."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS

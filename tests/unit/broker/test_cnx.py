@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+from broker.cnx import LEAVING_A_STEP
 from broker.ownership.sole import SoleOwnership
+from tests.support.clocks.settle import settle
 from tests.support.peers.raw_peer import connect_command, ping
-from tests.unit.broker.commands.test_table import FAILED, START, parts, wire
+from tests.unit.broker.commands.test_table import CONNECTED, FAILED, START, parts, wire
 
 
 async def test_a_connection_is_counted_from_its_beginning_to_its_end() -> None:
@@ -41,3 +44,26 @@ async def test_what_a_broker_does_not_own_any_more_is_given_up_before_a_frame_is
     # Then
     assert ownership.noticed == 1
     assert client.cnx.parts.counters.create_success == 1
+
+
+class LeavingSubscription:
+    """Counts the consumers that leave it."""
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    def remove_consumer(self, _: object) -> None:
+        self.left += 1
+
+
+async def test_very_many_consumers_of_a_lost_connection_leave_in_steps() -> None:
+    # Given
+    client, subscription = wire(CONNECTED), LeavingSubscription()
+    consumer = SimpleNamespace(subscription=subscription)
+    client.cnx.consumers = dict.fromkeys(range(2 * LEAVING_A_STEP), consumer)
+    # When
+    client.transport.breaks()
+    # Then
+    assert (subscription.left, client.cnx.consumers) == (LEAVING_A_STEP, {})
+    await settle()
+    assert subscription.left == 2 * LEAVING_A_STEP

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from broker.admin.json_steps import json_in_steps
 from server.http import json_bytes
+from server.tasks.cooperative import ITEMS_A_STEP
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -37,3 +38,12 @@ def test_it_is_the_same_text(value: object, levels: int) -> None:
 def test_each_of_the_levels_has_steps_of_its_own(levels: int, steps: int) -> None:
     consumers = [{"name": str(number), "ranges": [[1, 2]]} for number in range(100)]
     assert written({"consumers": consumers, "n": 1}, levels)[1] == steps
+
+
+def test_a_long_list_takes_several_steps_at_any_level() -> None:
+    # Given
+    value = list(range(2 * ITEMS_A_STEP + 1))
+    # When
+    text, steps = written(value, 0)
+    # Then
+    assert (text, steps) == (json_bytes(value), 3)

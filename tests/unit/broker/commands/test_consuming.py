@@ -8,10 +8,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.commands.consuming import IDS_A_STEP, IDS_A_TURN
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST
-from tests.unit.broker.commands.test_producing import client, producing, topic
+from broker.subscriptions.consumer import Consumer
+from broker.subscriptions.subscription import INDIVIDUALLY
+from tests.unit.broker.commands.test_producing import (
+    LEDGER,
+    Client,
+    client,
+    producing,
+    send_frame,
+    topic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 if TYPE_CHECKING:
     from broker.messages.position import Position
@@ -116,3 +129,62 @@ async def test_a_subscription_that_is_deleted_while_a_time_is_looked_for_stays_d
     assert answer.HasField("error") is gone
     if gone:
         assert (answer.error.request_id, answer.error.message) == (9, "Consumer not found")
+
+
+async def consuming(kind: pb.CommandSubscribe.SubType.ValueType, messages: int) -> Client:
+    """Return a client whose consumer 1 was sent so many messages."""
+    found = await producing()
+    asked = subscribe()
+    asked.subscribe.subType = kind
+    flow = pb.BaseCommand(type=Type.FLOW, flow=pb.CommandFlow())
+    flow.flow.consumer_id, flow.flow.messagePermits = 1, messages
+    for said in (asked, flow):
+        await found.ask(said)
+    for number in range(messages):
+        await found.ask(send_frame(number))
+    assert len(only_consumer(found).pending) == messages or kind not in INDIVIDUALLY
+    return found
+
+
+def only_consumer(of: Client) -> Consumer:
+    (consumer,) = of.cnx.consumers.values()  # type: ignore[attr-defined]
+    assert isinstance(consumer, Consumer)
+    return consumer
+
+
+def giving_back(entries: int) -> pb.BaseCommand:
+    """Return a command that gives back so many entries, from the first on."""
+    ids = [pb.MessageIdData(ledgerId=LEDGER, entryId=entry) for entry in range(entries)]
+    asked = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=1, message_ids=ids)
+    kind = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
+    return pb.BaseCommand(type=kind, redeliverUnacknowledgedMessages=asked)
+
+
+async def test_very_many_ids_are_taken_back_in_steps_and_what_is_sent_behind_them_waits() -> None:
+    # Given
+    found = await consuming(pb.CommandSubscribe.Shared, 3)
+    close = pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=pb.CommandCloseConsumer())
+    close.close_consumer.consumer_id, close.close_consumer.request_id = 1, 9
+    consumer, steps = only_consumer(found), []
+    redeliver = consumer.subscription.redeliver
+
+    def counted(consumer: Consumer, ids: Sequence[object], *rest: object, more: bool) -> None:
+        steps.append((len(ids), more, found.cnx.unfinished))
+        redeliver(consumer, ids, *rest, more=more)  # type: ignore[arg-type]
+
+    consumer.subscription.redeliver = counted  # type: ignore[method-assign]
+    # When
+    answers = await found.ask(giving_back(IDS_A_TURN + 1), close)
+    # Then
+    assert steps == [(IDS_A_STEP, True, True)] * 4 + [(1, False, True)]
+    assert [one.type for one in answers][-1:] == [Type.SUCCESS]
+    assert not found.cnx.unfinished
+
+
+async def test_of_one_who_has_all_alone_ids_are_taken_at_once() -> None:
+    # Given
+    found = await consuming(pb.CommandSubscribe.Exclusive, 3)
+    # When
+    await found.ask(giving_back(IDS_A_TURN + 1))
+    # Then: it begins anew once, and has no room for more
+    assert only_consumer(found).messages_out == 3

@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 
 from broker.messages.position import Position
+from broker.subscriptions import batch_acks
 from broker.subscriptions.batch_acks import MOST_MESSAGES, MOST_SAVED, BatchAcks
 
 ENTRY = Position(7, 0)
@@ -108,6 +109,38 @@ def test_of_very_many_batches_the_first_are_stored() -> None:
     # Then
     assert (len(stored), max(stored)) == (MOST_SAVED, Position(7, MOST_SAVED - 1))
     assert BatchAcks.of_mapping(stored).words(ENTRY) == (0b10,)
+
+
+def test_what_is_left_behind_is_forgotten_at_once_and_freed_in_steps() -> None:
+    # Given
+    batches = BatchAcks()
+    for entry in range(5_000):
+        batches.acknowledge(Position(7, entry), 2, [0b10])
+    # When
+    batches.discard_through(Position(7, 4_998))
+    # Then
+    assert (len(batches), Position(7, 4_999) in batches) == (1, True)
+    left = [len(batches.gone) for _ in batches.freed()]
+    assert left == [3, 2, 1, 0]
+
+
+def test_the_words_that_are_stored_are_made_when_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    batches, made = BatchAcks(), []
+    for entry in range(3):
+        batches.acknowledge(Position(7, entry), 2, [0b10])
+    words = batch_acks._words
+    monkeypatch.setattr(batch_acks, "_words", lambda bits: made.append(bits) or words(bits))
+    # When
+    stored = batches.as_mapping()
+    batches.discard(Position(7, 1))
+    before = len(made)
+    # Then: as they were
+    assert (before, dict(stored)) == (0, {Position(7, entry): (0b10,) for entry in range(3)})
+    with pytest.raises(KeyError):
+        stored[Position(7, 3)]
 
 
 def test_entries_that_come_and_go_leave_nothing_behind() -> None:

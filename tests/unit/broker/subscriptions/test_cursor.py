@@ -10,6 +10,8 @@ from broker.subscriptions.cursor import ManagedCursor
 from tests.support.messages.consumers import kept_topic
 
 if TYPE_CHECKING:
+    import pytest
+
     from broker.messages.managed_ledger import ManagedLedger
 
 
@@ -135,6 +137,45 @@ async def test_to_skip_counts_entries_that_are_left() -> None:
     cursor.skip(3)
     # Then: 0, 3 and 5 are skipped
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 5), 2)
+
+
+async def test_the_entry_behind_very_many_acknowledged_is_found_in_few_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given
+    cursor, ledger = await cursor_of(10_000, ledger_entries=3_000)
+    for number in range(1, 9_999):
+        cursor.acknowledge(at(ledger, number))
+    asked: list[int] = []
+    place = ledger.at
+
+    def counted(after: Position, count: int) -> Position:
+        asked.append(count)
+        return place(after, count)
+
+    monkeypatch.setattr(ledger, "at", counted)
+    # When
+    found = [cursor.nth_left(number) for number in (1, 2, 3)]
+    cursor.skip(2)
+    # Then
+    assert found == [place(ledger.preceding(EARLIEST), one) for one in (1, 10_000)] + [None]
+    assert cursor.backlog == 0
+    assert len(asked) <= 3 * 15
+
+
+async def test_whole_reads_of_acknowledged_entries_are_passed_over() -> None:
+    # Given
+    cursor, ledger = await cursor_of(10, ledger_entries=6)
+    for number in (1, 2, 3, 4, 5, 6):
+        cursor.acknowledge(at(ledger, number))
+    cursor.read_position = at(ledger, 1)
+    # When: as reads of two entries each would be, which end with the ledger
+    places = []
+    for entries in (6, 2, 2):
+        cursor.pass_acknowledged(entries)
+        places.append(cursor.read_position)
+    # Then
+    assert places == [at(ledger, 1), at(ledger, 5), at(ledger, 5)]
 
 
 async def test_to_skip_more_than_there_is_is_the_end() -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from broker.messages.position import Position
-from broker.subscriptions.delayed import FIXED_DELAY_LOOK_AHEAD, DelayedMessages
+from broker.subscriptions.delayed import (
+    FIXED_DELAY_LOOK_AHEAD,
+    MOST_AT_ONCE,
+    DelayedMessages,
+)
 
 
 def at(entry: int) -> Position:
@@ -84,6 +88,37 @@ def test_more_than_one_turn_can_take_leaves_the_timer_due_at_once() -> None:
     assert len(taken) == 3
     assert delayed.next_due(5_000) == 0
     assert len(delayed.take_due(5_000, most=3)) == 2
+
+
+def test_forgotten_ones_are_taken_off_the_queue_a_thousand_at_a_time() -> None:
+    # Given: all but the last one are forgotten
+    delayed, count = DelayedMessages(), 3 * MOST_AT_ONCE
+    for entry in range(count):
+        delayed.add(at(entry), 5_500, 0)
+    delayed.discard_through(at(count - 2))
+    # When
+    waits = [delayed.next_due(0)]
+    left = [len(delayed._queue)]
+    taken = []
+    while not taken:
+        taken = delayed.take_due(5_500)
+        waits.append(delayed.next_due(5_500))
+        left.append(len(delayed._queue))
+    # Then: the timer fires at once for those of which nobody knows whether they are forgotten
+    assert taken == [at(count - 1)]
+    assert waits == [6_000, 0, None]
+    assert left == [count - MOST_AT_ONCE, count - 3 * MOST_AT_ONCE + 1, 0]
+
+
+def test_a_queue_of_forgotten_ones_is_freed_in_steps() -> None:
+    # Given
+    delayed = DelayedMessages()
+    for entry in range(50_000):
+        delayed.add(at(entry), 5_500, 0)
+    # When
+    left = [len(delayed._queue) for _ in delayed.emptied()]
+    # Then
+    assert (left, len(delayed)) == ([30_000, 10_000, 0], 0)
 
 
 def test_reading_pauses_when_so_many_wait_for_one_fixed_delay() -> None:

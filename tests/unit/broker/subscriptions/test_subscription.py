@@ -7,9 +7,10 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
 from broker.subscriptions.context import SubscriptionRules
+from broker.subscriptions.subscription import TOLD_AT_ONCE
 from broker.subscriptions.subscriptions import RETURN_SECONDS, SAVE_SECONDS
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import consume, ids, kept_topic
+from tests.support.messages.consumers import KeptConnection, consume, ids, kept_topic
 
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 SHARED = pb.CommandSubscribe.Shared
@@ -94,3 +95,44 @@ async def test_an_id_beyond_the_end_ends_the_acknowledgements_of_its_command_in_
     # Then
     assert subscription.cursor.backlog == backlog
     assert consumer.unacked == 1
+
+
+async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    cnx = KeptConnection()
+    for _ in range(2 * TOLD_AT_ONCE):
+        consume(subscription, SHARED, cnx=cnx)
+    # When
+    subscription.close_consumers()
+    told = [one.close_consumer.consumer_id for one in cnx.commands]
+    # Then: nobody has a consumer of them any more, and an id may be used again at once
+    assert (told, cnx.consumers) == (list(range(1, TOLD_AT_ONCE + 1)), {})
+    cnx.consumers[TOLD_AT_ONCE + 1] = object()  # type: ignore[assignment]
+    await settle()
+    told = [one.close_consumer.consumer_id for one in cnx.commands]
+    assert told[TOLD_AT_ONCE:] == list(range(TOLD_AT_ONCE + 2, 2 * TOLD_AT_ONCE + 1))
+
+
+@pytest.mark.parametrize("how", ["skip", "seek", "delete"])
+async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str) -> None:
+    # Given
+    count = 4_000
+    topic = await kept_topic(ledger_entries=count)
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(count, batch=2)
+    consumer, _ = consume(subscription, SHARED)
+    subscription.acknowledge(consumer, ids(*positions, ack_set=[0b10]))
+    batches = subscription.cursor.batches
+    # When
+    if how == "skip":
+        subscription.skip(count)
+    elif how == "seek":
+        subscription.seek(positions[0])
+    else:
+        subscription.delete()
+    # Then
+    assert (len(batches), len(batches.gone)) == (0, 2 if how == "skip" else 3)
+    await settle()
+    assert not batches.gone

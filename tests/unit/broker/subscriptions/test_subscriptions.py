@@ -15,10 +15,15 @@ from broker.messages.position import EARLIEST, LATEST, Position, to_wire
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.policies.effective import DEFAULTS, Rate
 from broker.subscriptions.subscribing import options_of
-from broker.subscriptions.subscriptions import RETURN_SECONDS, ClosedWithOthersError
+from broker.subscriptions.subscriptions import (
+    RETURN_SECONDS,
+    SAVE_SECONDS,
+    ClosedWithOthersError,
+    Subscriptions,
+)
 from server.connection.request_errors import RequestError
-from tests.support.clocks.settle import started
-from tests.support.messages.consumers import consume, kept_topic
+from tests.support.clocks.settle import settle, started
+from tests.support.messages.consumers import KeptTopic, consume, ids, kept_topic
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.support.subscriptions.stored_topic import StoredTopic
 
@@ -263,3 +268,48 @@ async def test_a_seek_leaves_the_cursor_of_compaction_where_it_is() -> None:
     topic.publish(b"m")
     found.seek(LATEST)
     assert found.cursor.backlog == 1
+
+
+async def changed_cursors(count: int) -> tuple[KeptTopic, Subscriptions]:
+    """Return subscriptions of which each has acknowledged one entry, and nothing is saved."""
+    topic = await kept_topic()
+    there = topic.subscriptions()
+    found = [there.create(f"s-{number}") for number in range(count)]
+    (position,) = topic.publish()
+    for subscription in found:
+        consumer, _ = consume(subscription, Shared)
+        subscription.acknowledge(consumer, ids(position))
+    return topic, there
+
+
+def saved(topic: KeptTopic) -> int:
+    """Return how many cursors are saved as they are."""
+    last = topic.ledger.last_confirmed
+    return sum(one.mark_delete == last for one in topic.ledger.cursors.values())
+
+
+async def test_cursors_that_have_changed_are_saved_one_in_each_step() -> None:
+    # Given
+    topic, _ = await changed_cursors(3)
+    # When
+    topic.clock.advance(SAVE_SECONDS)
+    # Then
+    assert saved(topic) == 1
+    await settle()
+    assert saved(topic) == 3
+
+
+@pytest.mark.parametrize("how", ["closed", "deleted"])
+async def test_what_ends_while_cursors_are_saved_is_not_saved(how: str) -> None:
+    # Given
+    topic, there = await changed_cursors(3)
+    topic.clock.advance(SAVE_SECONDS)
+    # When
+    if how == "closed":
+        there.close()
+    else:
+        there.delete("s-1")
+    await settle()
+    # Then
+    assert saved(topic) == (1 if how == "closed" else 2)
+    assert ("s-1" in topic.ledger.cursors) == (how == "closed")

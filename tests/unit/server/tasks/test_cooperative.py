@@ -13,7 +13,7 @@ from weakref import ref
 import pytest
 
 from server.tasks import cooperative
-from server.tasks.cooperative import ShortWork, Steps, in_turns
+from server.tasks.cooperative import ShortWork, Steps, in_parts, in_turns
 from tests.support.clocks.settle import started
 
 if TYPE_CHECKING:
@@ -208,3 +208,8 @@ async def test_who_asked_for_short_work_that_failed_is_freed_at_once() -> None:
         assert kept() is None
     finally:
         gc.enable()
+
+
+def test_a_sequence_is_taken_in_parts() -> None:
+    assert [list(one) for one in in_parts(range(5), 2)] == [[0, 1], [2, 3], [4]]
+    assert list(in_parts([], 2)) == []

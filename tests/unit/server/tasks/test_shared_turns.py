@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import pytest
 
 from server.tasks import shared_turns
 from server.tasks.shared_turns import TURN_SECONDS, SharedTurns
 from tests.support.clocks.settle import settle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def long_work() -> None:
@@ -82,3 +86,30 @@ async def test_a_turn_ends_when_its_time_is_used_up() -> None:
         seen.append(len(ran))
     # Then: each turn ends behind the work that was long
     assert seen[:4] == [0, 1, 2, 3]
+
+
+async def test_long_work_takes_its_first_step_at_once_and_each_other_in_its_turn() -> None:
+    # Given
+    turns, ran = SharedTurns(), []
+
+    def work() -> Iterator[None]:
+        for number in range(3):
+            ran.append(number)
+            yield
+
+    # When
+    turns.in_steps(work())
+    turns.later(lambda: ran.append("another"))
+    # Then
+    assert ran == [0]
+    await settle()
+    assert ran == [0, 1, "another", 2]
+
+
+async def test_long_work_that_has_no_steps_waits_for_no_turn() -> None:
+    # Given
+    turns = SharedTurns()
+    # When
+    turns.in_steps(iter(()))
+    # Then
+    assert not turns._due

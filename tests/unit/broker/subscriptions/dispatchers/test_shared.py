@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS, Rate
-from broker.subscriptions.dispatchers import dispatcher, shared
-from broker.subscriptions.dispatchers.shared import (
-    LEAVING_A_TURN,
-    LOOK_AGAIN_SECONDS,
-    SharedDispatcher,
-)
+from broker.subscriptions.dispatchers import dispatcher, holding
+from broker.subscriptions.dispatchers.holding import LEAVING_A_TURN
+from broker.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS, SharedDispatcher
 from broker.subscriptions.places.held import HASH_BITS
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic
@@ -550,7 +547,7 @@ async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Given
-    monkeypatch.setattr(shared, "LEAVING_A_TURN", 3)
+    monkeypatch.setattr(holding, "LEAVING_A_TURN", 3)
     topic = await kept_topic(ledger_entries=7)
     subscription = topic.subscriptions().create("s")
     topic.publish(100)
@@ -576,7 +573,7 @@ async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(
 async def test_whatever_is_skipped_leaves_its_consumers_and_nothing_else_does(
     skips: list[int], redelivered: set[int], most: int
 ) -> None:
-    with patch.object(shared, "LEAVING_A_TURN", most):
+    with patch.object(holding, "LEAVING_A_TURN", most):
         await skipped(skips, redelivered)
 
 

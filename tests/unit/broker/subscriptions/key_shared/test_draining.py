@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from broker.subscriptions.key_shared.draining import DrainingHash, DrainingHashes
+from broker.subscriptions.key_shared.draining import (
+    FORGOTTEN_AT_ONCE,
+    DrainingHash,
+    DrainingHashes,
+)
 from broker.subscriptions.key_shared.moved_hashes import MovedHashes
+from server.tasks.cooperative import ITEMS_A_STEP
 from tests.support.stepwise import finished
 
 
@@ -85,3 +90,18 @@ def test_cleared_ones_are_forgotten() -> None:
     # Then
     assert not draining.blocks("b", 5)
     assert not draining.settled("a", 5)
+
+
+def test_very_many_hashes_are_shown_and_forgotten_in_steps() -> None:
+    # Given
+    draining, count = draining_from_a(), 3 * ITEMS_A_STEP
+    for sticky_hash in range(10, 10 + count):
+        draining.delivered("a", sticky_hash)
+    draining.moved([MovedHashes(10, 10 + count, "a", "b")])
+    # When
+    shown = draining.of("a")
+    steps = sum(1 for _ in shown)
+    forgotten = [len(draining._held) for _ in draining.emptied()]
+    # Then
+    assert steps == 4
+    assert forgotten[:4] == [count + 1 - one * FORGOTTEN_AT_ONCE for one in (1, 2, 3)] + [0]
