@@ -99,6 +99,13 @@ def is_damage(error: Exception) -> bool:
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+def what_to_do(error: Exception) -> str:
+    """Return the end of a sentence that says what is wrong with a database: what mends it."""
+    if not is_damage(error):
+        return ""
+    return "; bring it back from a copy, or move it away to begin with an empty one"
+
+
 class DatabaseFile:
     """The file of a database, kept for one process.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from threading import local
@@ -16,6 +17,7 @@ from broker.messages.stores.sqlite.database import (
     digest_in,
     is_damage,
     unchecked_digest,
+    what_to_do,
 )
 from proto.excerpts import one_line
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.database import DatabaseFile
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 THREADS = 2
@@ -86,7 +89,7 @@ class DatabaseReads:
             raise self._failure(error) from None
 
     def _failure(self, error: Exception) -> MessageStoreError:
-        reason = one_line(str(error))
+        reason = f"{one_line(str(error))}{what_to_do(error)}"
         return MessageStoreError(f"the message database {self._file.path} is not read: {reason}")
 
     def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
@@ -107,6 +110,8 @@ class DatabaseReads:
             lambda connection: self._range(connection, start + first, start + end, max_bytes)
         )
         self.fetched_entries += len(found.entries)
+        if self.skip_damaged and found.damage:
+            logger.warning("%s in the message database %s", found.damage, self._file.path)
         return found
 
     def _range(self, connection: sqlite3.Connection, first: int, end: int, max_bytes: int) -> Read:
@@ -117,24 +122,31 @@ class DatabaseReads:
                 entry = _entry(row_id, head, data)
                 if (entry is None or row_id != expected) and not self.skip_damaged:
                     return Read(entries, f"entry {_named(expected)} is damaged")
+                if entry is not None:
+                    size += len(entry.data)
+                    if entries and size > max_bytes:
+                        end = row_id
+                        break
+                    entries.append(entry)
                 expected = row_id + 1
-                if entry is None:
-                    continue
-                size += len(entry.data)
-                if entries and size > max_bytes:
-                    break
-                entries.append(entry)
         except sqlite3.DatabaseError as error:
             # What is whole is returned; the next read begins where it is not.
             if not entries and not is_damage(error):
                 raise
             return Read(entries, f"entry {_named(expected)} is damaged")
+        if self.skip_damaged:
+            return Read(entries, _left_out(first, end - first - len(entries)))
         return Read(entries, "" if entries else f"entry {_named(expected)} is missing")
 
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield rows; where a page is damaged and may be left out, those that can be read."""
+        """Yield rows; where damaged ones may be left out, each that can be found by itself."""
+        if self.skip_damaged:
+            # A page that belongs elsewhere ends a range early, without any error.
+            for one in range(first, end):
+                yield from _whole_row(connection, one)
+            return
         row_id = first
         try:
             for row in connection.execute(_RANGE, (first, end)):
@@ -144,7 +156,7 @@ class DatabaseReads:
             # The one before it is not returned either: rows are read one ahead.
             for one in range(row_id, end):
                 rows = _whole_row(connection, one)
-                if not rows and not self.skip_damaged:
+                if not rows:
                     raise
                 yield from rows
 
@@ -231,6 +243,13 @@ def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
     if digest is None:
         return None
     return Entry(row_id >> ENTRY_BITS, row_id & _NUMBER_MASK, data, digest)
+
+
+def _left_out(first: int, entries: int) -> str:
+    """Say how many entries of a range are left out; nothing for none."""
+    if not entries:
+        return ""
+    return f"{entries} of the entries from {_named(first)} on are damaged, and left out"
 
 
 def _named(row_id: int) -> str:

@@ -17,9 +17,9 @@ from broker.messages.stores.sqlite.database import (
     ERRORS,
     PAGE_BYTES,
     DatabaseFile,
-    is_damage,
     is_intact,
     row_checksum,
+    what_to_do,
 )
 from broker.messages.stores.sqlite.managed_ledger import (
     NOBODY,
@@ -140,7 +140,7 @@ class SqliteMessageStore:
             if connection is not None:
                 connection.close()
             if isinstance(error, ERRORS):
-                raise self._not_opened(error) from None
+                raise self._not_opened(file, error) from None
             raise
         # What ends with the broker is named like what is in memory: no other broker waits for it.
         self.identity = f"memory-{identity}" if file.temporary else identity
@@ -152,15 +152,14 @@ class SqliteMessageStore:
             writer, reads, self.next_id, self._clock.wall_ms, self._options.max_entries_per_ledger
         )
 
-    def _not_opened(self, error: Exception) -> MessageStoreError:
-        cure = (
-            "; bring it back from a copy, or move it away to begin with an empty one"
-            if is_damage(error)
-            else ""
-        )
-        return MessageStoreError(
-            f"the message database {self._path} cannot be opened: {one_line(str(error))}{cure}"
-        )
+    def _not_opened(self, file: DatabaseFile, error: Exception) -> MessageStoreError:
+        if file.has_no_room(error):
+            return MessageStoreError(
+                f"there is no room for the message database {self._path}; free some room on its "
+                "disk, then start the broker again"
+            )
+        reason = f"{one_line(str(error))}{what_to_do(error)}"
+        return MessageStoreError(f"the message database {self._path} cannot be opened: {reason}")
 
     @staticmethod
     def _new_identity(connection: sqlite3.Connection) -> str:

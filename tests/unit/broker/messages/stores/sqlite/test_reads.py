@@ -13,7 +13,14 @@ from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
 from broker.messages.stores.sqlite.reads import Read
-from tests.support.stores.message_stores import TOPIC, digest, filled, opened, sqlite_store
+from tests.support.stores.message_stores import (
+    OTHER_TOPIC,
+    TOPIC,
+    digest,
+    filled,
+    opened,
+    sqlite_store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -200,6 +207,24 @@ async def test_what_is_dropped_while_it_is_read_is_passed_over(
         monkeypatch.setattr(reads, "range", too_late)
         found = await ledger.fetch(positions[0], 9, 99)
         assert [entry.position for entry in found] == positions[10:]
+
+
+async def test_a_page_that_belongs_elsewhere_hides_no_whole_entry(tmp_path: Path) -> None:
+    path = tmp_path / "messages.db"
+    async with opened(sqlite_store(path)) as store:
+        for name, what in ((TOPIC, b"entry"), (OTHER_TOPIC, b"other")):
+            ledger = await store.open_ledger(name)
+            for number in range(3):
+                ledger.append(what + b" %d" % number + bytes(PAGE // 2), digest())
+            await ledger.flushed()
+    content = bytearray(path.read_bytes())
+    to, of = (content.index(one) // PAGE * PAGE for one in (b"entry 0", b"other 0"))
+    content[to : to + PAGE] = content[of : of + PAGE]
+    path.write_bytes(content)
+    async with opened(sqlite_store(path, skip_damaged=True, recent_bytes=0)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        found = await ledger.fetch(EARLIEST, 99, 1 << 20)
+        assert [entry.data[:7] for entry in found] == [b"entry 1", b"entry 2"]
 
 
 class FailingConnection:

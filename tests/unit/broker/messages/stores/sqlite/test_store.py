@@ -11,7 +11,7 @@ import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST
-from broker.messages.stores.sqlite.database import ENTRY_BITS
+from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
 from broker.messages.stores.sqlite.store import IDS_AT_ONCE
 from tests.support.clocks.settle import settle
 from tests.support.stores.held_connection import held_writers
@@ -180,6 +180,20 @@ def no_database(request: pytest.FixtureRequest, path: Path) -> Iterator[None]:
 async def test_a_file_that_is_no_database_is_said_in_a_sentence(path: Path) -> None:
     ends = "is not a database; bring it back from a copy, or move it away to begin with an empty"
     with pytest.raises(MessageStoreError, match=f"cannot be opened: file {ends} one"):
+        await sqlite_store(path).open()
+
+
+async def test_a_start_without_room_is_told_to_free_some(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(file: DatabaseFile, max_pages: int = 0) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(DatabaseFile, "writer", no_room)
+    told = "no room for the message database .*; free some room on its disk, then start the broker"
+    with pytest.raises(MessageStoreError, match=told):
         await sqlite_store(path).open()
 
 
