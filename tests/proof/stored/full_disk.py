@@ -49,8 +49,10 @@ FULL_SECONDS = 1.5
 MOST_SECONDS = 5.0
 SPARE_DESCRIPTORS = 3
 PERMITS = 20
+MOST_AHEAD = 100
+"""Messages of a producer that its consumer has not got, while there is room."""
 PAUSE_SECONDS = 0.4
-"""Between windows of a producer: consumers keep up while there is room."""
+"""Between windows of a producer."""
 PATIENCE_SECONDS = 60.0
 KILLED, STOPPED = "killed", "stopped"
 ENDS = {3: KILLED, 6: STOPPED, 8: KILLED}
@@ -80,7 +82,10 @@ def prove(options: ProofOptions) -> ProofResult:
         broker = Restartable(stack, partial(_launch, launch))
         rounds = QUICK_ROUNDS if options.quick else ROUNDS
         proof = FullDisk(broker, launch, options, Random(seed), result)
-        asyncio.run(proof.play(rounds, seed))
+        try:
+            asyncio.run(proof.play(rounds, seed))
+        except* ProofError as errors:
+            raise ProofError(str(errors.exceptions[0])) from None
     return result
 
 
@@ -96,12 +101,13 @@ class Reader:
     """A consumer of one topic that acknowledges all it gets, while it may read.
 
     Attributes:
+        topic: Its name.
         may_read: Cleared while it must not.
         came: The numbers that came; -1 for a payload that is not as it was published.
     """
 
     def __init__(self, url: str, topic: str) -> None:
-        self._url, self._topic = url, topic
+        self._url, self.topic = url, topic
         self.may_read = asyncio.Event()
         self.may_read.set()
         self.came: set[int] = set()
@@ -114,9 +120,9 @@ class Reader:
             await asyncio.sleep(0.1)
 
     async def _read(self) -> None:
-        peer = await connected(self._url, self._topic)
+        peer = await connected(self._url, self.topic)
         try:
-            if (await peer.subscribe(self._topic)).type != Type.SUCCESS:
+            if (await peer.subscribe(self.topic)).type != Type.SUCCESS:
                 return
             while True:
                 await self.may_read.wait()
@@ -128,6 +134,22 @@ class Reader:
                     await peer.ack(message.position)
         finally:
             peer.close()
+
+
+class Publisher(SteadyPublisher):
+    """A producer that waits for its consumer while that may read: messages alone fill no disk."""
+
+    def __init__(self, url: str, topic: str, reader: Reader) -> None:
+        super().__init__(url, topic, _content)
+        self._reader = reader
+
+    async def _between_windows(self, pause_seconds: float) -> None:
+        await asyncio.sleep(pause_seconds)
+        while self._reader.may_read.is_set() and self._is_ahead():  # noqa: ASYNC110 - of two
+            await asyncio.sleep(pause_seconds)
+
+    def _is_ahead(self) -> bool:
+        return self.receipted - len(self._reader.came) > MOST_AHEAD
 
 
 class FullDisk:
@@ -144,8 +166,8 @@ class FullDisk:
         self._broker, self._launch, self._options = broker, launch, options
         self._random, self._result = random, result
         url = broker.server.service_url
-        self._publishers = [SteadyPublisher(url, topic, _content) for topic in TOPICS]
         self._readers = [Reader(url, topic) for topic in TOPICS]
+        self._publishers = [Publisher(url, one.topic, one) for one in self._readers]
         self._back_seconds: list[float] = []
         self._descriptors: dict[int, list[int]] = {}
         self._starts: list[str] = []

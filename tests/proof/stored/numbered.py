@@ -61,14 +61,17 @@ async def publish(url: str, topic: str, numbers: Iterable[int]) -> int:
         peer.close()
 
 
-async def read(url: str, topic: str, most: int, quiet_seconds: float) -> list[bytes] | str:
+async def read(
+    url: str, topic: str, owed: int, quiet_seconds: float, owed_seconds: float
+) -> list[bytes] | str:
     """Return the payloads of a topic from its beginning; what the broker says if it refuses.
 
     Args:
         url: The broker's.
         topic: Its name.
-        most: No more are waited for.
+        owed: How many must come.
         quiet_seconds: After as long without any no more are waited for.
+        owed_seconds: The same while not all have come that must.
     """
     peer = await MessagePeer.connect(url)
     found: list[bytes] = []
@@ -79,8 +82,9 @@ async def read(url: str, topic: str, most: int, quiet_seconds: float) -> list[by
             return made.error.message
         await peer.flow(PERMITS)
         with suppress(TimeoutError):
-            while len(found) < most:
-                async with deadline(LoopClock(), quiet_seconds):
+            while True:
+                seconds = owed_seconds if len(found) < owed else quiet_seconds
+                async with deadline(LoopClock(), seconds):
                     found.append((await peer.message()).payload)
     except EOFError:
         return "the connection was closed"

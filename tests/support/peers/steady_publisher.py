@@ -90,9 +90,12 @@ class SteadyPublisher:
                 for _ in range(WINDOW):
                     self._take(await peer.receipt())
                 yield first + WINDOW
-                await asyncio.sleep(pause_seconds)
+                await self._between_windows(pause_seconds)
         finally:
             peer.close()
+
+    async def _between_windows(self, pause_seconds: float) -> None:
+        await asyncio.sleep(pause_seconds)
 
     def _take(self, answer: pb.BaseCommand) -> None:
         if answer.type != Type.SEND_RECEIPT:
