@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CUT_BY_TIME = (
+    "broker.messages.stores.unneeded",
+    "broker.watches.names.disposal",
     "proto.transport.connection",
     "server.tasks.cooperative",
     "server.tasks.shared_turns",
