@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.policies.rate_limiter import RateLimiter
+from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from broker.messages.entry import Entry
     from broker.messages.position import Position
@@ -28,6 +29,8 @@ ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
 """Entries that could not be read are read again so much later."""
+TOLD_A_STEP = 500
+"""Consumers that are told something in one step."""
 Place: TypeAlias = tuple[int, int]
 """A position as it is kept for each message that consumers have: a plain tuple, which the garbage
 collector passes over. With a million of Position each of its long looks would hold up everybody."""
@@ -181,6 +184,20 @@ class Dispatcher(ABC):
         """Let all consumers go, the first that came first."""
         for consumer in list(self.consumers):
             self.remove(consumer)
+
+    def tell(self, consumers: Iterable[Consumer], words: Callable[[Consumer], object]) -> None:
+        """Tell consumers something, very many in steps; who leaves meanwhile is not told."""
+        self._context.turns.in_steps(self._telling(list(consumers), words))
+
+    def _telling(
+        self, consumers: list[Consumer], words: Callable[[Consumer], object]
+    ) -> Iterator[None]:
+        for some in in_parts(consumers, TOLD_A_STEP):
+            here = set(self.consumers)
+            for consumer in some:
+                if consumer in here:
+                    words(consumer)
+            yield
 
     def flowed(self, consumer: Consumer) -> None:
         """Deliver to a consumer that has more room."""
