@@ -9,6 +9,7 @@ from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTI
 from broker.messages.position import from_wire
 from broker.subscriptions.consumer import Consumer
 from broker.subscriptions.context import SubscriptionContext
+from broker.subscriptions.dispatchers.dispatcher import TOLD_A_STEP
 from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.subscriptions.dispatchers.single_active import (
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 SubType = pb.CommandSubscribe.SubType
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 Failover, Key_Shared = pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared
-TOLD_AT_ONCE = 500
-"""Consumers that are told in one step that they were closed."""
 INDIVIDUALLY = frozenset((Shared, Key_Shared))
 """Types whose consumers have messages of their own, each acknowledged by itself."""
 NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
@@ -207,7 +206,7 @@ class Subscription:
     def _told(
         self, gone: list[Consumer], dispatcher: Dispatcher, new_owner: ServerUrls
     ) -> Iterator[None]:
-        for some in in_parts(gone, TOLD_AT_ONCE):
+        for some in in_parts(gone, TOLD_A_STEP):
             for consumer in some:
                 consumer.cnx.outbound.forget_listener(dispatcher.wake)
                 self._count(consumer)
@@ -397,9 +396,9 @@ class Subscription:
 
     def tell_end(self) -> None:
         """Tell consumers that a terminated topic has nothing left for them."""
-        if not self.cursor.backlog:
-            for consumer in self.consumers:
-                consumer.tell_end()
+        if self.dispatcher is not None and not self.cursor.backlog:
+            untold = [one for one in self.consumers if not one.reached_end]
+            self.dispatcher.tell(untold, Consumer.tell_end)
 
     def policies_changed(self) -> None:
         """Follow the policies that are in force now."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
 from broker.policies.rate_limiter import RateLimiter
+from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from broker.messages.entry import Entry
     from broker.subscriptions.consumer import Consumer
@@ -33,6 +34,8 @@ ENTRIES_A_TURN = 300
 """Entries after which other topics have their turn."""
 READ_AGAIN_SECONDS = 1.0
 """Entries that could not be read, or delivered, are read again so much later."""
+TOLD_A_STEP = 500
+"""Consumers that are told something in one step."""
 _CANNOT_DELIVER = "messages of %s of %s cannot be delivered"
 Place: TypeAlias = tuple[int, int]
 """A position as it is kept for each message that consumers have: a plain tuple, which the garbage
@@ -274,6 +277,20 @@ class Dispatcher(ABC):
         """Let all consumers go, the first that came first."""
         for consumer in list(self.consumers):
             self.remove(consumer)
+
+    def tell(self, consumers: Iterable[Consumer], words: Callable[[Consumer], object]) -> None:
+        """Tell consumers something, very many in steps; who leaves meanwhile is not told."""
+        self._context.turns.in_steps(self._telling(list(consumers), words))
+
+    def _telling(
+        self, consumers: list[Consumer], words: Callable[[Consumer], object]
+    ) -> Iterator[None]:
+        for some in in_parts(consumers, TOLD_A_STEP):
+            here = set(self.consumers)
+            for consumer in some:
+                if consumer in here:
+                    words(consumer)
+            yield
 
     def flowed(self, consumer: Consumer) -> None:
         """Deliver to a consumer that has more room."""

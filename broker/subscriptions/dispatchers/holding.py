@@ -78,9 +78,6 @@ class HoldingDispatcher(Dispatcher):
         """Note that a consumer was sent an entry."""
         consumer.pending.put(place, messages << HASH_BITS | sticky_hash)
         self._holders.put(place, consumer.number)
-        self._has_more(consumer, messages)
-
-    def _has_more(self, consumer: Consumer, messages: int) -> None:
         policies = self._context.topic.policies
         consumer.unacked += messages
         self.unacked += messages

@@ -169,7 +169,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         """Take a consumer; it hears at once that it is not the active one."""
         insort(self.consumers, consumer, key=rank)
         if not self._choose() and self.active is not None:
-            consumer.tell_active(is_active=consumer is self.active)
+            self._whether_active(consumer)
 
     def _choose(self) -> bool:
         """Choose the active consumer; true if it is another one now."""
@@ -186,9 +186,11 @@ class FailoverDispatcher(SingleActiveDispatcher):
     def _changed(self) -> None:
         self._change = None
         self._rewind()
-        for consumer in list(self.consumers):
-            consumer.tell_active(is_active=consumer is self.active)
+        self.tell(self.consumers, self._whether_active)
         self.wake()
+
+    def _whether_active(self, consumer: Consumer) -> None:
+        consumer.tell_active(is_active=consumer is self.active)
 
     def remove(self, consumer: Consumer) -> None:
         """Let a consumer go, and choose again.

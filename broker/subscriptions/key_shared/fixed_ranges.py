@@ -30,6 +30,10 @@ class FixedRanges(Generic[C]):
         # In order; no two have a hash in common.
         self._firsts: list[int] = []
         self._ranges: list[tuple[int, int, C]] = []
+        self._of: dict[C, list[tuple[int, int]]] = {}
+        # Those of consumers that left are still among the above: a connection may leave with
+        # hundreds, and there may be 65,536 ranges.
+        self._some_left = False
 
     @staticmethod
     def hash_of(key: bytes) -> int:
@@ -42,6 +46,7 @@ class FixedRanges(Generic[C]):
         Raises:
             RequestError: There are none, too many, or one of them is refused; nothing is changed.
         """
+        self._forget_those_left()
         if not ranges:
             raise _refused("Ranges for KeyShared policy must not be empty.")
         if len(ranges) > MOST_RANGES:
@@ -53,30 +58,38 @@ class FixedRanges(Generic[C]):
             if holder is not None:
                 raise _refused(f"Range conflict with consumer {holder}")
         taken = _joined(ranges)
+        self._of[consumer] = taken
         self._hold([*self._ranges, *((first, last, consumer) for first, last in taken)])
         return [MovedHashes(first, last, None, consumer) for first, last in taken]
 
     def remove(self, consumer: C) -> list[MovedHashes[C]]:
         """Take a consumer's ranges away; return them: they are nobody's now."""
-        left = self.ranges(consumer)
-        self._hold([taken for taken in self._ranges if taken[2] is not consumer])
+        left = self._of.pop(consumer, [])
+        self._some_left = True
         return [MovedHashes(first, last, consumer, None) for first, last in left]
+
+    def _forget_those_left(self) -> None:
+        if self._some_left:
+            self._hold([taken for taken in self._ranges if taken[2] in self._of])
+            self._some_left = False
 
     def select(self, sticky_hash: int) -> C | None:
         """Return the consumer of a hash; None if nobody took it."""
         index = bisect_right(self._firsts, sticky_hash) - 1
         if index < 0 or self._ranges[index][1] < sticky_hash:
             return None
-        return self._ranges[index][2]
+        holder = self._ranges[index][2]
+        return holder if holder in self._of else None
 
     def ranges(self, consumer: C) -> list[tuple[int, int]]:
         """Return the hashes of a consumer, as ranges whose both ends are in."""
-        return [(first, last) for first, last, holder in self._ranges if holder is consumer]
+        return list(self._of.get(consumer, ()))
 
     def conflicting(self, meta: pb.KeySharedMeta) -> C | None:
         """Return a consumer that has hashes which a newcomer asks for."""
         if meta.keySharedMode != pb.STICKY:
             return None
+        self._forget_those_left()
         asked = meta.hashRanges[:MOST_RANGES]
         holders = (self._holder_within(one.start, one.end) for one in asked)
         return next((one for one in holders if one is not None), None)

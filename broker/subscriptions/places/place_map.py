@@ -13,6 +13,8 @@ PIECE_BITS = 10
 """1,024 neighbouring entries of a ledger stand in one piece."""
 NOTHING = -1
 """Stands for the number of a place that is not in."""
+_NO_PIECE: tuple[int, int, Piece] = (-1, 1 << 63, {})
+"""A piece that no place is in: one for all maps, of which most are empty."""
 
 
 class PlaceMap:
@@ -29,8 +31,7 @@ class PlaceMap:
     def __init__(self) -> None:
         # None is empty but the one that was used last: mostly the next place is in it too.
         self._pieces: dict[tuple[int, int], Piece] = {}
-        self._ledger_id, self._at = -1, -1
-        self._piece: Piece = {}
+        self._ledger_id, self._at, self._piece = _NO_PIECE
 
     def __bool__(self) -> bool:
         return bool(self._pieces) and any(self._pieces.values())
@@ -137,7 +138,7 @@ class PlaceMap:
         if not piece:
             self._pieces.pop(parted, None)
         if (self._ledger_id, self._at) not in self._pieces:
-            self._ledger_id, self._at, self._piece = -1, -1, {}
+            self._ledger_id, self._at, self._piece = _NO_PIECE
         return taken
 
     def _keys_through(self, last: tuple[int, int]) -> list[tuple[int, int]]:
@@ -146,7 +147,7 @@ class PlaceMap:
 
     def emptied(self) -> Iterator[None]:
         """Take out all that there is, a piece a step: nobody needs it any more."""
-        self._ledger_id, self._at, self._piece = -1, -1, {}
+        self._ledger_id, self._at, self._piece = _NO_PIECE
         while self._pieces:
             self._pieces.popitem()
             yield

@@ -7,7 +7,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
 from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscription import TOLD_AT_ONCE
+from broker.subscriptions.dispatchers.dispatcher import TOLD_A_STEP
 from broker.subscriptions.subscriptions import RETURN_SECONDS, SAVE_SECONDS
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import KeptConnection, consume, ids, kept_topic
@@ -102,17 +102,17 @@ async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     cnx = KeptConnection()
-    for _ in range(2 * TOLD_AT_ONCE):
+    for _ in range(2 * TOLD_A_STEP):
         consume(subscription, SHARED, cnx=cnx)
     # When
     subscription.close_consumers()
     told = [one.close_consumer.consumer_id for one in cnx.commands]
     # Then: nobody has a consumer of them any more, and an id may be used again at once
-    assert (told, cnx.consumers) == (list(range(1, TOLD_AT_ONCE + 1)), {})
-    cnx.consumers[TOLD_AT_ONCE + 1] = object()  # type: ignore[assignment]
+    assert (told, cnx.consumers) == (list(range(1, TOLD_A_STEP + 1)), {})
+    cnx.consumers[TOLD_A_STEP + 1] = object()  # type: ignore[assignment]
     await settle()
     told = [one.close_consumer.consumer_id for one in cnx.commands]
-    assert told[TOLD_AT_ONCE:] == list(range(TOLD_AT_ONCE + 2, 2 * TOLD_AT_ONCE + 1))
+    assert told[TOLD_A_STEP:] == list(range(TOLD_A_STEP + 2, 2 * TOLD_A_STEP + 1))
 
 
 @pytest.mark.parametrize("how", ["skip", "seek", "delete"])
@@ -136,3 +136,19 @@ async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str
     assert (len(batches), len(batches.gone)) == (0, 2 if how == "skip" else 3)
     await settle()
     assert not batches.gone
+
+
+async def test_very_many_consumers_are_told_of_the_end_in_steps_but_who_left_meanwhile() -> None:
+    # Given
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    cnx = KeptConnection()
+    consumers = [consume(subscription, SHARED, cnx=cnx)[0] for _ in range(2 * TOLD_A_STEP)]
+    # When
+    subscription.tell_end()
+    first = [one.reached_end for one in consumers].count(True)
+    subscription.remove_consumer(consumers[-1])
+    await settle()
+    # Then
+    assert first == TOLD_A_STEP
+    assert [one.reached_end for one in consumers[-3:]] == [True, True, False]

@@ -47,5 +47,27 @@ def test_hashes_that_nobody_took_have_no_consumer() -> None:
     assert fixed.select(0) is None
 
 
+def test_who_leaves_costs_nothing_for_the_ranges_of_others_until_the_next_one_asks() -> None:
+    # Given
+    fixed: FixedRanges[int] = FixedRanges()
+    for number in range(3):
+        fixed.add(number, [(10 * number, 10 * number + 9)])
+    held = fixed._ranges
+    # When
+    left = [fixed.remove(1), fixed.remove(2)]
+    # Then
+    assert [(one.first, one.last, one.target) for (one,) in left] == [
+        (10, 19, None),
+        (20, 29, None),
+    ]
+    assert fixed._ranges is held
+    assert [fixed.select(one) for one in (0, 10, 20)] == [0, None, None]
+    # When
+    fixed.add(3, [(15, 25)])
+    # Then
+    assert [fixed.select(one) for one in (0, 10, 20, 26)] == [0, None, 3, None]
+    assert len(fixed._ranges) == 2
+
+
 def test_the_hash_of_a_key_may_be_0() -> None:
     assert FixedRanges.hash_of(b"") == 0
