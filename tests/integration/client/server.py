@@ -16,6 +16,7 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
+from limiter.clock import LoopClock
 from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ async def served(
         await server.ask("PUT", f"namespaces/{server.namespace}")
         yield server
         return
-    async with cluster(topics={}, broker=keys) as parts:
+    async with cluster(topics={}, broker=keys, clock=LoopClock()) as parts:
         yield Server(parts.part(role).service_url, parts.broker.web_service_url)
 
 

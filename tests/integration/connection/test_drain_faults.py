@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from limiter.clock import LoopClock
 from tests.support.peers.raw_peer import lookup_command, ping
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster, until
@@ -33,7 +34,7 @@ HOUR_MS = 3_600_000
 async def test_what_a_fault_holds_up_does_not_hold_up_the_end(
     way: str, fault: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with cluster(both={"floodgateFaultsEnabled": "true"}) as parts:
+    async with cluster(both={"floodgateFaultsEnabled": "true"}, clock=LoopClock()) as parts:
         role = "broker" if way == "broker" else "proxy"
         server = parts.part(role)
         # Given
