@@ -5,7 +5,7 @@ BIN := .venv/bin
 LIBRARIES := limiter proto client server broker proxy loadgen examples
 STAMP := .venv/.ready
 
-.PHONY: help demo test proof fuzz image-check check bench protos picture lock clean setup
+.PHONY: help demo test pythons proof fuzz image-check check bench protos picture lock clean setup
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -21,6 +21,9 @@ demo: $(STAMP)  ## start here: a restart storm, three times, with a report in ou
 
 test: $(STAMP)  ## run all tests (under six minutes on two cores)
 	@$(BIN)/python -m pytest -n 3 --dist loadfile -m "not proof"
+
+pythons:  ## run all tests on several Pythons, each in a fresh clone: PYTHONS="python3.11 python3.13"
+	@$(PYTHON) tools/pythons.py $(PYTHONS)
 
 proof: $(STAMP)  ## run soaks, storms, kill loops and large imports (under an hour); results in out/proof
 	@$(BIN)/python -m tests.proof

@@ -165,7 +165,7 @@ def test_a_pipe_that_closes_early_is_no_error(broker: ServerProcess, imports: Pa
         ["bash", "-c", '"$0" -m client.admin topics list piped/n | head -2; echo ${PIPESTATUS[0]}',
          sys.executable],
         env={"FLOODGATE_ADMIN_URL": broker.web_url, "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True, timeout=60, cwd=REPOSITORY,
+        capture_output=True, text=True, cwd=REPOSITORY,
     )  # fmt: skip
     assert done.stdout == "".join(names.splitlines(keepends=True)[:2]) + "0\n"
     assert done.stderr == ""

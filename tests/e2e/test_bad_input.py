@@ -44,7 +44,7 @@ def command(role: str, *arguments: str) -> list[str]:
 def failed(arguments: list[str]) -> tuple[int, str, str]:
     """Run a process that must end by itself; return its status, output and errors."""
     done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=30, cwd=REPOSITORY
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=REPOSITORY
     )
     return done.returncode, done.stdout, done.stderr
 

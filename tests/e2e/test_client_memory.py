@@ -30,7 +30,6 @@ def test_a_small_run_holds_its_limit_and_leaves_nothing(tmp_path: Path) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
     )
     # Then

@@ -294,7 +294,6 @@ class Desk:
             env=environment(self.directory) | self._asked,
             capture_output=True,
             text=True,
-            timeout=100,
         )
 
     def _serve(self, command: str) -> None:

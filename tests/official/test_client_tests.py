@@ -47,7 +47,6 @@ def test_the_example_and_the_page_work_as_they_are_written(tmp_path: Path) -> No
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
-        timeout=100,
         check=False,
     )
     # Then

@@ -83,12 +83,12 @@ class Place:
             data=json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
-        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).close())
+        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
 
     async def post(self, path: str) -> None:
         """Ask the REST API to do something."""
         request = urllib.request.Request(f"{self.web_url}/admin/v2/{path}", method="POST")
-        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).close())
+        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
 
     async def partitioned(self, partitions: int) -> str:
         """Return a new topic with some partitions."""

@@ -223,7 +223,7 @@ async def test_a_key_stays_with_its_consumer(place: Place, mode: str) -> None:
         assert {number for numbers in seen.values() for number in numbers} == {0, 1}
         for consumer in consumers:
             await within(consumer.close())
-        await asyncio.wait(consuming, timeout=10)
+        await asyncio.wait(consuming)
         assert all(isinstance(one.exception(), api.AnyError) for one in consuming)
 
 

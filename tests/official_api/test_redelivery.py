@@ -122,7 +122,7 @@ async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(
         # When
         path = f"persistent/{topic.partition('://')[2]}{end}"
         request = urllib.request.Request(f"{place.web_url}/admin/v2/{path}", method=method)
-        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=10).close())
+        await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
         await within(producer.send(b"behind"))
         # Then
         while (await received(consumer, 1))[0].data() != b"behind":

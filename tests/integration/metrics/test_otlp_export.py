@@ -241,7 +241,6 @@ async def test_off_by_default_there_is_no_import_and_no_thread() -> None:
         env={"PATH": "/usr/bin:/bin"},
         capture_output=True,
         check=True,
-        timeout=60,
     )
     told = json.loads(answer.stdout)
     # Then

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from tests.support.golden.exchange import Answer, Case, Step
 
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 60.0
 """The longest that an answer or a close may take; Pulsar's first lookup loads a bundle."""
 
 SILENCE_SECONDS = 0.3

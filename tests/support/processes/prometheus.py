@@ -83,7 +83,7 @@ def _asked(url: str, query: str) -> dict[str, float]:
     """Return an instant query's values by job; empty while Prometheus is not up or has none."""
     text = urllib.parse.urlencode({"query": query})
     try:
-        with urllib.request.urlopen(f"{url}/api/v1/query?{text}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{url}/api/v1/query?{text}", timeout=60) as answer:
             content: dict[str, Any] = json.load(answer)
     except (urllib.error.URLError, ConnectionError):
         return {}

@@ -23,7 +23,7 @@ def test_totals_of_all_tasks_are_added_up_and_rubbish_is_ignored() -> None:
         for sender in senders:
             sender.send(RequestCounters(connected=10, answered=1))
         senders[0].send(RequestCounters(connected=10, answered=5))
-        seen = [totals.get(timeout=10) for _ in range(3)]
+        seen = [totals.get(timeout=60) for _ in range(3)]
         for sender in senders:
             sender.close()
     # Then
@@ -40,7 +40,7 @@ async def test_tasks_are_told_to_end_early_now_or_when_they_are_heard_of() -> No
         for sender, event in zip(senders, told, strict=True):
             sender.on_stop(event.set)
         senders[0].send(RequestCounters())
-        await asyncio.to_thread(heard.get, timeout=10)
+        await asyncio.to_thread(heard.get, timeout=60)
         # When
         receiver.stop()
         senders[1].send(RequestCounters())
@@ -78,7 +78,7 @@ def test_the_agreed_start_is_told_once_it_is_known() -> None:
         sender.send(RequestCounters(connected=1))
         sender.t0_epoch_seconds = 1234.5
         sender.send(RequestCounters(connected=2))
-        told = [seen.get(timeout=10) for _ in range(3)]
+        told = [seen.get(timeout=60) for _ in range(3)]
         sender.close()
     assert told == [RequestCounters(connected=1), 1234.5, RequestCounters(connected=2)]
 
@@ -108,7 +108,7 @@ def test_counters_travel_whole_and_in_one_datagram() -> None:
         # When
         sender.send(counters)
         # Then
-        assert totals.get(timeout=10) == counters
+        assert totals.get(timeout=60) == counters
         sender.close()
 
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import itertools
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from server.tasks import shared_turns
 from server.tasks.shared_turns import TURN_SECONDS, SharedTurns
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+CLOCK = ManualClock()
+
+
+@pytest.fixture(autouse=True)
+def _the_tests_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_turns, "perf_counter", CLOCK.now)
+
 
 def long_work() -> None:
     """Take a whole turn."""
-    end = perf_counter() + TURN_SECONDS
-    while perf_counter() < end:
-        pass
+    CLOCK.advance(TURN_SECONDS)
 
 
 async def test_what_fits_the_turn_runs_at_once() -> None:

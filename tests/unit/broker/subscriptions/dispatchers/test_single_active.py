@@ -56,6 +56,7 @@ async def test_after_a_wait_the_first_batch_is_read_alone() -> None:
     # When
     topic.publish(3, batch=3)
     subscription.entries_added()
+    await settle()
     # Then
     assert (cnx.entries, consumer.permits) == ([0], -1)
 
