@@ -93,8 +93,15 @@ class Ownership(Protocol):
             StoreError: The metadata store failed.
         """
 
-    async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Forget where the messages of a namespace were: its bundles that nobody owns are free.
+    async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
+        """Forget where the messages of namespaces were: bundles that nobody owns are free.
+
+        Raises:
+            StoreError: The metadata store failed.
+        """
+
+    async def owned_among(self, namespaces: Sequence[NamespaceName]) -> Sequence[NamespaceName]:
+        """Return those of some namespaces that have to be let go of before they are deleted.
 
         Raises:
             StoreError: The metadata store failed.

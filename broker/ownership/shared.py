@@ -325,10 +325,16 @@ class SharedOwnership:
         if not task.cancelled() and task.exception() is not None:
             logger.warning("a bundle's topics were not closed as they should: %s", task.exception())
 
-    async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Forget where the messages of a namespace were. See Ownership."""
+    async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
+        """Forget where the messages of namespaces were. See Ownership."""
         async with self._use() as connection:
-            await tables.namespace_deleted(connection, str(namespace))
+            await tables.namespaces_deleted(connection, list(map(str, namespaces)))
+
+    async def owned_among(self, namespaces: Sequence[NamespaceName]) -> Sequence[NamespaceName]:
+        """Return the namespaces of which a broker owns a bundle."""
+        async with self._use() as connection:
+            owned = await tables.owned_among(connection, list(map(str, namespaces)))
+        return [namespace for namespace in namespaces if str(namespace) in owned]
 
     def on_lost(self, callback: Callback) -> None:
         """Call back when a bundle is not owned any more. See Ownership."""

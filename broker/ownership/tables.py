@@ -290,13 +290,23 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
     return str(chosen), Owner(ServerUrls(*urls), here=False, decided=False)
 
 
-async def namespace_deleted(connection: Connection, namespace: str) -> None:
-    """Forget where the messages of a namespace were that is no more."""
+async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
+    """Forget where the messages of namespaces were that are no more."""
     await connection.execute(
-        "UPDATE floodgate.bundles SET store = $2 WHERE namespace = $1 AND owner IS NULL",
-        namespace,
+        "UPDATE floodgate.bundles SET store = $2 WHERE namespace = ANY($1::text[])"
+        " AND owner IS NULL",
+        namespaces,
         DELETED,
     )
+
+
+async def owned_among(connection: Connection, namespaces: Sequence[str]) -> set[str]:
+    """Return the namespaces of which somebody owns a bundle."""
+    query = (
+        "SELECT DISTINCT namespace FROM floodgate.bundles"
+        " WHERE namespace = ANY($1::text[]) AND owner IS NOT NULL"
+    )
+    return {row[0] for row in await connection.fetch(query, namespaces)}
 
 
 async def fits(connection: Connection, bundle: Bundle, store: str) -> bool:

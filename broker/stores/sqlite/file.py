@@ -236,14 +236,28 @@ class SqliteFile:
         kept = self._rows("SELECT bundles FROM policies WHERE namespace=?", name)
         return NamespacePolicies(int(kept[0][0])) if kept else DEFAULT_POLICIES
 
-    def delete_namespace(self, name: str, version: int) -> None:
-        """Remove a namespace and all that is in it; ``version`` is that of the deletion."""
+    def delete_all(
+        self, namespaces: Mapping[NamespaceName, NamespaceSnapshot | None]
+    ) -> dict[NamespaceName, NamespaceSnapshot]:
+        """Remove namespaces and all that is in them, in one transaction; return what was there.
+
+        Args:
+            namespaces: The newest version of each, where that is known.
+        """
         with self._transaction():
-            for table in _NAMESPACE_TABLES:
-                self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
-            self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
-            mark = "UPDATE marks SET value=max(value, ?) WHERE name='first_version'"
-            self._changed_rows(mark, version)
+            last = {name: known or self.read(str(name)) for name, known in namespaces.items()}
+            found = {name: one for name, one in last.items() if one is not None}
+            for name, one in found.items():
+                self._delete_namespace(str(name), one.version + 1)
+            return found
+
+    def _delete_namespace(self, name: str, version: int) -> None:
+        """Remove a namespace; ``version`` is that of the deletion."""
+        for table in _NAMESPACE_TABLES:
+            self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
+        self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
+        mark = "UPDATE marks SET value=max(value, ?) WHERE name='first_version'"
+        self._changed_rows(mark, version)
 
     # -- topics -------------------------------------------------------------------------------
 

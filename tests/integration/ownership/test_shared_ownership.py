@@ -254,7 +254,7 @@ async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
             await owner_seen_by(one)
         # When
         await other.store.delete_namespace(SPACE)
-        await other.ownership.namespace_deleted(SPACE)
+        await other.ownership.namespaces_deleted([SPACE])
         await made(other)
         # Then
         assert (await other.ownership.acquire(TOPIC)).here
