@@ -5,6 +5,7 @@ Source: upstream NamespacesBase, v2.Namespaces.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -119,7 +120,7 @@ class NamespaceAdmin:
         await self._forget(list(found))
         for namespace, last in found.items():
             # Others may have made it again meanwhile.
-            left = await self._context.store.snapshot(namespace)
+            left = partial(self._context.store.snapshot, namespace)
             blocks = (block.names() for block in last.persistent.blocks())
             await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks, left)
         return bool(found)
