@@ -103,7 +103,8 @@ def settled(
     """Return a change; of one that only adds, the part that is new to a version."""
     if not changes.adds_only:
         return changes
-    counts, there = before.partitioned or {}, _names_there(before, changes)
+    counts: Mapping[str, int] = before.partitioned or {}
+    there = _names_there(before, changes)
     kept = {base: properties_of(base) for base in growing(changes, counts, there)}
     return what_is_new(changes, counts, there, kept)
 
@@ -204,7 +205,7 @@ def feed_change(
 def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
     """Return the change that deletes a namespace, as the feed publishes it."""
     version, sequences = last.version + 1, (last.non_persistent, last.persistent)
-    if sum(map(len, (*sequences, last.system))) > MAX_TOLD_NAMES:
+    if len(last.system) + sum(map(len, sequences)) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
     names = chain.from_iterable(block.names() for one in sequences for block in one.blocks())
     return Change(namespace, version, (), sorted((*names, *last.system)))
