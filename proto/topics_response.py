@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from google.protobuf.message import DecodeError
 
@@ -17,7 +17,7 @@ from proto.errors import RemoteProtocolError
 from proto.parsing.varint import decode_varint, encode_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
 _LENGTHS = struct.Struct(">II")
 _COMMAND_SIZE_BYTES = 4
@@ -27,6 +27,11 @@ _HASH_TAG = b"\x22"
 _CHANGED = (b"\x28\x00", b"\x28\x01")
 _TAIL = re.compile(rb"\x18([\x00\x01])\x22\x08([0-9a-f]{8})\x28([\x00\x01])", re.DOTALL)
 _TAIL_BYTES = 14
+_TOPICS_TAG = 0x12
+_TWO_BYTES = 0x80
+"""From this size on the length of a name has two bytes or more."""
+_LONGEST_PREFIX = 11
+"""Bytes of a name's tag and length, at most."""
 
 
 def command_start(kind: pb.BaseCommand.Type.ValueType) -> bytes:
@@ -136,6 +141,13 @@ class TopicsTail:
     changed: bool
 
 
+class NamesMeasured(NamedTuple):
+    """The names of an answer: how many there are, and their UTF-8 bytes."""
+
+    names: int
+    names_bytes: int
+
+
 class TopicsAnswer:
     """A listing's answer as received and not decoded: to be sent on under other request ids.
 
@@ -179,6 +191,27 @@ class TopicsAnswer:
         filtered, digest, changed = found.groups()
         return TopicsTail(filtered == b"\x01", digest.decode(), changed == b"\x01")
 
+    def measured(self) -> Generator[None, None, NamesMeasured | None]:
+        """Count the names and their bytes, a part of the answer in a step; nothing is kept of it.
+
+        Returns:
+            None for an answer that is none, that has names which are not UTF-8, or that does not
+            end as ``tail`` knows it: what is wrong with it ``decoded`` tells.
+        """
+        if self.tail() is None:
+            return None
+        left, rest, names, names_bytes = self.rest_bytes - _TAIL_BYTES, b"", 0, 0
+        for part in self.rest:
+            found = _whole_entries(data := (rest + part)[:left])
+            if found is None:
+                return None
+            end, sizes = found
+            names += len(sizes)
+            names_bytes += sum(sizes)
+            left, rest = left - end, data[end:]
+            yield
+        return NamesMeasured(names, names_bytes) if not left else None
+
     def decoded(self) -> pb.CommandGetTopicsOfNamespaceResponse:
         """Parse the answer; its request id is 0.
 
@@ -192,6 +225,44 @@ class TopicsAnswer:
             reason = str(error).rpartition(": ")[2]
             raise RemoteProtocolError(f"a topic list is not protobuf: {reason}") from None
         return response
+
+
+def _whole_entries(data: bytes) -> tuple[int, list[int]] | None:
+    """Return where the last whole name ends, and the sizes of all names; None if that are none."""
+    at, end, starts, sizes = 0, len(data), list[int](), list[int]()
+    while at + _LONGEST_PREFIX <= end or (at < end and _is_short(data, at)):
+        if data[at] != _TOPICS_TAG:
+            return None
+        size, start = data[at + 1], at + 2
+        if size >= _TWO_BYTES:
+            try:
+                size, start = decode_varint(data, at + 1)
+            except RemoteProtocolError:
+                return None
+        if start + size > end:
+            break
+        starts.append(start)
+        sizes.append(size)
+        at = start + size
+    return (at, sizes) if _are_utf8(data[:at], starts, sizes) else None
+
+
+def _is_short(data: bytes, at: int) -> bool:
+    """Tell whether the length of a name near the end is there, in one byte."""
+    return len(data) > at + 1 and data[at + 1] < _TWO_BYTES
+
+
+def _are_utf8(entries: bytes, starts: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Tell whether names are UTF-8: all at once where no length has two bytes."""
+    try:
+        entries.decode()
+    except UnicodeDecodeError:
+        try:
+            for start, size in zip(starts, sizes, strict=True):
+                entries[start : start + size].decode()
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def _skip(parts: Sequence[memoryview], size: int) -> list[memoryview]:

@@ -21,6 +21,7 @@ from broker.errors import (
     too_large_for_a_frame,
 )
 from broker.listing.lister import NO_PROPERTIES
+from broker.listing.private_buffers import JOINED_AT_ONCE_BYTES, joined
 from broker.listing.request import ListingRequest, heap_key
 from broker.listing.responses import ListingAnswer, listing_answer
 from broker.patterns.errors import InvalidPatternError
@@ -119,7 +120,7 @@ class GetTopicsHandler:
             return False
         answer = listing_answer(request, listing, cnx, filtered=False)
         response, size_bytes = answer.response, answer.response.command_bytes
-        if self._is_too_large(response):
+        if self._is_too_large(response) or self._takes_a_thread(response):
             return False
         direct = transient(LimitType.DIRECT_MEMORY, answer.shared, size_bytes, cnx, name)
         if direct is None:
@@ -188,7 +189,7 @@ class GetTopicsHandler:
                 direct = await self._direct(asked, answer, ahead)
                 if direct is None:
                     return answer.response.command_bytes
-                self._enqueue(answer.response, asked.cnx, direct)
+                await self._enqueue(answer.response, asked.cnx, direct)
         except PermitAcquireError:
             raise RequestError(pb.TooManyRequests, HEAP_LIMIT_EXCEEDED) from None
         except PermitTooLargeError as error:
@@ -265,12 +266,13 @@ class GetTopicsHandler:
         except PermitTooLargeError as error:
             raise self._refusals.direct(error) from None
 
-    def _enqueue(
+    async def _enqueue(
         self, response: TopicsResponse, cnx: Connection, give_back: Callable[[], object]
     ) -> None:
         try:
-            response = self._own(response)
-        except MemoryError:
+            if self._rules.private_buffers:
+                response = await joined(response)
+        except BaseException:
             give_back()
             raise
         cnx.enqueue(response.buffers, response.size, give_back, self._paid_bytes(response))
@@ -289,6 +291,10 @@ class GetTopicsHandler:
     def _is_too_large(self, response: TopicsResponse) -> bool:
         """Tell whether a client would take a response for the end of the connection."""
         return 0 < self._rules.max_frame_bytes < response.size
+
+    def _takes_a_thread(self, response: TopicsResponse) -> bool:
+        """Tell whether a response is copied, and that for long."""
+        return self._rules.private_buffers and response.size > JOINED_AT_ONCE_BYTES
 
     def _own(self, response: TopicsResponse) -> TopicsResponse:
         """Return a response in bytes of its own, if responses share none."""

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.errors import too_large_for_a_frame
+from broker.listing.private_buffers import joined
 from limiter.clock import clock_sleep
 from limiter.errors import (
     PermitAcquireCancelledError,
@@ -119,7 +120,7 @@ class WatchSender:
             return
         try:
             sent = await encoded(names)
-            answer = self._success(request_id, sent, topics_hash)
+            answer = await self._success(request_id, sent, topics_hash)
         except BaseException:
             release()
             raise
@@ -128,11 +129,13 @@ class WatchSender:
         on_left = partial(_release, release, sent)
         self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
 
-    def _success(self, request_id: int, sent: EncodedNames, topics_hash: str) -> TopicsResponse:
+    async def _success(
+        self, request_id: int, sent: EncodedNames, topics_hash: str
+    ) -> TopicsResponse:
         answer = watch_success(request_id, self.watcher_id, sent.parts, topics_hash)
         if answer.size > self._context.max_frame_bytes > 0:
             raise too_large_for_a_frame(answer.size, self._context.max_frame_bytes)
-        return answer.joined() if self._context.private_buffers else answer
+        return await joined(answer) if self._context.private_buffers else answer
 
     def send_at_once(self, update: SetUpdate) -> bool:
         """Send an update without a wait; return False where memory or the connection is full.

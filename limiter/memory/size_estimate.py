@@ -51,6 +51,11 @@ def estimate_topic_list_bytes(names: Iterable[str]) -> int:
     return sum(len(name.encode()) + BYTES_PER_NAME for name in names)
 
 
+def estimated_bytes(names: int, names_bytes: int) -> int:
+    """Return the same of so many names with so many UTF-8 bytes."""
+    return names_bytes + BYTES_PER_NAME * names
+
+
 def charged_bytes(policy: SizeEstimate, estimated_bytes: int, names: int) -> int:
     """Return the heap that a list is charged with once it is there.
 

@@ -30,6 +30,7 @@ from limiter.memory.size_estimate import (
     TopicListSizeResultCache,
     charged_bytes,
     estimate_topic_list_bytes,
+    estimated_bytes,
 )
 from proto.frames import LENGTH_FIELD_BYTES
 from proxy.errors import not_in_time, too_large
@@ -38,6 +39,7 @@ from server.connection.request_errors import (
     UnansweredRequestError,
     illegal_argument_text,
 )
+from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from limiter.memory.dual_limiter import SharedOwner
@@ -64,11 +66,12 @@ class PulsarCharging:
         self._policy = policy
         self._charge = _PulsarCharge if mended else _UpstreamCharge
         self._sizes = TopicListSizeResultCache()
+        self._steps = Steps()
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> _PulsarCharge:
         """See Charging.charge."""
         holder = self._sizes.holder((request.namespace, request.mode))
-        return self._charge(self._limiter, owner, holder, self._policy)
+        return self._charge(self._limiter, owner, holder, self._policy, self._steps)
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
         """See Charging.expected_bytes."""
@@ -87,8 +90,10 @@ class _PulsarCharge:
         owner: SharedOwner,
         holder: ResultHolder,
         policy: SizeEstimate,
+        steps: Steps,
     ) -> None:
         self._limiter = limiter
+        self._steps = steps
         self._owner = owner
         self._policy = policy
         self._guess = SizeGuess(holder, anyone_resets=self.anyone_resets)
@@ -122,17 +127,22 @@ class _PulsarCharge:
         """Hold heap for the names received instead of the estimate, and direct memory."""
         if self._heap is None:
             raise RuntimeError("the names come after the estimate")
-        size_bytes = self._charged_bytes(answer)
+        size_bytes = await self._charged_bytes(answer)
         self._guess.actual(size_bytes)
         self._heap = await self._grown(self._heap, size_bytes)
         await self._acquire(LimitType.DIRECT_MEMORY, answer.command_bytes)
 
-    def _charged_bytes(self, answer: TopicsAnswer) -> int:
+    async def _charged_bytes(self, answer: TopicsAnswer) -> int:
         """Return what the names received cost; without a limit they are not looked at."""
         if self._limiter.statistics().heap.max_permits <= 0:
             return answer.command_bytes
-        topics = answer.decoded().topics
-        return charged_bytes(self._policy, estimate_topic_list_bytes(topics), len(topics))
+        measured = await self._steps.take(answer.measured())
+        if measured is not None:
+            names, estimated = measured.names, estimated_bytes(*measured)
+        else:
+            topics = answer.decoded().topics
+            names, estimated = len(topics), estimate_topic_list_bytes(topics)
+        return charged_bytes(self._policy, estimated, names)
 
     async def _grown(self, heap: MemoryPermit, size_bytes: int) -> MemoryPermit:
         try:

@@ -14,7 +14,7 @@ from broker.topic_lists.sequence import TopicSequence
 from proto.errors import RemoteProtocolError
 from proto.frames import FrameDecoder, encode_command
 from proto.topic_hash import EMPTY_HASH, topics_hash
-from proto.topics_response import TopicsAnswer, TopicsTail, read_topics_head
+from proto.topics_response import NamesMeasured, TopicsAnswer, TopicsTail, read_topics_head
 
 # The first id of each length, 1 to 10 bytes, and the last of all.
 REQUEST_IDS = [0, *(2 ** (7 * size) for size in range(1, 10)), 2**64 - 1]
@@ -314,3 +314,45 @@ def test_a_large_answer_is_not_copied() -> None:
     answer = answer_of(frame)
     # Then
     assert [len(part.obj) for part in answer.rest] == [len(frame)]  # type: ignore[arg-type]
+
+
+def measured(answer: TopicsAnswer) -> NamesMeasured | None:
+    work = answer.measured()
+    try:
+        while True:
+            next(work)
+    except StopIteration as done:
+        found: NamesMeasured | None = done.value
+        return found
+
+
+MIXED = ["a", "\x12\x05x", "x" * 127, "x" * 128, "\u00fc" * 200, "\U0001f600", "x" * 20_000, ""]
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 7, 400])
+@pytest.mark.parametrize("names", [[], MIXED, NAMES, ["\u00fc" * 64] * 9], ids=str)
+def test_names_are_measured_without_decoding_them(names: list[str], pieces: int) -> None:
+    answer = answer_of(by_protobuf(7, names), pieces)
+    assert measured(answer) == (len(names), sum(len(name.encode()) for name in names))
+
+
+@pytest.mark.parametrize("pieces", [1, 5])
+@pytest.mark.parametrize(
+    ("found", "put"),
+    [(b"ns/00007", b"ns/\xff0007"), (b"\x12\x1c", b"\x13\x1c"), (b"\x12\x1c", b"\x12\x7f")],
+    ids=["no UTF-8", "another field", "another length"],
+)
+def test_of_what_is_no_list_nothing_is_measured(found: bytes, put: bytes, pieces: int) -> None:
+    frame = by_protobuf(7, NAMES[:20])
+    assert frame.count(found)
+    assert measured(answer_of(frame.replace(found, put), pieces)) is None
+
+
+def test_names_of_another_order_of_fields_are_not_measured() -> None:
+    frame = by_protobuf(7, NAMES[:3])
+    assert measured(answer_of(frame[:-2] + b"\x30\x00")) is None
+
+
+def test_a_large_answer_is_measured_in_steps() -> None:
+    answer = answer_of(by_protobuf(7, NAMES), 50)
+    assert len(list(answer.measured())) == 50
