@@ -25,6 +25,7 @@ from broker.imports.rows import valid_rows, with_namespaces
 from broker.imports.staging import StagedRows
 from proto.invalid_rows import InvalidRows
 from proto.names import InvalidNameError
+from server.tasks.freeing import free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,6 +90,7 @@ async def import_topics(
             topics += len(changes.added)
             namespaces.add(namespace)
             progress(topics)
+            await free(changes.added)
         del lot  # The next one is made without this one in memory.
     # What Arrow's allocator keeps of a thread's buffers it gives back only when that thread asks.
     await asyncio.to_thread(pa.default_memory_pool().release_unused)

@@ -34,6 +34,10 @@ class Writer(Protocol):
     def more(self, transport: asyncio.Transport) -> int:
         """Write the next part of the batch; 0 when there is none."""
 
+    @property
+    def pending(self) -> bool:
+        """True while a part of the batch is left."""
+
 
 class PlainWriter:
     """Writes a batch at once, in steps of PLAIN_STEP_BYTES."""
@@ -57,6 +61,11 @@ class PlainWriter:
             transport.writelines(step)
         return sum(map(len, step))
 
+    @property
+    def pending(self) -> bool:
+        """See Writer.pending."""
+        return bool(self._pieces)
+
 
 class TlsWriter:
     """Writes a batch as ciphertext, of TLS_STEP_BYTES of plain bytes at a time."""
@@ -76,6 +85,11 @@ class TlsWriter:
         if ciphertext:
             transport.writelines(ciphertext)
         return sum(map(len, ciphertext))
+
+    @property
+    def pending(self) -> bool:
+        """See Writer.pending."""
+        return bool(self._pieces)
 
 
 def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from server.faults.registry import FaultRegistry
 
 RESET_PATH = "/admin/v2/floodgate/reset"
-NAMESPACES_AT_ONCE = 1_000
+NAMESPACES_AT_ONCE = 500
 """Namespaces that are deleted together."""
 
 

@@ -34,6 +34,7 @@ from broker.stores.postgresql.writing import WrittenChange, write_change
 from broker.stores.store import NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
 from server.tasks.cooperative import in_turns
+from server.tasks.freeing import free
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -152,6 +153,7 @@ class SharedNamespaces:
                 if last is None:
                     continue
                 found[namespace] = await _built(last.version, last.names, {})
+                await free(last.names)
                 change = end_of(namespace, found[namespace])
                 known = KnownNamespace(NOT_THERE, change.version)
                 self._view.show(namespace, known, None, [change])
