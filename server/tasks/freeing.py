@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +15,10 @@ FREED_AT_ONCE = 10_000
 async def free(values: Sequence[object]) -> None:
     """Empty a long list that nobody needs any more, step by step in a thread; leave any other."""
     if isinstance(values, list) and len(values) > FREED_AT_ONCE:
-        await asyncio.to_thread(_free, values)
+        await asyncio.to_thread(free_in_steps, values)
 
 
-def _free(values: list[object]) -> None:
+def free_in_steps(values: list[Any]) -> None:
+    """Empty a list, so that other threads have their turn between steps."""
     while values:
         del values[-FREED_AT_ONCE:]

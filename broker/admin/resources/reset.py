@@ -19,6 +19,7 @@ from proto.names import NamespaceName
 from server.faults.routes import ENABLED_KEY
 from server.http import RestError
 from server.tasks.cooperative import in_turns
+from server.tasks.freeing import free
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +70,7 @@ class _Reset:
         namespaces = await context.store.namespaces()
         for first in range(0, len(namespaces), NAMESPACES_AT_ONCE):
             await self._delete(namespaces[first : first + NAMESPACES_AT_ONCE])
+        await free(namespaces)
         async for tenant in in_turns(await context.store.tenants()):
             try:
                 await context.store.delete_tenant(tenant)
