@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 HANDOVER_BYTES = 65_536
 """Bytes of small entries that leave together; a large one goes alone."""
-TURN_BYTES = 8 << 20
-"""Bytes after which others have their turn, however fast the kernel takes more: some 10 ms."""
+TURN_BYTES = 4 << 20
+"""Bytes after which others have their turn, however fast the kernel takes more: some 5 ms."""
 
 
 class OutboundEntry:

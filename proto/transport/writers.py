@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 TLS_STEP_BYTES = 262_144
 """Plain bytes that are encrypted ahead of the kernel: a large entry is never in memory twice."""
-PLAIN_STEP_BYTES = 8 << 20
+PLAIN_STEP_BYTES = 4 << 20
 """Bytes given to the transport at once: a loop may write on for as long as the peer reads as fast,
-and others wait meanwhile, some 10 ms for so much."""
+and others wait meanwhile, some 5 ms for so much."""
 
 
 class Writer(Protocol):
