@@ -25,9 +25,10 @@ from broker.imports.rows import valid_rows, with_namespaces
 from broker.imports.staging import StagedRows
 from proto.invalid_rows import InvalidRows
 from proto.names import InvalidNameError
+from server.tasks.freeing import free_in_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from broker.imports.files import FileStates
@@ -85,16 +86,25 @@ async def import_topics(
     lots = _lots(path, state, any_invalid=invalid.count > 0)
     while (lot := await asyncio.to_thread(next, lots, None)) is not None:
         await store.apply_all(lot)
-        for namespace, changes in lot:
-            topics += len(changes.added)
+        for namespace, count in [(name, len(changes.added)) for name, changes in lot]:
+            topics += count
             namespaces.add(namespace)
             progress(topics)
-        del lot  # The next one is made without this one in memory.
+        # The next one is made without this one in memory.
+        await asyncio.to_thread(_let_go, lot)
     # What Arrow's allocator keeps of a thread's buffers it gives back only when that thread asks.
     await asyncio.to_thread(pa.default_memory_pool().release_unused)
     seconds = time.perf_counter() - started
     report = str(invalid) if invalid.count else ""
     return ImportResult(topics, len(namespaces), seconds, invalid.count, report)
+
+
+def _let_go(lot: list[NamespaceChanges]) -> None:
+    """Free a lot that was applied: of a million names that takes longer than a turn may."""
+    for _, changes in lot:
+        if isinstance(changes.added, list):
+            free_in_steps(changes.added)
+    lot.clear()
 
 
 def _checked(path: Path, skip_invalid: bool) -> InvalidRows:
@@ -117,9 +127,7 @@ def _valid(path: Path, rows: TopicRows, invalid: InvalidRows) -> pa.Table:
         raise ImportFailedError(f"{path} cannot be read: {error}") from None
 
 
-def _lots(
-    path: Path, state: FileStates, *, any_invalid: bool
-) -> Iterator[Sequence[NamespaceChanges]]:
+def _lots(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[list[NamespaceChanges]]:
     """Read a file that was checked, and yield changes of whole namespaces.
 
     Args:
@@ -140,7 +148,7 @@ def _lots(
     _check_unchanged(path, state)
 
 
-def _additions(path: Path, lot: Lot) -> Sequence[NamespaceChanges]:
+def _additions(path: Path, lot: Lot) -> list[NamespaceChanges]:
     try:
         return additions(lot)
     except InvalidNameError:

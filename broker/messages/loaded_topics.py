@@ -69,6 +69,24 @@ class TopicParts(NamedTuple):
     alone: bool = True
 
 
+async def _nothing() -> None:
+    """Return that nothing is left."""
+
+
+class _Staying:
+    """The topics that others made while their namespace was deleted, read when first asked for."""
+
+    def __init__(self, left: Callable[[], Awaitable[NamespaceSnapshot | None]]) -> None:
+        self._left = left
+        self._found: NamespaceSnapshot | None = None
+        self._asked = False
+
+    async def has(self, name: bytes) -> bool:
+        if not self._asked:
+            self._found, self._asked = await self._left(), True
+        return self._found is not None and self._found.holds(name)
+
+
 class LoadedTopics:
     """The loaded topics by name; a topic is loaded by the first client that uses it.
 
@@ -413,14 +431,15 @@ class LoadedTopics:
         self,
         namespace: NamespaceName,
         blocks: Iterable[Iterable[bytes]],
-        left: NamespaceSnapshot | None = None,
+        left: Callable[[], Awaitable[NamespaceSnapshot | None]] = _nothing,
     ) -> None:
         """Close the topics of a namespace that was deleted, and delete their messages.
 
         Args:
             namespace: Its names are gone already, so that clients who come back find nothing.
             blocks: The full names of its persistent topics, as many at a time as may hold the loop.
-            left: The names that others made meanwhile: these topics stay.
+            left: Returns the names that others made meanwhile: these topics stay. It is asked
+                only if anything would go.
 
         Raises:
             MessageStoreError: The message store failed.
@@ -430,23 +449,20 @@ class LoadedTopics:
             async with self._locks.of(str(loading)):
                 pass  # It is loaded now, or was refused: a load that begins now finds nothing.
         dropped = set()
+        stay = _Staying(left)
         for topic in self.within(namespace):
-            if left is not None and left.contains(topic.name):
+            if await stay.has(topic.full_name.encode()):
                 continue
             async with self._locks.of(topic.full_name):
                 if self._topics.get(topic.full_name) is topic:
                     await to_its_end(self._drop(topic.name, topic))
                     dropped.add(topic.full_name)
         for block in blocks:
-            for raw in block:
-                name = raw.decode()
-                # What was dropped above, and is there, was made again meanwhile.
-                if (
-                    name not in dropped
-                    and self._parts.store.holds(name)
-                    and (left is None or not left.holds(raw))
-                ):
-                    await self._delete_stored(name)
+            # What was dropped above, and is there, was made again meanwhile.
+            stored = [raw for raw in block if self._parts.store.holds(raw.decode())]
+            for raw in stored:
+                if raw.decode() not in dropped and not await stay.has(raw):
+                    await self._delete_stored(raw.decode())
             await asyncio.sleep(0)
 
     async def _delete_stored(self, name: str) -> None:

@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.02
 FORGET_SECONDS = 10.0
-"""So long the others have to close the topics of a namespace that is deleted."""
+"""So long the others have to close the topics of namespaces that are deleted."""
+NAMED_IN_A_WARNING = 3
 WAIT_SECONDS = 2.0
 """So long the others have to take over. Clients look up what they have not."""
 
@@ -72,33 +73,35 @@ async def hand_over(
 
 async def have_forgotten(
     use: Callable[[], AbstractAsyncContextManager[Connection]],
-    namespace: NamespaceName,
+    namespaces: Sequence[NamespaceName],
     broker: str,
     clock: Clock,
 ) -> None:
-    """Have the other brokers forget a namespace; return once none of them owns a bundle of it.
+    """Have the other brokers forget namespaces; return once none of them owns a bundle of these.
 
     Args:
         use: Takes a connection to the database for a while, or raises StoreError.
-        namespace: It is deleted.
-        broker: The id of the one that has deleted it, and owns nothing of it any more.
+        namespaces: They are deleted.
+        broker: The id of the one that has deleted them, and owns nothing of them any more.
         clock: For delays.
 
     Raises:
         StoreError: The database does not answer.
     """
-    name, give_up = str(namespace), clock.now() + FORGET_SECONDS
+    names, give_up = list(map(str, namespaces)), clock.now() + FORGET_SECONDS
     async with use() as connection:
-        await tables.tell_deleted(connection, name, broker)
+        await tables.tell_deleted(connection, names, broker)
     while True:
         async with use() as connection:
-            owner = await tables.owner_within(connection, name)
+            owner = await tables.owner_among(connection, names)
             if owner is None or clock.now() >= give_up:
-                await tables.namespace_deleted(connection, name)
+                await tables.namespaces_deleted(connection, names)
                 break
         await clock_sleep(clock, LOOK_SECONDS)
     if owner is not None:
-        logger.warning("%s has not forgotten namespace %s, which is deleted", owner, name)
+        more = " and more" if len(names) > NAMED_IN_A_WARNING else ""
+        text = ", ".join(names[:NAMED_IN_A_WARNING]) + more
+        logger.warning("%s has not forgotten all of these deleted namespaces: %s", owner, text)
 
 
 async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:

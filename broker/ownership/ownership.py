@@ -93,8 +93,8 @@ class Ownership(Protocol):
             StoreError: The metadata store failed.
         """
 
-    async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Have nobody own the bundles of a namespace that is no more, and nobody keep its messages.
+    async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
+        """Have nobody own bundles of namespaces that are no more, and nobody keep their messages.
 
         Raises:
             StoreError: The metadata store failed.

@@ -85,6 +85,7 @@ class SharedOwnership:
         self._when_lost: list[Callback] = []
         self._when_moved: list[Callback] = []
         self._tasks: set[asyncio.Task[object]] = set()
+        self._forgetting = asyncio.Lock()
         self._leaving = False
         self.moved_total = 0
         session.on_over = self._lost_all
@@ -339,10 +340,11 @@ class SharedOwnership:
         if not task.cancelled() and task.exception() is not None:
             logger.warning("a bundle's topics were not closed as they should: %s", task.exception())
 
-    async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Have all brokers forget a namespace that is no more. See Ownership."""
-        await self._let_go_within(namespace)
-        await have_forgotten(self._use, namespace, self._session.id, self._clock)
+    async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
+        """Have all brokers forget namespaces that are no more. See Ownership."""
+        for namespace in namespaces:
+            await self._let_go_within(namespace)
+        await have_forgotten(self._use, namespaces, self._session.id, self._clock)
 
     async def _let_go_within(self, namespace: NamespaceName) -> None:
         for bundle in self._owned.within(namespace):
@@ -350,9 +352,10 @@ class SharedOwnership:
 
     async def _forget(self, namespace: NamespaceName) -> None:
         """Let go of a namespace that another broker deleted, and delete what is stored of it."""
-        await self._let_go_within(namespace)
-        if await self._store.policies(namespace) is None:  # Else it was made again meanwhile.
-            await self._moved(Bundle(namespace, ALL_HASHES))
+        async with self._forgetting:  # Many may be deleted together.
+            await self._let_go_within(namespace)
+            if await self._store.policies(namespace) is None:  # Else it was made again meanwhile.
+                await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:
         """Call back when a bundle is not owned any more. See Ownership."""

@@ -45,8 +45,8 @@ class SoleOwnership:
         """Have the topics of a bundle closed; they are served again when they are asked for."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
-    async def namespace_deleted(self, namespace: NamespaceName) -> None:
-        """Do nothing: its messages are nowhere else."""
+    async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
+        """Do nothing: their messages are nowhere else."""
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
         """Call back when the topics of a bundle are to be closed."""

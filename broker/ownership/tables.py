@@ -301,26 +301,33 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
     return str(chosen), Owner(ServerUrls(*urls), here=False, decided=False)
 
 
-async def tell_deleted(connection: Connection, namespace: str, broker: str) -> None:
-    """Tell the other brokers that a namespace is no more."""
-    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, f"{namespace} {broker}")
+async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker: str) -> None:
+    """Tell the other brokers that namespaces are no more."""
+    await connection.execute(
+        "SELECT pg_notify($1, name || ' ' || $3) FROM unnest($2::text[]) AS name",
+        CHANNEL,
+        namespaces,
+        broker,
+    )
 
 
-async def owner_within(connection: Connection, namespace: str) -> str | None:
-    """Return the service URL of a broker that lives and owns a bundle of a namespace."""
+async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str | None:
+    """Return the service URL of a broker that lives and owns a bundle of one of the namespaces."""
     row = await connection.fetchrow(
         f"SELECT {_OWNERS_URLS} FROM floodgate.bundles b JOIN floodgate.brokers o "
-        "ON o.id = b.owner WHERE b.namespace = $1 AND o.lease_until > clock_timestamp() LIMIT 1",
-        namespace,
+        "ON o.id = b.owner WHERE b.namespace = ANY($1::text[])"
+        " AND o.lease_until > clock_timestamp() LIMIT 1",
+        namespaces,
     )
     return None if row is None else ServerUrls(*map(str, row)).any_service
 
 
-async def namespace_deleted(connection: Connection, namespace: str) -> None:
-    """Forget where the messages of a namespace were that is no more."""
+async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
+    """Forget where the messages of namespaces were that are no more."""
     await connection.execute(
-        "UPDATE floodgate.bundles SET store = $2 WHERE namespace = $1 AND owner IS NULL",
-        namespace,
+        "UPDATE floodgate.bundles SET store = $2 WHERE namespace = ANY($1::text[])"
+        " AND owner IS NULL",
+        namespaces,
         DELETED,
     )
 

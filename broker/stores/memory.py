@@ -146,13 +146,18 @@ class MemoryStore:
             self._forget(namespace, snapshot)
             return True
 
-    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Delete a namespace and all its topics at once; return what it held."""
-        async with self._locks.of(namespace):
-            snapshot = self._snapshots.get(namespace)
-            if snapshot is not None:
-                self._forget(namespace, snapshot)
-            return snapshot
+    async def delete_all(
+        self, namespaces: Sequence[NamespaceName]
+    ) -> Mapping[NamespaceName, NamespaceSnapshot]:
+        """Delete namespaces, each with all its topics at once; return what each held."""
+        found: dict[NamespaceName, NamespaceSnapshot] = {}
+        async for namespace in in_turns(namespaces):
+            async with self._locks.of(namespace):
+                snapshot = self._snapshots.get(namespace)
+                if snapshot is not None:
+                    self._forget(namespace, snapshot)
+                    found[namespace] = snapshot
+        return found
 
     def _forget(self, namespace: NamespaceName, last: NamespaceSnapshot) -> None:
         self.schemas.delete_namespace(namespace)

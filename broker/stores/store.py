@@ -127,10 +127,12 @@ class MetadataStore(Protocol):
             NamespaceNotEmptyError: It holds user topics or partitioned topics.
         """
 
-    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Delete a namespace and all its topics at once; return what it held.
+    async def delete_all(
+        self, namespaces: Sequence[NamespaceName]
+    ) -> Mapping[NamespaceName, NamespaceSnapshot]:
+        """Delete namespaces, each with all its topics at once; return what each held.
 
-        None when it does not exist. Of partitioned topics the partitions are told.
+        Those that do not exist are left out. Of many at a time each costs little.
         """
 
     # -- topics -------------------------------------------------------------------------------

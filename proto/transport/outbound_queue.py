@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 HANDOVER_BYTES = 65_536
 """Bytes of small entries that leave together; a large one goes alone."""
+TURN_BYTES = 4 << 20
+"""Bytes after which others have their turn, however fast the kernel takes more: some 5 ms."""
 
 
 class OutboundEntry:
@@ -89,12 +91,30 @@ class OutboundQueue:
         if self._buffer.became_unwritable():
             self._writability_changed(False)
 
-    def hand_over(self, transport: asyncio.Transport) -> None:
-        """Give the transport as many entries as go at once, while it has none of ours."""
+    def hand_over(self, transport: asyncio.Transport) -> bool:
+        """Give the transport as many entries as go at once, while it has none of ours.
+
+        Returns:
+            Whether the kernel took all of a turn's bytes, and ``drained`` is to go on in another.
+        """
+        return self._hand_over(transport, TURN_BYTES)
+
+    def drained(self, transport: asyncio.Transport) -> bool:
+        """Go on: the transport's own buffer is empty. Returns what ``hand_over`` returns."""
+        left = TURN_BYTES
+        if self._handed_over:
+            left = self._hand_over_rest(transport, left)
+        return self._hand_over(transport, left)
+
+    def _hand_over(self, transport: asyncio.Transport, left: int) -> bool:
         while self._entries and not self._handed_over and not transport.is_closing():
+            if left <= 0:
+                return True
             self._handed_over = self._next_batch()
-            self.written_bytes += self._writer.begin(transport, self._taken_buffers())
-            self._hand_over_rest(transport)
+            written = self._writer.begin(transport, self._taken_buffers())
+            self.written_bytes += written
+            left = self._hand_over_rest(transport, left - written)
+        return left <= 0 and self._writer.pending and transport.get_write_buffer_size() == 0
 
     def _taken_buffers(self) -> list[Buffer]:
         """Return the buffers of the batch, which only the writer keeps from now on.
@@ -106,12 +126,6 @@ class OutboundQueue:
             entry.buffers = ()
         return buffers
 
-    def drained(self, transport: asyncio.Transport) -> None:
-        """Go on: the transport's own buffer is empty."""
-        if self._handed_over:
-            self._hand_over_rest(transport)
-        self.hand_over(transport)
-
     def discard(self) -> None:
         """Let every entry give back what it holds: the connection is gone."""
         entries = [*self._handed_over, *self._entries]
@@ -121,14 +135,26 @@ class OutboundQueue:
             self._buffer.left(entry.size_bytes, entry.paid_bytes)
             entry.leave()
 
-    def _hand_over_rest(self, transport: asyncio.Transport) -> None:
-        """Go on with the batch for as long as the kernel takes everything at once."""
+    def _hand_over_rest(self, transport: asyncio.Transport, left: int) -> int:
+        """Go on with the batch for as long as the kernel takes everything at once.
+
+        Args:
+            transport: It has nothing of ours, or it is not asked for more.
+            left: Bytes that may be written in this turn.
+
+        Returns:
+            What is left of them.
+        """
         while transport.get_write_buffer_size() == 0:
+            if left <= 0 and self._writer.pending and not transport.is_closing():
+                break
             written = 0 if transport.is_closing() else self._writer.more(transport)
             self.written_bytes += written
+            left -= written
             if not written:
                 self._batch_left()
-                return
+                break
+        return left
 
     def _batch_left(self) -> None:
         """End a batch, of which the kernel has every byte."""

@@ -228,18 +228,20 @@ class Sender:
                 asyncio.get_running_loop().call_soon(self.hand_over)
 
     def _write(
-        self, transport: asyncio.Transport, hand_over: Callable[[asyncio.Transport], None]
+        self, transport: asyncio.Transport, hand_over: Callable[[asyncio.Transport], bool]
     ) -> None:
         """Give the transport entries; what breaks here ends this peer only.
 
         How much of them was written is unknown then, so nothing may follow.
         """
         try:
-            hand_over(transport)
+            goes_on = hand_over(transport)
         except Exception:
             logger.exception("closing %s after a write that failed", self.peer)
             self.abort()
         else:
+            if goes_on:
+                asyncio.get_running_loop().call_soon(self.buffer_is_empty)
             if not self._queue and self._gate.is_closed_for(PauseCause.PROCESS_OUTBOUND_FULL):
                 # Whatever the others have pending, this one has nothing.
                 self._process.outbound.forget(self._process_has_room)

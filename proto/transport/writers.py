@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 TLS_STEP_BYTES = 262_144
 """Plain bytes that are encrypted ahead of the kernel: a large entry is never in memory twice."""
-PLAIN_STEP_BYTES = 8 << 20
+PLAIN_STEP_BYTES = 4 << 20
 """Bytes given to the transport at once: a loop may write on for as long as the peer reads as fast,
-and others wait meanwhile, some 10 ms for so much."""
+and others wait meanwhile, some 5 ms for so much."""
 
 
 class Writer(Protocol):
@@ -33,6 +33,10 @@ class Writer(Protocol):
 
     def more(self, transport: asyncio.Transport) -> int:
         """Write the next part of the batch; 0 when there is none."""
+
+    @property
+    def pending(self) -> bool:
+        """True while a part of the batch is left."""
 
 
 class PlainWriter:
@@ -57,6 +61,11 @@ class PlainWriter:
             transport.writelines(step)
         return sum(map(len, step))
 
+    @property
+    def pending(self) -> bool:
+        """See Writer.pending."""
+        return bool(self._pieces)
+
 
 class TlsWriter:
     """Writes a batch as ciphertext, of TLS_STEP_BYTES of plain bytes at a time."""
@@ -76,6 +85,11 @@ class TlsWriter:
         if ciphertext:
             transport.writelines(ciphertext)
         return sum(map(len, ciphertext))
+
+    @property
+    def pending(self) -> bool:
+        """See Writer.pending."""
+        return bool(self._pieces)
 
 
 def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:

@@ -5,6 +5,7 @@ Source: upstream NamespacesBase, v2.Namespaces.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -17,13 +18,18 @@ from broker.authorization.operations import NamespaceOperation, PolicyName, Tena
 from broker.bundles import boundaries
 from broker.stores.changes import NamespaceNotEmptyError
 from server.http import RestError, json_response
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aiohttp import web
 
     from broker.admin.context import AdminContext
     from proto.names import NamespaceName
 
+NAMESPACES_AT_ONCE = 500
+"""Namespaces that are deleted together."""
 _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
@@ -110,17 +116,21 @@ class NamespaceAdmin:
             raise RestError(404, f"Namespace {namespace} does not exist.")
         return done()
 
-    async def delete_with_topics(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace and all in it; false when it does not exist."""
-        last = await self._context.store.delete_with_topics(namespace)
-        await self._forget(namespace, deleted=last is not None)
-        if last is None:
-            return False
-        # Others may have made it again meanwhile.
-        left = await self._context.store.snapshot(namespace)
-        blocks = (block.names() for block in last.persistent.blocks())
-        await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks, left)
-        return True
+    async def delete_with_topics(self, *namespaces: NamespaceName) -> bool:
+        """Delete namespaces and all in them; false when none exists."""
+        lots = range(0, len(namespaces), NAMESPACES_AT_ONCE)
+        deleted = [await self._delete_lot(namespaces[at : at + NAMESPACES_AT_ONCE]) for at in lots]
+        return any(deleted)
+
+    async def _delete_lot(self, namespaces: Sequence[NamespaceName]) -> bool:
+        found = await self._context.store.delete_all(namespaces)
+        await self._forget(list(found))
+        for namespace, last in found.items():
+            # Others may have made it again meanwhile.
+            left = partial(self._context.store.snapshot, namespace)
+            blocks = (block.names() for block in last.persistent.blocks())
+            await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks, left)
+        return bool(found)
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
         """Tell whether a namespace has only non-persistent topics, which upstream ignores."""
@@ -132,13 +142,14 @@ class NamespaceAdmin:
             deleted = await self._context.store.delete_namespace(namespace)
         except NamespaceNotEmptyError:
             raise RestError(409, "Cannot delete non empty namespace") from None
-        await self._forget(namespace, deleted=deleted)
+        await self._forget([namespace] if deleted else [])
         return deleted
 
-    async def _forget(self, namespace: NamespaceName, *, deleted: bool) -> None:
-        await self._context.message_policies.forget_namespace(namespace)
-        if deleted:
-            await self._context.ownership.namespace_deleted(namespace)
+    async def _forget(self, namespaces: Sequence[NamespaceName]) -> None:
+        async for namespace in in_turns(namespaces):
+            await self._context.message_policies.forget_namespace(namespace)
+        if namespaces:
+            await self._context.ownership.namespaces_deleted(namespaces)
 
     async def _check_room(self, namespace: NamespaceName) -> None:
         limit = self._context.config.max_namespaces_per_tenant

@@ -14,7 +14,6 @@ from broker.authorization.operations import ClusterOperation, Level, TenantOpera
 from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.store import TenantInfo
 from server.http import RestError, json_response
-from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -140,8 +139,8 @@ class TenantAdmin:
         if force:
             if not self._context.config.force_delete_tenant_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of tenants")
-            async for namespace in in_turns(await self._context.store.namespaces(tenant)):
-                await self._namespaces.delete_with_topics(namespace)
+            namespaces = await self._context.store.namespaces(tenant)
+            await self._namespaces.delete_with_topics(*namespaces)
         try:
             deleted = await self._context.store.delete_tenant(tenant)
         except NamespaceNotEmptyError:

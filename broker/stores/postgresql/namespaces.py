@@ -10,19 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.stores.changes import NamespaceNotEmptyError
-from broker.stores.postgresql.topic_schemas import delete_schemas
 from broker.stores.postgresql.view import KnownNamespace
 from broker.stores.store import NamespacePolicies, TenantInfo
-from proto.names import NamespaceName, is_system_topic
+from proto.names import NamespaceName
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection
 
-_NAMES_PER_FETCH = 1_000
-_ROWS_PER_DELETE = 50_000
 FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
-_TABLES = ("topics", "partitioned", "properties", "changes")
 
 
 async def read_tenants(connection: Connection) -> dict[str, TenantInfo]:
@@ -44,13 +40,13 @@ async def read_tenant(connection: Connection, name: str) -> TenantInfo | None:
 async def insert_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
     """Add a tenant; false when it is there."""
     query = "INSERT INTO floodgate.tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-    return _changed(await connection.execute(query, name.encode(), *info.as_json()))
+    return changed_some(await connection.execute(query, name.encode(), *info.as_json()))
 
 
 async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
     """Replace a tenant's values; false when it is not there."""
     query = "UPDATE floodgate.tenants SET roles = $2, clusters = $3 WHERE name = $1"
-    return _changed(await connection.execute(query, name.encode(), *info.as_json()))
+    return changed_some(await connection.execute(query, name.encode(), *info.as_json()))
 
 
 async def delete_tenant(connection: Connection, name: str) -> bool:
@@ -61,7 +57,7 @@ async def delete_tenant(connection: Connection, name: str) -> bool:
         if await connection.fetchval(inside, name.encode()):
             raise NamespaceNotEmptyError
         query = "DELETE FROM floodgate.tenants WHERE name = $1"
-        return _changed(await connection.execute(query, name.encode()))
+        return changed_some(await connection.execute(query, name.encode()))
 
 
 async def read_namespaces(connection: Connection, tenant: str | None) -> list[NamespaceName]:
@@ -110,60 +106,6 @@ async def read_policies(connection: Connection, namespace: str) -> NamespacePoli
     return NamespacePolicies(bundles) if bundles is not None else None
 
 
-async def delete_namespace(
-    connection: Connection, namespace: str, *, with_topics: bool
-) -> tuple[int, list[bytes]] | None:
-    """Remove a namespace; return the deletion's version and the topics, None if it is gone.
-
-    Raises:
-        NamespaceNotEmptyError: It holds user topics or partitioned topics, and may not.
-    """
-    async with connection.transaction():
-        # In the order in which everybody takes the two rows.
-        await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
-        query = "SELECT id, version + 1 FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
-        row = await connection.fetchrow(query, namespace)
-        if row is None:
-            return None
-        gone = KnownNamespace(*row)
-        names = await _topics(connection, gone.id, with_users=with_topics)
-        for table in _TABLES:
-            await _delete_rows(connection, table, gone.id)
-        await delete_schemas(connection, namespace)
-        await connection.execute("DELETE FROM floodgate.namespaces WHERE id = $1", gone.id)
-        mark = "UPDATE floodgate.marks SET value = greatest(value, $1) WHERE name = 'first_version'"
-        await connection.execute(mark, gone.version)
-        notify = "SELECT pg_notify('floodgate_topics', $1::bigint || ' ' || $2::bigint)"
-        await connection.execute(notify, gone.id, gone.version)
-        return gone.version, names
-
-
-async def _topics(connection: Connection, number: int, *, with_users: bool) -> list[bytes]:
-    """Return the topics of a namespace, in order.
-
-    Raises:
-        NamespaceNotEmptyError: It has others than system topics, and may not.
-    """
-    query = "SELECT 1 FROM floodgate.partitioned WHERE namespace = $1 LIMIT 1"
-    if not with_users and await connection.fetchval(query, number):
-        raise NamespaceNotEmptyError
-    query = "SELECT name FROM floodgate.topics WHERE namespace = $1 ORDER BY name"
-    cursor, names = await connection.cursor(query, number), list[bytes]()
-    while rows := await cursor.fetch(_NAMES_PER_FETCH):
-        names.extend(row[0] for row in rows)
-        if not with_users and not all(is_system_topic(row[0].decode()) for row in rows):
-            raise NamespaceNotEmptyError
-    return names
-
-
-async def _delete_rows(connection: Connection, table: str, number: int) -> None:
-    """Remove the rows of a namespace, so that no statement runs into its time limit."""
-    some = f"SELECT ctid FROM floodgate.{table} WHERE namespace = $1 LIMIT {_ROWS_PER_DELETE}"
-    query = f"DELETE FROM floodgate.{table} WHERE ctid = ANY(ARRAY({some}))"
-    while _changed(await connection.execute(query, number)):
-        pass
-
-
 async def read_configuration(connection: Connection) -> dict[str, str]:
     """Return the values that were set at run time."""
     rows = await connection.fetch("SELECT key, value FROM floodgate.configuration ORDER BY key")
@@ -199,6 +141,6 @@ async def remember_import(connection: Connection, fingerprint: str) -> None:
     await connection.execute(query, f"import {fingerprint}")
 
 
-def _changed(status: str) -> bool:
+def changed_some(status: str) -> bool:
     """Tell whether a command changed a row; its status ends with their number."""
     return not status.endswith(" 0")

@@ -8,7 +8,7 @@ once. Changes that it missed, or that the log has no more, become one incomplete
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,8 @@ from broker.stores.conditions import MANY_NAMES, end_of, is_large, parted
 from broker.stores.feed import Change, ChangeFeeds
 from broker.stores.name_locks import NameLocks
 from broker.stores.postgresql import reading
-from broker.stores.postgresql.namespaces import create_namespace, delete_namespace
+from broker.stores.postgresql.deleting import delete_namespaces
+from broker.stores.postgresql.namespaces import create_namespace
 from broker.stores.postgresql.new_namespaces import write_new
 from broker.stores.postgresql.resync import ResyncTasks
 from broker.stores.postgresql.row_sizes import batched
@@ -33,9 +34,10 @@ from broker.stores.postgresql.writing import WrittenChange, write_change
 from broker.stores.store import NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
 from server.tasks.cooperative import in_turns
+from server.tasks.freeing import free
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from broker.stores.changes import NamespaceChanges
@@ -126,22 +128,44 @@ class SharedNamespaces:
                 self._view.show(namespace, created, None)
             return created is not None
 
-    async def delete(
-        self, namespace: NamespaceName, *, with_topics: bool = False
-    ) -> NamespaceSnapshot | None:
-        """Delete a namespace; return what it held, None when it does not exist."""
-        async with self._locks.of(namespace):
+    async def delete(self, namespace: NamespaceName) -> bool:
+        """Delete a namespace without user topics; false when it does not exist."""
+        return bool(await self._delete([namespace], with_topics=False))
+
+    async def delete_all(
+        self, namespaces: Sequence[NamespaceName]
+    ) -> Mapping[NamespaceName, NamespaceSnapshot]:
+        """Delete namespaces with their topics, some at a time; return what each held."""
+        found: dict[NamespaceName, NamespaceSnapshot] = {}
+        for some in batched(sorted(namespaces, key=str), NAMESPACES_AT_ONCE):
+            found |= await self._delete(some, with_topics=True)
+        return found
+
+    async def _delete(
+        self, namespaces: Sequence[NamespaceName], *, with_topics: bool
+    ) -> Mapping[NamespaceName, NamespaceSnapshot]:
+        names, found = list(map(str, namespaces)), dict[NamespaceName, NamespaceSnapshot]()
+        async with self._locked(namespaces):
             async with self._use() as connection:
-                deleted = await delete_namespace(
-                    connection, str(namespace), with_topics=with_topics
-                )
-            if deleted is None:
-                return None
-            version, names = deleted
-            last = await _built(version - 1, names, {})
-            gone = KnownNamespace(NOT_THERE, version)
-            self._view.show(namespace, gone, None, [end_of(namespace, last)])
-            return last
+                gone = await delete_namespaces(connection, names, with_topics=with_topics)
+            async for namespace in in_turns(namespaces):
+                last = gone.get(str(namespace))
+                if last is None:
+                    continue
+                found[namespace] = await _built(last.version, last.names, {})
+                await free(last.names)
+                change = end_of(namespace, found[namespace])
+                known = KnownNamespace(NOT_THERE, change.version)
+                self._view.show(namespace, known, None, [change])
+        return found
+
+    @asynccontextmanager
+    async def _locked(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
+        """Hold the locks of namespaces, which are in order, for the block."""
+        async with AsyncExitStack() as locks:
+            async for namespace in in_turns(namespaces):
+                await locks.enter_async_context(self._locks.of(namespace))
+            yield
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
         """Commit a change, then show it."""
@@ -161,9 +185,7 @@ class SharedNamespaces:
 
     async def _apply_new(self, changes: Sequence[NamespaceChanges]) -> list[NamespaceChanges]:
         """Commit additions to new namespaces, then show them; return those that are there."""
-        async with AsyncExitStack() as locks:
-            async for namespace, _ in in_turns(changes):
-                await locks.enter_async_context(self._locks.of(namespace))
+        async with self._locked([namespace for namespace, _ in changes]):
             async with self._use() as connection:
                 written = await write_new(connection, changes)
             async for namespace, one in in_turns(written.items()):

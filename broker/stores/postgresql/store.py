@@ -162,11 +162,13 @@ class PostgresqlStore(CachedStore):
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
         """Delete a namespace without user topics; false when it does not exist."""
-        return await to_its_end(self._namespaces.delete(namespace)) is not None
+        return await to_its_end(self._namespaces.delete(namespace))
 
-    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Delete a namespace and all its topics at once; return what it held."""
-        return await to_its_end(self._namespaces.delete(namespace, with_topics=True))
+    async def delete_all(
+        self, namespaces: Sequence[NamespaceName]
+    ) -> Mapping[NamespaceName, NamespaceSnapshot]:
+        """Delete namespaces with all their topics, many in one transaction."""
+        return await to_its_end(self._namespaces.delete_all(namespaces))
 
     # -- topics -------------------------------------------------------------------------------
 

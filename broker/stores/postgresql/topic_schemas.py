@@ -71,9 +71,10 @@ class PostgresqlTopicSchemas:
             await connection.execute(query, *_key(topic))
 
 
-async def delete_schemas(connection: Connection, namespace: str) -> None:
-    """Forget the schemas of a namespace, within a transaction."""
-    await connection.execute("DELETE FROM floodgate.schemas WHERE namespace = $1", namespace)
+async def delete_schemas(connection: Connection, namespaces: Sequence[str]) -> None:
+    """Forget the schemas of namespaces, within a transaction."""
+    query = "DELETE FROM floodgate.schemas WHERE namespace = ANY($1::text[])"
+    await connection.execute(query, namespaces)
 
 
 def _key(topic: str) -> tuple[str, bytes]:

@@ -36,6 +36,8 @@ NAMES_PER_SCAN = 256
 """Names that are scanned in the time of one lookup."""
 ROWS_PER_STEP = 512
 """Names picked one by one (about 1 us each) in a step."""
+ROWS_PER_BLOCKS = 8_192
+"""Names picked one by one that are made into blocks in a step."""
 _FEW_OF_A_BLOCK = 32
 """Most names of a block that are picked one by one; more are taken at once, in 0.3 ms."""
 
@@ -290,12 +292,21 @@ def _picked(blocks: Sequence[Block], rows: Rows) -> Generator[None, None, TopicS
     places = np.searchsorted(ends, rows, side="right")
     starts = np.concatenate(([0], ends[:-1]))[places] if len(rows) else rows
     entries: list[bytes] = []
+    made: list[Block] = []
     for start in range(0, len(rows), ROWS_PER_STEP):
         part = slice(start, start + ROWS_PER_STEP)
         entries.extend(_entries(blocks, places[part], rows[part] - starts[part]))
+        if len(entries) > ROWS_PER_BLOCKS:
+            made += _cut(entries)
+            entries.clear()
         yield
+    return TopicSequence.from_blocks([*made, *_cut(entries)])
+
+
+def _cut(entries: Sequence[bytes]) -> list[Block]:
+    """Return entries as blocks."""
     sizes = np.fromiter(map(len, entries), np.int32, len(entries))
-    return TopicSequence.from_blocks(cut_entries(b"".join(entries), offsets_of(sizes)))
+    return cut_entries(b"".join(entries), offsets_of(sizes))
 
 
 def _entries(blocks: Sequence[Block], places: Rows, indexes: Rows) -> Iterator[bytes]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import sqlite3
-from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicState
+from broker.stores.changes import StoreError, TopicState
 from broker.stores.conditions import (
     COUNTED_TOPICS,
     check_conditions,
@@ -20,11 +18,12 @@ from broker.stores.conditions import (
     what_is_new,
 )
 from broker.stores.sqlite import topic_schemas
+from broker.stores.sqlite.tables import INSIDE, SqliteTables, inside, texts
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
-from proto.names import NamespaceName, TopicName
+from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
@@ -62,12 +61,10 @@ INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
 INSERT OR IGNORE INTO tenants
     SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
 """
-_INSIDE = "name > ? AND name < ?"
-"""Of the names of namespaces those of a tenant, see ``_inside``."""
 _NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies", "schemas")
 
 
-class SqliteFile:
+class SqliteFile(SqliteTables):
     """An open file (WAL), locked for one broker and used by one thread.
 
     Args:
@@ -93,105 +90,9 @@ class SqliteFile:
         self._connection.close()
         self._lock.close()
 
-    def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, values).fetchall()
-
-    def _changed_rows(self, query: str, *values: object) -> int:
-        return self._connection.execute(query, values).rowcount
-
     def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what some work with the file returns."""
         return work(self._connection)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            # A full disk has rolled back by itself; its own error is the one to raise.
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-
-    # -- tenants and configuration ------------------------------------------------------------
-
-    def tenants(self) -> dict[str, TenantInfo]:
-        """Return the tenants by name, in order."""
-        rows = _texts(self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name"))
-        return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
-
-    def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None when it is not there."""
-        rows = _texts(self._rows("SELECT roles, clusters FROM tenants WHERE name=?", name))
-        return TenantInfo.of_json(*rows[0]) if rows else None
-
-    def insert_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Add a tenant; false when it is there."""
-        query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
-        return self._changed_rows(query, name, *info.as_json()) == 1
-
-    def update_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false when it is not there."""
-        query = "UPDATE tenants SET roles=?, clusters=? WHERE name=?"
-        return self._changed_rows(query, *info.as_json(), name) == 1
-
-    def delete_tenant(self, name: str) -> bool:
-        """Remove a tenant without namespaces; false when it is not there."""
-        with self._transaction():
-            if self._rows(f"SELECT 1 FROM namespaces WHERE {_INSIDE} LIMIT 1", *_inside(name)):
-                raise NamespaceNotEmptyError
-            return self._changed_rows("DELETE FROM tenants WHERE name=?", name) == 1
-
-    def configuration(self) -> dict[str, str]:
-        """Return the values that were set at run time."""
-        return dict(_texts(self._rows("SELECT key, value FROM configuration ORDER BY key")))
-
-    def set_configuration(self, key: str, value: str | None) -> None:
-        """Keep a value, or remove it."""
-        if value is None:
-            self._changed_rows("DELETE FROM configuration WHERE key=?", key)
-        else:
-            self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
-
-    def policy_documents(self, name: str | None) -> dict[str, dict[str, object]]:
-        """Return policies by key, of all or of one name.
-
-        Raises:
-            ValueError: A name or a value is not one of ours.
-        """
-        query = "SELECT name, key, value FROM message_policies"
-        rows = self._rows(query) if name is None else self._rows(f"{query} WHERE name=?", name)
-        found: dict[str, dict[str, object]] = {}
-        for of, key, value in _texts(rows):
-            if of not in found:
-                TopicName.parse(of) if "://" in of else NamespaceName.parse(of)
-            found.setdefault(of, {})[key] = json.loads(value)
-        return found
-
-    def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Keep a policy, or remove it."""
-        if value is None:
-            query = "DELETE FROM message_policies WHERE name=? AND key=?"
-            self._changed_rows(query, name, key)
-        else:
-            query = "INSERT OR REPLACE INTO message_policies VALUES (?, ?, ?)"
-            self._changed_rows(query, name, key, json.dumps(value))
-
-    def delete_policies(self, names: Sequence[str]) -> None:
-        """Remove all policies of some names."""
-        rows = [(name,) for name in names]
-        with self._transaction():
-            self._connection.executemany("DELETE FROM message_policies WHERE name=?", rows)
-
-    def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether an import was remembered."""
-        return bool(self._rows("SELECT 1 FROM marks WHERE name=?", f"import {fingerprint}"))
-
-    def remember_import(self, fingerprint: str) -> None:
-        """Remember an import."""
-        self._changed_rows("INSERT OR IGNORE INTO marks VALUES (?, 1)", f"import {fingerprint}")
 
     # -- namespaces ---------------------------------------------------------------------------
 
@@ -203,8 +104,8 @@ class SqliteFile:
         """
         query, values = "SELECT name FROM namespaces", tuple[str, ...]()
         if tenant is not None:
-            query, values = f"{query} WHERE {_INSIDE}", _inside(tenant)
-        rows = _texts(self._rows(f"{query} ORDER BY name", *values))
+            query, values = f"{query} WHERE {INSIDE}", inside(tenant)
+        rows = texts(self._rows(f"{query} ORDER BY name", *values))
         return [NamespaceName.parse(name) for (name,) in rows]
 
     def create_namespace(self, name: str, policies: NamespacePolicies) -> bool:
@@ -236,14 +137,28 @@ class SqliteFile:
         kept = self._rows("SELECT bundles FROM policies WHERE namespace=?", name)
         return NamespacePolicies(int(kept[0][0])) if kept else DEFAULT_POLICIES
 
-    def delete_namespace(self, name: str, version: int) -> None:
-        """Remove a namespace and all that is in it; ``version`` is that of the deletion."""
+    def delete_all(
+        self, namespaces: Mapping[NamespaceName, NamespaceSnapshot | None]
+    ) -> dict[NamespaceName, NamespaceSnapshot]:
+        """Remove namespaces and all that is in them, in one transaction; return what was there.
+
+        Args:
+            namespaces: The newest version of each, where that is known.
+        """
         with self._transaction():
-            for table in _NAMESPACE_TABLES:
-                self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
-            self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
-            mark = "UPDATE marks SET value=max(value, ?) WHERE name='first_version'"
-            self._changed_rows(mark, version)
+            last = {name: known or self.read(str(name)) for name, known in namespaces.items()}
+            found = {name: one for name, one in last.items() if one is not None}
+            for name, one in found.items():
+                self._delete_namespace(str(name), one.version + 1)
+            return found
+
+    def _delete_namespace(self, name: str, version: int) -> None:
+        """Remove a namespace; ``version`` is that of the deletion."""
+        for table in _NAMESPACE_TABLES:
+            self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
+        self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
+        mark = "UPDATE marks SET value=max(value, ?) WHERE name='first_version'"
+        self._changed_rows(mark, version)
 
     # -- topics -------------------------------------------------------------------------------
 
@@ -254,7 +169,7 @@ class SqliteFile:
             return None
         topics = self._rows("SELECT name FROM topics WHERE namespace=? ORDER BY name", name)
         counts = self._rows("SELECT name, partitions FROM partitioned WHERE namespace=?", name)
-        _texts([row[:1] for row in counts])
+        texts([row[:1] for row in counts])
         return NamespaceSnapshot.from_rows(
             int(version[0][0]), [row[0] for row in topics], dict(counts)
         )
@@ -355,24 +270,6 @@ class SqliteFile:
 
     def _each(self, query: str, name: str, topics: Sequence[object]) -> None:
         self._connection.executemany(query, ((name, topic) for topic in topics))
-
-
-def _inside(tenant: str) -> tuple[str, str]:
-    """Return the bounds of the names of a tenant's namespaces: 0 comes behind the slash."""
-    return f"{tenant}/", f"{tenant}0"
-
-
-def _texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return rows whose values are all texts: SQLite keeps whatever it is given in any column.
-
-    Raises:
-        TypeError: One is not.
-    """
-    for row in rows:
-        for value in row:
-            if not isinstance(value, str):
-                raise TypeError(f"{type(value).__name__} where a text belongs")
-    return rows
 
 
 def _locked(path: Path) -> FileIO:

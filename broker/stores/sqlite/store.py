@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+NAMESPACES_AT_ONCE = 1_000
+"""Namespaces that are deleted together, while others wait for the file."""
+
 
 class SqliteStore(CachedStore):
     """Topics in a SQLite file (WAL). See MetadataStore.
@@ -116,25 +119,32 @@ class SqliteStore(CachedStore):
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
         """Delete a namespace without user topics; false when it does not exist."""
-        return await to_its_end(self._delete(namespace, with_topics=False)) is not None
+        return bool(await to_its_end(self._delete([namespace], with_topics=False)))
 
-    async def delete_with_topics(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Delete a namespace and all its topics at once; return what it held."""
-        return await to_its_end(self._delete(namespace, with_topics=True))
+    async def delete_all(
+        self, namespaces: Sequence[NamespaceName]
+    ) -> Mapping[NamespaceName, NamespaceSnapshot]:
+        """Delete namespaces with all their topics, many in one transaction."""
+        found: dict[NamespaceName, NamespaceSnapshot] = {}
+        for first in range(0, len(namespaces), NAMESPACES_AT_ONCE):
+            some = namespaces[first : first + NAMESPACES_AT_ONCE]
+            found |= await to_its_end(self._delete(some, with_topics=True))
+        return found
 
     async def _delete(
-        self, namespace: NamespaceName, *, with_topics: bool
-    ) -> NamespaceSnapshot | None:
+        self, namespaces: Sequence[NamespaceName], *, with_topics: bool
+    ) -> Mapping[NamespaceName, NamespaceSnapshot]:
         async with self._lock:
-            snapshot = await self._load(namespace)
-            if snapshot is None:
-                return None
-            if not (with_topics or snapshot.empty):
-                raise NamespaceNotEmptyError
-            await self._run(SqliteFile.delete_namespace, str(namespace), snapshot.version + 1)
-            self._cache.forget(namespace)
-            self._feeds.publish(end_of(namespace, snapshot))
-            return snapshot
+            known = {namespace: self._cache.peek(namespace) for namespace in namespaces}
+            if not with_topics:
+                known = {namespace: await self._load(namespace) for namespace in namespaces}
+                if not all(one is None or one.empty for one in known.values()):
+                    raise NamespaceNotEmptyError
+            found = await self._read(SqliteFile.delete_all, known)
+            async for namespace, last in in_turns(found.items()):
+                self._cache.forget(namespace)
+                self._feeds.publish(end_of(namespace, last))
+            return found
 
     # -- topics -------------------------------------------------------------------------------
 

@@ -13,8 +13,11 @@ from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import broker_config, cluster
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from broker.stores.store import NamespaceSnapshot
 
+NAMESPACE = NamespaceName("public", "default")
 RESET = "/admin/v2/floodgate/reset"
 ON = {"floodgateFaultsEnabled": "true"}
 TOPICS = [f"persistent://public/default/reset-{index}" for index in range(8)]
@@ -23,15 +26,17 @@ TOPICS = [f"persistent://public/default/reset-{index}" for index in range(8)]
 async def test_a_topic_that_comes_at_the_last_moment_goes_with_the_others() -> None:
     async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
         store = parts.broker.store
-        delete = store.delete_with_topics
+        delete = store.delete_all
 
-        async def delete_too_late(namespace: NamespaceName) -> NamespaceSnapshot | None:
-            await store.apply(namespace, TopicChanges([TOPICS[0].encode()]))
-            return await delete(namespace)
+        async def delete_too_late(
+            namespaces: Sequence[NamespaceName],
+        ) -> Mapping[NamespaceName, NamespaceSnapshot]:
+            await store.apply(NAMESPACE, TopicChanges([TOPICS[0].encode()]))
+            return await delete(namespaces)
 
-        store.delete_with_topics = delete_too_late
+        store.delete_all = delete_too_late
         assert (await rest.ask("POST", RESET)).status == 204
-        left = await store.snapshot(TopicName.parse(TOPICS[0]).namespace)
+        left = await store.snapshot(NAMESPACE)
         assert left is not None
         assert left.empty
 

@@ -256,7 +256,7 @@ async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
             await owner_seen_by(one)
         # When
         await other.store.delete_namespace(SPACE)
-        await other.ownership.namespace_deleted(SPACE)
+        await other.ownership.namespaces_deleted([SPACE])
         await made(other)
         # Then
         assert (await other.ownership.acquire(TOPIC)).here
@@ -268,7 +268,7 @@ async def test_a_namespace_that_is_deleted_is_forgotten_by_who_has_it(postgresql
         await owner_seen_by(one)
         one.closing.clear()
         await other.store.delete_namespace(SPACE)
-        deleting = asyncio.create_task(other.ownership.namespace_deleted(SPACE))
+        deleting = asyncio.create_task(other.ownership.namespaces_deleted([SPACE]))
         await one.has_lost.wait()
         assert not deleting.done()
         one.closing.set()
@@ -291,7 +291,7 @@ async def test_who_has_messages_of_a_deleted_namespace_and_no_bundle_forgets_the
         await owner_seen_by(one)
         await one.ownership.release(BUNDLE)
         await other.store.delete_namespace(SPACE)
-        await other.ownership.namespace_deleted(SPACE)
+        await other.ownership.namespaces_deleted([SPACE])
         await one.has_moved.wait()
         assert one.moved == [Bundle(SPACE, ALL_HASHES)]
 
@@ -302,7 +302,7 @@ async def test_a_namespace_that_was_made_again_meanwhile_is_let_go_and_not_forgo
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         await owner_seen_by(one)
-        await other.ownership.namespace_deleted(SPACE)
+        await other.ownership.namespaces_deleted([SPACE])
         assert one.lost == [BUNDLE]
         assert one.moved == other.moved == []
 
@@ -316,8 +316,11 @@ async def test_nobody_waits_for_ever_for_who_does_not_forget(
         await owner_seen_by(one)
         one.closing.clear()
         await other.store.delete_namespace(SPACE)
-        await other.ownership.namespace_deleted(SPACE)
-        assert f"{one.service_url} has not forgotten namespace {SPACE}" in caplog.text
+        await other.ownership.namespaces_deleted([SPACE])
+        assert (
+            f"{one.service_url} has not forgotten all of these deleted namespaces: {SPACE}"
+            in caplog.text
+        )
         one.closing.set()
 
 

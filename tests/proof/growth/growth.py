@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.controlled_process import ControlledProcess, controlled_process
@@ -22,7 +23,7 @@ from tests.proof.growth.patterns import Patterns
 from tests.proof.growth.rest_calls import Ends, Rest
 from tests.proof.growth.table import growth_table
 from tests.proof.growth.watches import Watches
-from tests.proof.result import ProofResult
+from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL, OWN_ERROR
 from tests.support.processes.postgresql import running_postgresql
 
@@ -33,9 +34,16 @@ if TYPE_CHECKING:
     from tests.proof.result import ProofOptions
     from tests.support.processes.postgresql import PostgresqlServer
 
-NAMES, QUICK_NAMES = (10_000, 100_000), (1_000, 10_000)
+NAMES, QUICK_NAMES = (10_000, 100_000, 1_000_000), (1_000, 10_000)
 STORES = ("memory", "sqlite", "postgresql")
 PROFILES = ("floodgate", "pulsar")
+PLACES = (
+    ("memory", "floodgate"),
+    ("memory", "pulsar"),
+    ("sqlite", "floodgate"),
+    ("postgresql", "pulsar"),
+)
+"""Stores and profiles if nobody says otherwise: all six take half as long again."""
 WAYS = ("direct", "proxy")
 START_SECONDS = 3_600.0
 _LIMIT_BYTES = 400
@@ -49,12 +57,13 @@ def prove(options: ProofOptions) -> ProofResult:
     result = ProofResult()
     by_corpus: dict[Corpus, list[Row]] = {}
     with ExitStack() as stack:
-        stores = options.stores or STORES
-        database = stack.enter_context(running_postgresql()) if "postgresql" in stores else None
+        places = _places(options)
+        shared = any(store == "postgresql" for store, _ in places)
+        database = stack.enter_context(running_postgresql()) if shared else None
         for names in options.names or (QUICK_NAMES if options.quick else NAMES):
             for namespaces in (1, names // NAMES_PER_NAMESPACE):
                 corpus = Corpus(names, namespaces)
-                by_corpus[corpus] = _measured(options, corpus, stores, database)
+                by_corpus[corpus] = _measured(options, corpus, places, database)
                 _judge(corpus, by_corpus[corpus], result)
     _check_logs(options.out, result)
     result.figures["rows"] = [
@@ -73,21 +82,35 @@ def prove(options: ProofOptions) -> ProofResult:
     return result
 
 
+def _places(options: ProofOptions) -> Sequence[tuple[str, str]]:
+    """Return the stores and profiles to measure.
+
+    Raises:
+        ProofError: There is no such store or profile.
+    """
+    if not (options.stores or options.profiles):
+        return PLACES
+    stores, profiles = options.stores or STORES, options.profiles or PROFILES
+    unknown = {*stores, *profiles}.difference(STORES, PROFILES)
+    if unknown:
+        raise ProofError(f"{', '.join(sorted(unknown))}: none of {', '.join(STORES + PROFILES)}")
+    return list(product(stores, profiles))
+
+
 def _measured(
     options: ProofOptions,
     corpus: Corpus,
-    stores: Sequence[str],
+    places: Sequence[tuple[str, str]],
     database: PostgresqlServer | None,
 ) -> list[Row]:
     options.note(f"writing {corpus.title}")
     topics, rows = options.out / "topics.parquet", list[Row]()
     corpus.write(topics)
-    for store in stores:
-        for profile in options.profiles or PROFILES:
-            url = _url(options.out, store, database)
-            with _stage(options, corpus, store, profile, url, topics) as stage:
-                _measure_all(stage, options.out)
-            rows += stage.rows
+    for store, profile in places:
+        url = _url(options.out, store, database)
+        with _stage(options, corpus, store, profile, url, topics) as stage:
+            _measure_all(stage, topics)
+        rows += stage.rows
     topics.unlink()
     return rows
 
@@ -103,14 +126,14 @@ def _url(out: Path, store: str, database: PostgresqlServer | None) -> str:
     return f"sqlite:///{out.resolve()}/growth.sqlite"
 
 
-def _measure_all(stage: Stage, out: Path) -> None:
+def _measure_all(stage: Stage, topics: Path) -> None:
     for way in WAYS:
         BinaryCommands(stage, way).measure_all()
         Rest(stage, way).measure_all()
         Watches(stage, way).measure_all()
         if stage.corpus.namespaces == 1:
             Patterns(stage, way).measure_all()
-    Ends(stage, out).measure_all()
+    Ends(stage, topics).measure_all()
 
 
 # -- processes ------------------------------------------------------------------------------------
@@ -202,7 +225,8 @@ def _judge(corpus: Corpus, rows: Sequence[Row], result: ProofResult) -> None:
         if failed:
             what = f"{len(failed)} of {len(some)} things{kind} failed: {'; '.join(failed[:3])}"
         result.check(f"{corpus.title}{kind}: no error", not failed, f"{corpus.title}: {what}")
-        worst = max(some, key=lambda row: row.millis)
+        # Until a broker has started it serves nobody.
+        worst = max((row for row in some if "start" not in row.what), key=lambda row: row.millis)
         result.check(
             f"{corpus.title}{kind}: no long turn",
             worst.millis <= BOUND_MILLIS,

@@ -185,27 +185,31 @@ class Rest:
 
 
 class Ends:
-    """Calls after which the corpus is another one, made last and directly."""
+    """Calls after which the corpus is another one, made last and directly.
 
-    def __init__(self, stage: Stage, folder: Path) -> None:
+    Args:
+        stage: Where they are made.
+        topics: The file that the broker has imported.
+    """
+
+    def __init__(self, stage: Stage, topics: Path) -> None:
         self._stage = stage
-        self._folder = folder
+        self._topics = topics
         self._url = stage.urls["direct"]["web_url"]
 
     def measure_all(self) -> None:
-        """Import more, delete a namespace with its topics, and everything."""
+        """Import more, delete a namespace with its topics, and everything; import it again."""
         namespace = self._stage.corpus.namespace(0)
-        more = self._folder / "more.txt"
+        more = self._topics.with_name("more.txt")
         names = [f"persistent://{namespace}/more-{number}\n" for number in range(1_000)]
         names += [f"persistent://{TENANT}/more-{number}/x\n" for number in range(1_000)]
         more.write_text("".join(names), encoding="utf-8")
+        imports, space = f"{ADMIN}/floodgate/import", f"{ADMIN}/namespaces/{namespace}"
         for call in (
-            Call("import 2,000 more", "POST", f"{ADMIN}/floodgate/import", {"path": str(more)}),
-            Call(
-                "delete a namespace and its topics",
-                "DELETE",
-                f"{ADMIN}/namespaces/{namespace}?force=true",
-            ),
+            Call("import of 2,000 more", "POST", imports, {"path": str(more)}),
+            Call("delete a namespace with topics", "DELETE", f"{space}?force=true"),
             Call("reset", "POST", f"{ADMIN}/floodgate/reset"),
+            Call("import of everything", "POST", imports, {"path": str(self._topics)}),
         ):
-            self._stage.measure(f"REST {call.what}", "direct", partial(called, self._url, call), 1)
+            work = partial(called, self._url, call)
+            self._stage.measure(f"REST {call.what}", "direct", work, 1)

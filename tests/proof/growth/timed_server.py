@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.command_lines import answer_commands
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
+from broker.stores.postgresql import store as postgresql_store
 from proxy.config import ProxyConfig
 from proxy.service import ProxyService
 from server.connection.listener import raise_open_files_limit
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tests.proof.rest.explained_turns import TimedTurns
+
+LOADED_BEFORE = (postgresql_store,)
+"""Imported by a store's URL otherwise: a long turn before anybody is served."""
 
 
 class TimedServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -342,7 +343,7 @@ async def test_of_a_namespace_that_others_keep_alive_only_what_they_made_stays()
     await loaded.service.create(kept, {})
     names = [str(name).encode() for name in (NAME, kept)]
     # When
-    left = await loaded.names.snapshot(NAMESPACE)
+    left = partial(loaded.names.snapshot, NAMESPACE)
     await loaded.topics.drop_namespace(NAMESPACE, [names], left)
     # Then
     assert loaded.topics.loaded(NAME) is None

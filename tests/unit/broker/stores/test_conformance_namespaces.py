@@ -208,15 +208,17 @@ async def test_a_namespace_is_deleted_with_all_its_topics_at_once(open_store: Op
         added = [*described.added, topic("__change_events"), topic("n", A, "non-persistent")]
         await store.apply(A, TopicChanges(added, (), {base("p"): 1}, described.properties))
         feed = store.changes()
-        last = await store.delete_with_topics(A)
-        assert last is not None
+        assert await store.create_namespace(B)
+        found = await store.delete_all([A, B, NamespaceName.parse("tenant/none")])
+        assert (list(found), found[B].empty) == ([A, B], True)
+        last = found[A]
         assert (last.version, sorted(last.persistent.names())) == (1, sorted(described.added))
         assert list(last.non_persistent.names()) == [added[-1]]
-        assert await store.delete_with_topics(A) is None
+        assert await store.delete_all([A]) == {}
         assert (await store.snapshot(A), await store.policies(A)) == (None, None)
         feed.close()
         told = [(one.version, list(one.added), list(one.removed)) async for one in feed]
-        assert told == [(2, [], sorted(added))]
+        assert told == [(2, [], sorted(added)), (1, [], [])]
         assert await store.apply(A, changes(topic("t"))) == 3
         assert await store.properties(A, base("t")) == {}
         assert dict((await store.snapshot(A)).partitioned) == {}
@@ -227,9 +229,8 @@ async def test_a_deletion_of_many_topics_is_told_without_them(open_store: OpenSt
     async with open_store() as store:
         await store.apply(A, TopicChanges(many))
         feed = store.changes()
-        last = await store.delete_with_topics(A)
-        assert last is not None
-        assert len(last.persistent) == len(many)
+        found = await store.delete_all([A])
+        assert len(found[A].persistent) == len(many)
         feed.close()
         assert [(one.version, one.complete) async for one in feed] == [(2, False)]
         assert await store.snapshot(A) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from broker.stores.snapshots import namespace_properties
 from broker.stores.snapshots.namespace_properties import ROWS_PER_STEP, names_at_rows
 from broker.topic_lists.sequence import TopicSequence
 
@@ -62,3 +63,16 @@ def test_blocks_that_are_taken_whole_are_shared() -> None:
 def test_many_rows_take_several_steps(count: int) -> None:
     rows = np.linspace(0, 29_999, count).astype(np.int64)
     assert taken(np.unique(rows))[1] > 1
+
+
+def test_many_rows_that_lie_apart_are_made_into_blocks_as_they_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(namespace_properties, "_FEW_OF_A_BLOCK", 1_000)
+    monkeypatch.setattr(namespace_properties, "ROWS_PER_BLOCKS", 600)
+    rows = np.arange(0, 30_000, 10)
+    sequence, steps = taken(rows)
+    expected = TopicSequence.from_sorted([NAMES[row] for row in rows])
+    assert (list(sequence.names()), sequence.hash) == (list(expected.names()), expected.hash)
+    assert steps == 6
+    assert len(list(sequence.blocks())) == 3

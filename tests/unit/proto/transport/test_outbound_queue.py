@@ -1,0 +1,78 @@
+"""How much of a queue goes in one turn, where the kernel takes everything at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
+from proto.transport import outbound_queue, writers
+from proto.transport.outbound_queue import OutboundEntry, OutboundQueue
+from proto.transport.writers import PlainWriter
+
+
+class Transport:
+    """Takes everything at once, up to ``room`` bytes."""
+
+    def __init__(self, room: int = 1 << 30) -> None:
+        self.written = bytearray()
+        self.room = room
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def writelines(self, data: list[bytes]) -> None:
+        self.written += b"".join(data)
+
+    def get_write_buffer_size(self) -> int:
+        return max(0, len(self.written) - self.room)
+
+    def is_closing(self) -> bool:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "PLAIN_STEP_BYTES", 10)
+    monkeypatch.setattr(outbound_queue, "TURN_BYTES", 20)
+    monkeypatch.setattr(outbound_queue, "HANDOVER_BYTES", 8)
+
+
+def queue(*sizes: int) -> tuple[OutboundQueue, list[int]]:
+    """Entries of some sizes; the list has the numbers of those that left."""
+    left: list[int] = []
+    made = OutboundQueue(OutboundBuffer(WriteBufferMarks(2, 1)), PlainWriter(), lambda _: None)
+    for number, size in enumerate(sizes):
+        on_left = lambda number=number: left.append(number)  # noqa: E731
+        made.add(OutboundEntry([bytes([number]) * size], size, on_left))
+    return made, left
+
+
+@pytest.mark.parametrize(
+    ("sizes", "turns"),
+    [([50], [20, 40, 50]), ([20], [20]), ([9, 9, 9, 9], [27, 36]), ([4] * 12, [24, 48]), ([], [0])],
+)
+def test_others_have_their_turn_however_fast_the_kernel_is(
+    sizes: list[int], turns: list[int]
+) -> None:
+    made, left = queue(*sizes)
+    transport, written = Transport(), list[int]()
+    goes_on = made.hand_over(transport)
+    written.append(len(transport.written))
+    while goes_on:
+        goes_on = made.drained(transport)
+        written.append(len(transport.written))
+    assert written == turns
+    assert left == list(range(len(sizes)))
+    wanted = b"".join(bytes([number]) * size for number, size in enumerate(sizes))
+    assert (bytes(transport.written), len(made)) == (wanted, 0)
+
+
+def test_what_the_kernel_has_no_room_for_is_waited_for() -> None:
+    made, left = queue(50)
+    transport = Transport(room=15)
+    assert not made.hand_over(transport)
+    assert (len(transport.written), left) == (20, [])
+    transport.room = 1_000
+    assert made.drained(transport)
+    assert not made.drained(transport)
+    assert (len(transport.written), left) == (50, [0])

@@ -1,0 +1,40 @@
+"""Lists that are let go of: long ones elsewhere, and in steps."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from server.tasks import freeing
+from server.tasks.freeing import free
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Freed:
+    """Notes the thread in which it goes."""
+
+    threads: list[threading.Thread]
+
+    def __del__(self) -> None:
+        self.threads.append(threading.current_thread())
+
+
+async def test_a_long_list_goes_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freeing, "FREED_AT_ONCE", 3)
+    Freed.threads = []
+    values = [Freed() for _ in range(10)]
+    await free(values)
+    assert (values, len(Freed.threads)) == ([], 10)
+    assert threading.current_thread() not in Freed.threads
+
+
+async def test_what_is_short_or_no_list_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freeing, "FREED_AT_ONCE", 3)
+    monkeypatch.setattr(asyncio, "to_thread", None)
+    values = [1, 2, 3]
+    await free(values)
+    await free((1, 2, 3, 4, 5))
+    assert values == [1, 2, 3]
