@@ -116,13 +116,14 @@ class TopicRoom:
         taken: What they take.
     """
 
-    __slots__ = ("_all", "_name", "_namespace", "_of_namespace", "_room", "taken")
+    __slots__ = ("_all", "_has_left", "_name", "_namespace", "_of_namespace", "_room", "taken")
 
     def __init__(self, name: str, namespace: str, room: StoreRoom) -> None:
         self.taken = RoomTaken()
         self._name = name
         self._namespace = namespace
         self._room = room
+        self._has_left = False
         self._all = room.taken
         self._of_namespace = room.namespaces.setdefault(namespace, RoomTaken())
         self._of_namespace.topics += 1
@@ -152,6 +153,8 @@ class TopicRoom:
 
     def charge(self, entries: int, data_bytes: int) -> None:
         """Count entries whatever the bounds are; negative figures for those that were dropped."""
+        if self._has_left:
+            return  # Entries of a deleted topic that are given up later had their room given back.
         for taken in (self.taken, self._of_namespace, self._all):
             taken.charge(entries, data_bytes)
 
@@ -162,6 +165,7 @@ class TopicRoom:
     def leave(self) -> None:
         """Give back the room of all entries: the topic is deleted."""
         self.charge(-self.taken.entries, -self.taken.data_bytes)
+        self._has_left = True
         self._of_namespace.topics -= 1
         if not self._of_namespace.topics:
             del self._room.namespaces[self._namespace]

@@ -2,8 +2,9 @@
 
 The disk is a real file system of 64 MiB (ext4 on an image, mounted for the broker alone). Four
 producers publish all the time, each with its consumer; while the disk is filled consumers do not
-read, so that the database must grow. In some rounds the broker is killed or stopped on the full
-disk, a start is tried there, and it is started again when there is room.
+read, so that the database must grow. In some rounds messages alone fill it, until consumers read
+again. In others the broker is killed or stopped on the full disk, a start is tried there, and it is
+started again when there is room.
 """
 
 from __future__ import annotations
@@ -43,20 +44,24 @@ ROUNDS, QUICK_ROUNDS = 10, 2
 DISK_BYTES = 64 * MEBIBYTE
 TOPICS = [f"persistent://public/default/{name}" for name in ("one", "two", "three", "four")]
 MOST_BYTES = 20_000
-MOST_LEFT_BLOCKS = 300
+MOST_LEFT_BLOCKS = 1_500
 FULL_SECONDS = 1.5
 """So long nobody has had a receipt when the disk counts as full."""
 MOST_SECONDS = 5.0
-SPARE_DESCRIPTORS = 3
+SPARE_DESCRIPTORS = 6
+"""Connections that read the database are opened when they are first needed."""
 PERMITS = 20
 MOST_AHEAD = 100
 """Messages of a producer that its consumer has not got, while there is room."""
 PAUSE_SECONDS = 0.4
 """Between windows of a producer."""
+HURRIED_PAUSE_SECONDS = 0.02
 PATIENCE_SECONDS = 60.0
 KILLED, STOPPED = "killed", "stopped"
 ENDS = {3: KILLED, 6: STOPPED, 8: KILLED}
 """Rounds in which the broker ends on the full disk."""
+BY_MESSAGES = {1, 5}
+"""Rounds in which nothing but messages fills the disk."""
 Type = pb.BaseCommand
 
 
@@ -137,14 +142,15 @@ class Reader:
 
 
 class Publisher(SteadyPublisher):
-    """A producer that waits for its consumer while that may read: messages alone fill no disk."""
+    """A producer that waits for its consumer while that may read, and hurries while it may not."""
 
     def __init__(self, url: str, topic: str, reader: Reader) -> None:
         super().__init__(url, topic, _content)
         self._reader = reader
 
     async def _between_windows(self, pause_seconds: float) -> None:
-        await asyncio.sleep(pause_seconds)
+        is_read = self._reader.may_read.is_set()
+        await asyncio.sleep(pause_seconds if is_read else HURRIED_PAUSE_SECONDS)
         while self._reader.may_read.is_set() and self._is_ahead():  # noqa: ASYNC110 - of two
             await asyncio.sleep(pause_seconds)
 
@@ -197,7 +203,8 @@ class FullDisk:
     async def _round(self, number: int) -> None:
         for reader in self._readers:
             reader.may_read.clear()
-        fill(self._disk, self._random.randrange(MOST_LEFT_BLOCKS))
+        if number not in BY_MESSAGES:
+            fill(self._disk, self._random.randrange(MOST_LEFT_BLOCKS))
         await self._nobody_receipted()
         if number in ENDS:
             await asyncio.to_thread(self._end, ENDS[number])

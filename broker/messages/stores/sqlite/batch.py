@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from broker.messages.stores.sqlite.database import ENTRY_BITS, head_of, row_checksum
+from broker.messages.stores.sqlite.database import ENTRY_BITS, PAGE_BYTES, head_of, row_checksum
 
 if TYPE_CHECKING:
     import asyncio
     import sqlite3
-    from collections.abc import Hashable
+    from collections.abc import Container
 
     from broker.messages.managed_ledger import MessageStoreError
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
 
+NOBODY = 0
+"""The topic of ledgers that are dropped, and whose entries are still to be deleted."""
 ROWS_A_STATEMENT = 128
 """Entries of one statement: each statement takes the interpreter's lock anew."""
 DELETED_BYTES, DELETED_ROWS = 4 * 1024 * 1024, 2_000
 """The most that one transaction deletes of a dropped ledger."""
+
+_StateKey: TypeAlias = tuple[str, int] | tuple[str, int, str]
+"""What a state is, of which topic or ledger, and its name."""
 
 
 class Writing(Protocol):
@@ -83,13 +88,18 @@ class Batch:
         self.last: dict[Writing, Position] = {}
         self.added: dict[SqliteLedger, list[int]] = {}
         self.changed: dict[SqliteLedger, None] = {}
-        self.states: dict[Hashable, tuple[str, tuple[object, ...]]] = {}
+        self.states: dict[_StateKey, tuple[str, tuple[object, ...]]] = {}
         self.dropped: list[DroppedLedger] = []
         self.waiting: list[asyncio.Future[None]] = []
         self.size_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.changed or self.states or self.dropped)
+
+    @property
+    def page_bytes(self) -> int:
+        """Most bytes that the pages of its entries take: of each one page is filled in part."""
+        return self.size_bytes + sum(min(len(data), PAGE_BYTES) for _, data, _ in self.entries)
 
     def add_entry(
         self,
@@ -111,23 +121,45 @@ class Batch:
         added[1] += len(data)
         self.size_bytes += len(data)
 
-    def set_state(self, key: Hashable, statement: str, *values: object) -> None:
+    def set_state(self, key: _StateKey, statement: str, *values: object) -> None:
         """Add a statement, in place of one with the same key."""
         self.states.pop(key, None)
         self.states[key] = statement, values
 
+    def drop(self, ledger: SqliteLedger) -> None:
+        """Have the entries of a ledger deleted, which is nobody's from now on."""
+        ledger.topic_id = NOBODY
+        self._set_ledger(ledger)
+        self.dropped.append(DroppedLedger(ledger.ledger_id, len(ledger), ledger.size_bytes))
+
     def seal(self) -> None:
         """Take the figures of ledgers as they are now: nothing more is added."""
         for ledger in self.changed:
-            row = (
-                *(ledger.ledger_id, ledger.topic_id, len(ledger)),
-                *(ledger.size_bytes, ledger.closed_at),
-            )
-            self.set_state(
-                ("ledger", ledger.ledger_id),
-                "REPLACE INTO ledgers VALUES (?, ?, ?, ?, ?, ?)",
-                *(*row, row_checksum(*row)),
-            )
+            if ledger.topic_id != NOBODY:
+                self._set_ledger(ledger)
+
+    def _set_ledger(self, ledger: SqliteLedger) -> None:
+        row = (
+            *(ledger.ledger_id, ledger.topic_id, len(ledger)),
+            *(ledger.size_bytes, ledger.closed_at),
+        )
+        key = ("ledger", ledger.ledger_id)
+        statement = "REPLACE INTO ledgers VALUES (?, ?, ?, ?, ?, ?)"
+        self.set_state(key, statement, *row, row_checksum(*row))
+
+    def take_states(self, batch: Batch, growing: Container[int]) -> None:
+        """Take from a later batch all that needs none of its entries.
+
+        Args:
+            batch: It keeps its entries, and what is said of their ledgers.
+            growing: Numbers of the ledgers with entries that are not stored.
+        """
+        keys = [key for key in batch.states if not (key[0] == "ledger" and key[1] in growing)]
+        for key in keys:
+            statement, values = batch.states.pop(key)
+            self.set_state(key, statement, *values)
+        self.dropped += [one for one in batch.dropped if one.ledger_id not in growing]
+        batch.dropped = [one for one in batch.dropped if one.ledger_id in growing]
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write all of it in one transaction.
@@ -159,7 +191,8 @@ class Batch:
     def set_ids(self, reserved: int) -> None:
         """Keep below which number all ids may be given already."""
         row = ("ids", str(reserved))
-        self.set_state("ids", "REPLACE INTO store VALUES (?, ?, ?)", *row, row_checksum(*row))
+        key = ("ids", 0)
+        self.set_state(key, "REPLACE INTO store VALUES (?, ?, ?)", *row, row_checksum(*row))
 
     def set_topic(self, topic_id: int, name: str) -> None:
         """Keep a topic."""

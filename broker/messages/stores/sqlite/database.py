@@ -22,6 +22,11 @@ FORMAT_VERSION = 1
 PAGE_BYTES = 16 * 1024
 _WAL_BYTES = 64 * 1024 * 1024
 """What is kept of a write-ahead log that once was larger."""
+RESERVE_BYTES = 8 * 1024 * 1024
+"""What entries leave free on the disk: without it nothing could be deleted any more, and no large
+transaction be written into the pages of what is deleted."""
+_SMALL_BYTES = 256 * 1024
+"""What a write takes beside its entries: parts of pages, and the pages above them."""
 WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
 
 ENTRY_BITS = 32
@@ -99,11 +104,25 @@ def is_damage(error: Exception) -> bool:
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+def is_locked(error: Exception) -> bool:
+    """Tell whether an error says that another process holds the database's lock for long."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
 def what_to_do(error: Exception) -> str:
     """Return the end of a sentence that says what is wrong with a database: what mends it."""
     if not is_damage(error):
         return ""
     return "; bring it back from a copy, or move it away to begin with an empty one"
+
+
+class NoRoomError(sqlite3.OperationalError):
+    """Entries would leave the disk too little room."""
+
+    sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    def __init__(self) -> None:
+        super().__init__("the disk is nearly full")
 
 
 class DatabaseFile:
@@ -144,6 +163,8 @@ class DatabaseFile:
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            # Some builds write zeros over what is deleted: as much as was written.
+            connection.execute("PRAGMA secure_delete=OFF")
             connection.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
             connection.execute(f"PRAGMA cache_size={-WRITER_CACHE_KIB}")
             if max_pages:
@@ -182,6 +203,45 @@ class DatabaseFile:
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(one.stat().st_size for one in files if one.exists())
 
+    def is_nearly_full(self, size_bytes: int) -> bool:
+        """Tell whether a transaction with so many bytes of entries needs ``check_room``.
+
+        Raises:
+            OSError: The database's folder is gone.
+        """
+        return self._free_bytes() < 4 * size_bytes + RESERVE_BYTES + 2 * _WAL_BYTES
+
+    def check_room(self, connection: sqlite3.Connection, page_bytes: int) -> None:
+        """See that the disk has room for a transaction, and behind entries still to delete others.
+
+        The write-ahead log needs room first, and the file when the log is copied into it: a log
+        that cannot be copied has no room for what is deleted either.
+
+        Args:
+            connection: It is about to write.
+            page_bytes: Most bytes that the pages of new entries take.
+
+        Raises:
+            NoRoomError: It has not.
+            sqlite3.Error: The log cannot be copied.
+        """
+        if self._is_short(connection, page_bytes):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if self._is_short(connection, page_bytes):
+                raise NoRoomError
+
+    def _is_short(self, connection: sqlite3.Connection, page_bytes: int) -> bool:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (unused_pages,) = connection.execute("PRAGMA freelist_count").fetchone()
+        in_log_bytes = max(0, int(pages) * PAGE_BYTES - self.path.stat().st_size)
+        new_bytes = max(0, page_bytes - int(unused_pages) * PAGE_BYTES)
+        least_bytes = max(page_bytes + _SMALL_BYTES, RESERVE_BYTES if page_bytes else 0)
+        return self._free_bytes() < in_log_bytes + new_bytes + least_bytes
+
+    def _free_bytes(self) -> int:
+        disk = os.statvfs(self.path.parent)
+        return int(disk.f_bavail * disk.f_frsize)
+
     def has_no_room(self, error: Exception) -> bool:
         """Tell whether an error says that the disk, or the database's own bound, is full."""
         code = getattr(error, "sqlite_errorcode", 0)
@@ -191,10 +251,9 @@ class DatabaseFile:
             return False
         # The index of the write-ahead log cannot grow then, and SQLite calls that an I/O error.
         try:
-            disk = os.statvfs(self.path.parent)
+            return self._free_bytes() < 1024 * 1024
         except OSError:
             return False  # Its folder is gone.
-        return disk.f_bavail * disk.f_frsize < 1024 * 1024
 
     def release(self) -> None:
         """Let others have the file; a temporary one is deleted with its folder."""

@@ -9,7 +9,6 @@ from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.cursor_bytes import cursor_bytes
-from broker.messages.stores.sqlite.batch import DroppedLedger
 from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
 from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
 
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from broker.messages.stores.room import TopicRoom
     from broker.messages.stores.sqlite.reads import DatabaseReads
     from broker.messages.stores.sqlite.writer import DatabaseWriter
-
-NOBODY = 0
-"""The topic of ledgers that are dropped, and whose entries are still to be deleted."""
 
 
 class SqliteTopic(StoredTopic[SqliteLedger]):
@@ -70,10 +66,7 @@ def drop_ledger(ledger: SqliteLedger, writer: DatabaseWriter) -> None:
     """
     ledger.forget_recent(len(ledger.recent))
     if len(ledger):
-        batch = writer.batch()
-        ledger.topic_id = NOBODY
-        batch.changed[ledger] = None
-        batch.dropped.append(DroppedLedger(ledger.ledger_id, len(ledger), ledger.size_bytes))
+        writer.batch().drop(ledger)
 
 
 class SqliteManagedLedger(TopicLedger[SqliteLedger]):

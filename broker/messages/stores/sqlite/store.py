@@ -12,7 +12,7 @@ from broker.messages.stores.cursor_bytes import cursor_state
 from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.room import StoreBounds, StoreRoom
-from broker.messages.stores.sqlite.batch import DroppedLedger
+from broker.messages.stores.sqlite.batch import NOBODY, DroppedLedger
 from broker.messages.stores.sqlite.database import (
     ERRORS,
     PAGE_BYTES,
@@ -22,7 +22,6 @@ from broker.messages.stores.sqlite.database import (
     what_to_do,
 )
 from broker.messages.stores.sqlite.managed_ledger import (
-    NOBODY,
     DatabaseParts,
     SqliteManagedLedger,
     SqliteTopic,

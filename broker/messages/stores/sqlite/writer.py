@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.figures import WriteFigures
 from broker.messages.stores.sqlite.batch import Batch
-from broker.messages.stores.sqlite.database import ERRORS, is_damage
+from broker.messages.stores.sqlite.database import ERRORS, is_damage, is_locked
 from proto.excerpts import one_line
 
 if TYPE_CHECKING:
@@ -29,16 +29,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ENTRIES_A_TRANSACTION = 2_000
-"""More of what waits is the next one: each is confirmed in one turn of the event loop."""
+BYTES_A_TRANSACTION = 1024 * 1024
+"""More of what waits is the next one: each is confirmed in one turn of the event loop, and fits
+what is left free on a disk."""
 RETRY_SECONDS = 0.5
-"""A transaction for which there was no room is written again so much later."""
+"""A transaction that is held up is written again so much later."""
 
 
 class DatabaseWriter:
     """Writes batches in order, one at a time; what comes meanwhile is the next one.
 
-    A full disk holds up the batch that it met, and all behind it, until there is room: none of it
-    is confirmed, and none is lost. Any other error ends all writing until the broker is restarted.
+    A full disk holds up the batch that it met, and all entries behind it, until there is room: none
+    is confirmed, and none is lost. Cursors are stored meanwhile, and dropped ledgers deleted, with
+    the room that entries leave. Another process that locks the database holds up everything. Any
+    other error ends all writing until the broker is restarted.
 
     Bound: what is not confirmed is bounded where it is published (maxPendingPublishRequests...,
     maxMessagePublishBufferSizeInMB); of a small state only the newest waits.
@@ -53,7 +57,7 @@ class DatabaseWriter:
 
     Attributes:
         figures: What it has written.
-        full: True while there is no room.
+        held_up_by: Why nothing is confirmed for now; None if it is.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class DatabaseWriter:
         on_full: Callable[[], object] = lambda: None,
     ) -> None:
         self.figures = WriteFigures()
-        self.full = False
+        self.held_up_by: MessageStoreError | None = None
         self._file = file
         self._connection = connection
         self._recent = recent
@@ -76,6 +80,8 @@ class DatabaseWriter:
         self._next = Batch()
         self._before: deque[Batch] = deque()
         self._written: Batch | None = None
+        # What is stored ahead of entries that wait for room.
+        self._ahead = Batch()
         self._is_due = False
         self._retry: TimerHandle | None = None
         self._error: MessageStoreError | None = None
@@ -98,7 +104,8 @@ class DatabaseWriter:
         if not self._is_due:
             self._is_due = True
             self._loop.call_soon(self._turn_ended)
-        if len(self._next.entries) >= ENTRIES_A_TRANSACTION:
+        entries, size_bytes = len(self._next.entries), self._next.size_bytes
+        if entries >= ENTRIES_A_TRANSACTION or size_bytes >= BYTES_A_TRANSACTION:
             self._before.append(self._next)
             self._next.seal()
             self._next = Batch()
@@ -111,7 +118,7 @@ class DatabaseWriter:
 
     @property
     def _unwritten(self) -> list[Batch]:
-        first = () if self._written is None else (self._written,)
+        first = () if self._written is None else (self._ahead, self._written)
         return [*first, *self._before, self._next]
 
     def _turn_ended(self) -> None:
@@ -141,33 +148,42 @@ class DatabaseWriter:
             MessageStoreError: It is not: the disk is full, or nothing can be written any more.
         """
         batch = self.batch()
-        if self.full:
-            raise self._no_room()
+        if self.held_up_by is not None:
+            raise self.held_up_by
         waiter: asyncio.Future[None] = self._loop.create_future()
         batch.waiting.append(waiter)
         await waiter
 
-    def _no_room(self) -> MessageStoreError:
-        return MessageStoreError(
-            f"there is no room for the message database {self._file.path}; free some room on its "
-            "disk: what waits is stored then"
-        )
-
     def _done(self, batch: Batch, error: Exception | None, seconds: float) -> None:
+        if error is None and batch is self._ahead:
+            self.figures.wrote(0, seconds)
+            self._ahead = Batch()
+            self._jobs.put(self._written)
+            return
         if error is None:
             self._stored(batch, seconds)
             return
         self.figures.failures += 1
         if self._file.has_no_room(error):
-            self._wait_for_room()
+            if self._closing is None:
+                self._on_full()
+            self._hold_up(
+                f"there is no room for the message database {self._file.path}; free some room on "
+                "its disk: what waits is stored then"
+            )
+        elif is_locked(error):
+            self._hold_up(
+                f"another process has locked the message database {self._file.path}; end it: what "
+                "waits is stored then"
+            )
         else:
             self._fail(error)
 
     def _stored(self, batch: Batch, seconds: float) -> None:
         self.figures.wrote(batch.size_bytes, seconds)
-        if self.full:
-            self.full = False
-            logger.warning("the message database %s has room again", self._file.path)
+        if self.held_up_by is not None:
+            self.held_up_by = None
+            logger.warning("the message database %s is written again", self._file.path)
         for ledger, (entries, size_bytes) in batch.added.items():
             ledger.confirm(entries, size_bytes)
             self._recent.add(ledger, entries, size_bytes)
@@ -179,25 +195,31 @@ class DatabaseWriter:
         for waiter in batch.waiting:
             _settle(waiter, None)
 
-    def _wait_for_room(self) -> None:
-        error = self._no_room()
-        if not self.full:
-            self.full = True
+    def _hold_up(self, reason: str) -> None:
+        """Write nothing for a while."""
+        error = MessageStoreError(reason)
+        if self.held_up_by is None:
             logger.warning("%s", error)
+        self.held_up_by = error
         for waiting in self._unwritten:
             for waiter in waiting.waiting:
                 _settle(waiter, error)
             waiting.waiting.clear()
         if self._closing is not None:
             self._give_up(error)
-            return
-        self._on_full()
-        self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
+        else:
+            self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
 
     def _write_again(self) -> None:
-        """Write the batch once more for which there was no room."""
+        """Write the batch once more that was held up, and ahead of it what frees room."""
         self._retry = None
-        self._jobs.put(self._written)
+        assert self._written is not None  # It is held up.
+        if self._written.entries:
+            batches = self._unwritten
+            growing = {ledger.ledger_id for batch in batches for ledger in batch.added}
+            for batch in batches[1:]:
+                self._ahead.take_states(batch, growing)
+        self._jobs.put(self._ahead if self._ahead else self._written)
 
     def _fail(self, error: Exception) -> None:
         reason = f"the message database {self._file.path} cannot be written: {one_line(str(error))}"
@@ -209,7 +231,7 @@ class DatabaseWriter:
         """Tell all that wait that nothing of theirs is stored."""
         self._error = self._error or error
         batches = self._unwritten
-        self._written, self._next = None, Batch()
+        self._written, self._ahead, self._next = None, Batch(), Batch()
         self._before.clear()
         topics: dict[Writing, Position] = {}
         for batch in batches:
@@ -249,15 +271,17 @@ class DatabaseWriter:
             if batch is None:
                 break
             error = self._write(batch)
-            may_delete = self._delete_some() if error is None or self.full else False
+            may_delete = self._delete_some() if error is None or self.held_up_by else False
         self._connection.close()
 
     def _write(self, batch: Batch) -> Exception | None:
         begun = perf_counter()
         error = None
         try:
+            if self._file.is_nearly_full(batch.size_bytes):
+                self._file.check_room(self._connection, batch.page_bytes)
             batch.write(self._connection)
-        except ERRORS as failure:
+        except (*ERRORS, OSError) as failure:
             error = failure
         else:
             self._dropped.extend(batch.dropped)
@@ -269,12 +293,14 @@ class DatabaseWriter:
         if not self._dropped:
             return True
         try:
+            if self._file.is_nearly_full(0):
+                self._file.check_room(self._connection, 0)
             if self._dropped[0].delete_some(self._connection):
                 self._dropped.popleft()
-        except ERRORS as error:
+        except (*ERRORS, OSError) as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            if not self.full:  # Of a full disk the log has been told.
+            if self.held_up_by is None:  # Else the log has been told.
                 logger.warning("dropped entries stay in %s: %s", self._file.path, error)
             if is_damage(error):
                 self._dropped.clear()  # The next start tries again.

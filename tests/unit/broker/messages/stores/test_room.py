@@ -49,3 +49,13 @@ def test_a_namespace_is_forgotten_with_its_last_topic() -> None:
     assert list(left) == ["t/n"]
     assert not room.namespaces
     assert room.taken.charged_bytes == 0
+
+
+def test_entries_of_a_deleted_topic_that_are_given_up_later_give_no_room_back_twice() -> None:
+    room = StoreRoom(StoreBounds())
+    topic, other = room.of_topic("persistent://t/n/a"), room.of_topic("persistent://t/n/b")
+    other.take(7)
+    topic.take(5)
+    topic.leave()
+    topic.charge(-1, -5)
+    assert room.taken.data_bytes == room.namespaces["t/n"].data_bytes == 7

@@ -209,22 +209,33 @@ async def test_what_is_dropped_while_it_is_read_is_passed_over(
         assert [entry.position for entry in found] == positions[10:]
 
 
-async def test_a_page_that_belongs_elsewhere_hides_no_whole_entry(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "of", "to", "whole"),
+    [
+        (TOPIC, b"other 0", b"entry 0", [b"entry 1", b"entry 2"]),
+        (OTHER_TOPIC, b"entry 1", b"other 1", [b"other 0", b"other 2"]),
+    ],
+    ids=["of a later topic", "of an earlier topic"],
+)
+async def test_a_page_that_belongs_elsewhere_hides_no_whole_entry_and_gives_none_of_its_own(
+    tmp_path: Path, name: str, of: bytes, to: bytes, whole: list[bytes]
+) -> None:
     path = tmp_path / "messages.db"
     async with opened(sqlite_store(path)) as store:
-        for name, what in ((TOPIC, b"entry"), (OTHER_TOPIC, b"other")):
-            ledger = await store.open_ledger(name)
+        for topic, what in ((TOPIC, b"entry"), (OTHER_TOPIC, b"other")):
+            ledger = await store.open_ledger(topic)
             for number in range(3):
                 ledger.append(what + b" %d" % number + bytes(PAGE // 2), digest())
             await ledger.flushed()
     content = bytearray(path.read_bytes())
-    to, of = (content.index(one) // PAGE * PAGE for one in (b"entry 0", b"other 0"))
-    content[to : to + PAGE] = content[of : of + PAGE]
+    # Pages that were split before have older bytes of it too.
+    source, place = (content.rindex(one) // PAGE * PAGE for one in (of, to))
+    content[place : place + PAGE] = content[source : source + PAGE]
     path.write_bytes(content)
     async with opened(sqlite_store(path, skip_damaged=True, recent_bytes=0)) as store:
-        ledger = await store.open_ledger(TOPIC)
+        ledger = await store.open_ledger(name)
         found = await ledger.fetch(EARLIEST, 99, 1 << 20)
-        assert [entry.data[:7] for entry in found] == [b"entry 1", b"entry 2"]
+        assert [entry.data[:7] for entry in found] == whole
 
 
 class FailingConnection:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
-from broker.messages.stores.sqlite.batch import DroppedLedger
-from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
+from broker.messages.stores.sqlite.database import ENTRY_BITS, RESERVE_BYTES, DatabaseFile
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
 from broker.messages.stores.sqlite.writer import (
     ENTRIES_A_TRANSACTION,
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from broker.messages.stores.sqlite.batch import Batch
 
 PAGE = 16 * 1024
+
+
+class Disk:
+    """A file system, with a terabyte free at first."""
+
+    f_bavail, f_frsize = 1 << 28, 4096
 
 
 class Topic:
@@ -66,7 +72,8 @@ class Topic:
 class World:
     """A writer with two topics, on a disk that a test fills."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, disk: Disk) -> None:
+        self.disk = disk
         self.file = DatabaseFile(path, temporary=False, fsync=False)
         self.connection = HeldConnection(self.file.writer())
         self.clock = ManualClock()
@@ -84,8 +91,10 @@ class World:
         self.scarce += 1
 
     def _note(self, batch: Batch, error: sqlite3.Error | None, seconds: float) -> None:
+        is_ahead = batch is self.writer._ahead
         self._done(batch, error, seconds)
-        self.ended.set()
+        if error is not None or not is_ahead:
+            self.ended.set()
 
     async def writing(self) -> None:
         """Store an entry of the first topic, of which the transaction waits to begin."""
@@ -96,6 +105,10 @@ class World:
     def fill(self) -> None:
         """Leave the file no page more than it has."""
         self.connection.execute("PRAGMA max_page_count=1")
+
+    def leave_free(self, free_bytes: int) -> None:
+        """Have so much free on the disk, whatever there is."""
+        self.disk.f_bavail = free_bytes // self.disk.f_frsize
 
     def make_room(self) -> None:
         """Let the file grow again."""
@@ -117,17 +130,30 @@ class World:
         self.clock.advance(RETRY_SECONDS)
         await self.ended.wait()
 
+    def stored(self, query: str) -> list[Any]:
+        """What the database has, without what SQLite keeps for the writer."""
+        with closing(sqlite3.connect(self.file.path)) as reader:
+            return [value for (value,) in reader.execute(query)]
+
     def entries(self) -> list[int]:
-        """The entries that the database has, without what SQLite keeps for the writer."""
-        reader = sqlite3.connect(self.file.path)
-        found = reader.execute("SELECT row_id FROM entries ORDER BY row_id").fetchall()
-        reader.close()
-        return [row_id >> ENTRY_BITS for (row_id,) in found]
+        """The ledger of each stored entry."""
+        found = self.stored("SELECT row_id FROM entries ORDER BY row_id")
+        return [row_id >> ENTRY_BITS for row_id in found]
+
+    def ledgers(self) -> list[int]:
+        """The ledgers that are known."""
+        return self.stored("SELECT ledger_id FROM ledgers ORDER BY ledger_id")
+
+    def cursors(self) -> list[bytes]:
+        """The states of all subscriptions."""
+        return self.stored("SELECT state FROM cursors")
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(tmp_path / "messages.db")
+async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    disk = Disk()
+    monkeypatch.setattr("os.statvfs", lambda _: disk)
+    world = World(tmp_path / "messages.db", disk)
     yield world
     world.connection.release()
     await world.writer.close()
@@ -233,11 +259,11 @@ async def test_at_the_end_what_waits_is_written(world: World) -> None:
 
 async def test_for_want_of_room_all_waits_and_nothing_is_confirmed_or_lost(world: World) -> None:
     await world.filled()
-    assert world.writer.full
+    assert world.writer.held_up_by is not None
     assert (world.one.told, world.one.error, world.other.told) == ([], None, [])
     assert world.writer.unwritten_bytes == 2 * PAGE + len(b"behind it")
     await world.tried_again()
-    assert world.writer.full
+    assert world.writer.held_up_by is not None
     assert world.writer.figures.failures == 2
 
 
@@ -257,7 +283,7 @@ async def test_with_room_all_that_waited_is_stored_in_order(world: World) -> Non
     assert world.one.told == []
     await world.tried_again()
     await world.writer.flushed()
-    assert not world.writer.full
+    assert world.writer.held_up_by is None
     assert (world.one.told, world.other.told) == ([0], [0])
     assert world.entries() == [1, 2]
 
@@ -294,7 +320,7 @@ async def test_want_of_room_is_logged_once_and_its_end(
     await world.writer.flushed()
     texts = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert [text.startswith("there is no room") for text in texts] == [True, False]
-    assert texts[1].endswith("has room again")
+    assert texts[1].endswith("is written again")
 
 
 async def test_a_store_that_is_closed_for_want_of_room_gives_up_what_waits(world: World) -> None:
@@ -333,7 +359,7 @@ async def test_any_other_error_ends_all_writing_and_every_topic_hears_it(world: 
     with pytest.raises(MessageStoreError, match=ends):
         await world.writer.flushed()
     assert world.entries() == []
-    assert not world.writer.full
+    assert world.writer.held_up_by is None
 
 
 async def test_an_error_of_what_is_not_stored_goes_to_no_topic_that_waits_for_nothing(
@@ -349,22 +375,101 @@ async def test_an_error_of_what_is_not_stored_goes_to_no_topic_that_waits_for_no
     assert world.other.error is not None
 
 
-async def test_an_input_error_on_a_disk_without_room_is_want_of_room(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_input_error_on_a_disk_without_room_is_want_of_room(world: World) -> None:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     assert not world.file.has_no_room(error)
-    monkeypatch.setattr("os.statvfs", lambda _: Disk())
+    world.leave_free(40_000)
     assert world.file.has_no_room(error)
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     assert not world.file.has_no_room(error)
 
 
-class Disk:
-    """A file system with a few blocks."""
+# -- a disk that is nearly full ---------------------------------------------------------------
 
-    f_bavail, f_frsize = 10, 4096
+
+async def test_entries_that_would_leave_no_room_to_delete_others_wait(world: World) -> None:
+    world.leave_free(RESERVE_BYTES)
+    world.one.append()
+    with pytest.raises(MessageStoreError, match="there is no room for the message database"):
+        await world.writer.flushed()
+    world.leave_free(2 * RESERVE_BYTES)
+    await world.tried_again()
+    assert world.one.told == [0]
+
+
+async def test_while_entries_wait_for_room_cursors_are_stored_and_dropped_ledgers_deleted(
+    world: World,
+) -> None:
+    await nearly_filled(world)
+    batch = world.writer.batch()
+    batch.drop(world.other.ledger)
+    batch.set_cursor(1, "s", b"new")
+    await world.tried_again()
+    assert world.cursors() == [b"new"]
+    assert world.entries() == []
+    await world.tried_again()
+    assert (world.one.told, world.writer.held_up_by is None) == ([], False)
+    world.leave_free(2 * RESERVE_BYTES)
+    await world.tried_again()
+    assert world.entries() == [1]
+    assert world.ledgers() == [1]
+
+
+async def test_what_was_stored_ahead_is_not_stored_again_in_place_of_what_is_newer(
+    world: World,
+) -> None:
+    await nearly_filled(world)
+    world.writer.batch().set_cursor(1, "s", b"old")
+    world.leave_free(0)
+    await world.tried_again()
+    world.writer.batch().set_cursor(1, "s", b"new")
+    world.leave_free(2 * RESERVE_BYTES)
+    await world.tried_again()
+    await world.writer.flushed()
+    assert world.cursors() == [b"new"]
+    assert world.one.told == [0]
+
+
+async def test_a_ledger_that_is_dropped_before_its_entries_are_stored_is_deleted_behind_them(
+    world: World,
+) -> None:
+    await nearly_filled(world)
+    world.writer.batch().drop(world.one.ledger)
+    await world.tried_again()
+    world.leave_free(2 * RESERVE_BYTES)
+    await world.tried_again()
+    await world.writer.close()
+    assert world.entries() == [2]
+    assert world.ledgers() == [2]
+
+
+async def nearly_filled(world: World) -> None:
+    """Have an entry of the first topic wait for room, and one of the other one stored."""
+    world.other.append()
+    await world.writer.flushed()
+    world.leave_free(RESERVE_BYTES)
+    world.one.append()
+    with pytest.raises(MessageStoreError):
+        await world.writer.flushed()
+
+
+# -- a database that others lock --------------------------------------------------------------
+
+
+async def test_a_database_that_another_process_locks_is_written_once_it_lets_go(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.connection.execute("PRAGMA busy_timeout=1")
+    with closing(sqlite3.connect(world.file.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        world.one.append()
+        with pytest.raises(MessageStoreError, match="another process has locked the message data"):
+            await world.writer.flushed()
+        assert (world.one.told, world.one.error) == ([], None)
+    await world.tried_again()
+    assert world.one.told == [0]
+    assert caplog.messages[-1].endswith("is written again")
 
 
 # -- what is deleted --------------------------------------------------------------------------
@@ -374,7 +479,7 @@ async def test_a_dropped_ledger_is_deleted_behind_what_was_written_with_it(world
     world.one.append()
     world.other.append()
     batch = world.writer.batch()
-    batch.dropped.append(DroppedLedger(1, 1, 4))
+    batch.drop(world.one.ledger)
     await world.writer.close()
     assert world.entries() == [2]
 
@@ -385,7 +490,7 @@ async def test_ledgers_that_cannot_be_deleted_now_are_no_error_and_go_with_the_n
     world.one.append()
     await world.writer.flushed()
     world.connection.hold()
-    world.writer.batch().dropped.append(DroppedLedger(1, 1, 4))
+    world.writer.batch().drop(world.one.ledger)
     world.other.append()
     deleting = asyncio.ensure_future(world.writer.flushed())
     await settle()
