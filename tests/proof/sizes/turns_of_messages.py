@@ -26,6 +26,7 @@ from tests.proof.result import ProofResult
 from tests.proof.servers import LOCAL
 from tests.proof.sizes.consuming_client import ConsumingClient
 from tests.proof.sizes.dispatch import acknowledging, delaying, giving_back, sharing_out
+from tests.proof.sizes.dispatch.quiet_consumer import called
 from tests.proof.sizes.measured_turns import (
     ENTRIES_A_TURN,
     NAMESPACE,
@@ -205,7 +206,7 @@ class Turns(MeasuredTurns):
         seek = asyncio.to_thread(client.seek_by_time, 1)
         await self.measure(f"seek by time over {entries:,} holes", seek)
         await asyncio.to_thread(client.close)
-        expire = self._called(lambda: subscription.expire_older(PUBLISHED + entries))
+        expire = called(lambda: subscription.expire_older(PUBLISHED + entries))
         await self.measure(f"{entries:,} expire", expire)
         delete = asyncio.to_thread(deleted, f"{path}?force=true")
         await self.measure(f"a topic of {2 * entries:,} entries is deleted", delete)
@@ -236,11 +237,6 @@ class Turns(MeasuredTurns):
         first = subscription.cursor.first_left
         ids = [pb.MessageIdData(ledgerId=first.ledger_id, entryId=first.entry_id)]
         subscription.acknowledge(subscription.consumers[0], ids)
-        await asyncio.sleep(0)
-
-    async def _called(self, work: Callable[[], object]) -> None:
-        await asyncio.sleep(0)
-        work()
         await asyncio.sleep(0)
 
     # -- schemas ------------------------------------------------------------------------------

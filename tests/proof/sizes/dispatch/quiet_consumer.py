@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from inspect import isawaitable
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -100,7 +101,9 @@ class QuietConsumer:
 async def called(work: Callable[[], object]) -> None:
     """Do something in a turn of its own."""
     await asyncio.sleep(0)
-    work()
+    done = work()
+    if isawaitable(done):
+        await done
     await asyncio.sleep(0)
 
 
