@@ -387,6 +387,8 @@ class LoadedTopics:
         if topic is not None:
             topic.closing = True
         try:
+            if name.persistent:
+                await self._parts.store.flushed()  # Else its messages would outlive its name.
             await self._parts.topics.delete(name)
         except BaseException:
             if topic is not None:
@@ -479,11 +481,11 @@ class LoadedTopics:
         Raises:
             RequestError: See ``get``.
             RefusedError: It is non-persistent.
+            MessageStoreError: That could not be stored.
         """
         topic = await self._persistent(name, "Termination of a non-persistent topic is not allowed")
         topic.terminate()
-        with suppress(MessageStoreError):
-            await topic.ledger.flushed()
+        await topic.ledger.flushed()
         return topic.ledger.last_confirmed
 
     async def truncate(self, name: TopicName) -> None:

@@ -235,11 +235,25 @@ class MessageStore(Protocol):
     async def close(self) -> None:
         """Write what waits, and release files."""
 
+    async def flushed(self) -> None:
+        """Return once all that was written before is stored.
+
+        Raises:
+            MessageStoreError: It is not, or nothing can be stored for now.
+        """
+
     def next_id(self) -> int:
         """Return a number that was never given before (ledger ids rise over the whole broker)."""
 
     async def open_ledger(self, name: str) -> ManagedLedger:
         """Return the ledger of a topic, empty at first; the same one until it is closed.
+
+        Raises:
+            MessageStoreError: It cannot be read, or what is being written of it is not stored.
+        """
+
+    async def unopened_ledger(self, name: str) -> ManagedLedger | None:
+        """Return the ledger of a topic that is not open, as it is; None if it has no entries.
 
         Raises:
             MessageStoreError: It cannot be read.

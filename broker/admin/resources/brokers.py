@@ -94,10 +94,11 @@ class BrokerAdmin:
         return _text("ok")
 
     async def health(self, _: web.Request) -> web.Response:
-        """Tell whether clients are served and the store answers."""
+        """Tell whether clients are served, the store answers, and messages can be stored."""
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
         await self._context.store.policies(_ASKED_FOR_HEALTH)
+        await self._context.messaging.store.flushed()
         return _text("ok")
 
     async def enforce_quotas(self, _: web.Request) -> web.Response:

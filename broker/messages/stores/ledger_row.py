@@ -97,6 +97,11 @@ class LedgerRow(Generic[LedgerT]):
         del self._ledgers[:count], self._ids[:count]
         return taken
 
+    @property
+    def is_under_way(self) -> bool:
+        """True while entries are being written."""
+        return any(map(self._is_under_way, self._ledgers))
+
     @staticmethod
     def _is_under_way(ledger: LedgerT) -> bool:
         return ledger.confirmed < len(ledger)

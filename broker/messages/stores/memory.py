@@ -67,6 +67,9 @@ class MemoryMessageStore:
             ledger.close("the message store is closed")
         self._open.clear()
 
+    async def flushed(self) -> None:
+        """Return at once: nothing is more durable than memory here."""
+
     def next_id(self) -> int:
         """Return a number that was never given before."""
         return self._next_id()
@@ -92,6 +95,13 @@ class MemoryMessageStore:
             topic.row.look_for_last()
         self._open[name] = ledger
         return ledger
+
+    async def unopened_ledger(self, name: str) -> ManagedLedger | None:
+        """Return the ledger of a topic that is not open, as it is; None if it has no entries."""
+        topic = self._topics.get(name)
+        if topic is None or name in self._open or not topic.row.entries:
+            return None
+        return MemoryManagedLedger(topic, self._rooms[name], self)
 
     def close_ledger(self, name: str) -> None:
         """Take no more for a topic, and keep what is stored; it opens with a new ledger."""

@@ -12,8 +12,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.position import LATEST
 from proto.names import InvalidNameError, TopicName
-from server.tasks.cooperative import TURN_SECONDS
+from server.tasks.cooperative import TURN_SECONDS, in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,9 @@ logger = logging.getLogger(__name__)
 LEAST_TOPICS = 50
 """As many are looked at whatever the time: of few topics none is refused room that is there."""
 PAUSE_SECONDS = 1.0
-"""Topics that are not loaded, which must be opened for it, are looked through so seldom."""
+"""Topics that are not loaded, whose cursors must be read for it, are looked through so seldom."""
+PART_OF_THE_TIME = 10
+"""Looking through very many takes one part of so many of the time."""
 
 
 class StoredTopic(Protocol):
@@ -141,10 +144,12 @@ class RoomMaker:
             self._look_on()
         if self._freed_nothing and self._clock.now() >= self._not_before:
             self._not_before = self._clock.now() + PAUSE_SECONDS
+            begun = self._clock.now()
             await self._through_unloaded()
+            self._not_before += PART_OF_THE_TIME * (self._clock.now() - begun)
 
     async def _through_unloaded(self) -> None:
-        for name in self._store.names():
+        async for name in in_turns(self._store.names()):
             try:
                 await self._drop_stored(TopicName.parse(name))
             except InvalidNameError:
@@ -157,14 +162,16 @@ class RoomMaker:
         async with self._topics.unloaded(str(name)) as is_unloaded:
             if not is_unloaded or not self._topics.serves(name):
                 return
-            ledger = await self._store.open_ledger(str(name))
-            try:
-                needed = [ledger.following(one.mark_delete) for one in ledger.cursors.values()]
-                end = ledger.following(ledger.last_confirmed)
-                retention = self._topics.policies_of(name).retention
-                ledger.trim(min(needed, default=end), *retention.bounds(self._clock.wall_ms()))
-            finally:
-                self._store.close_ledger(str(name))
+            ledger = await self._store.unopened_ledger(str(name))
+            if ledger is None:
+                return
+            marks = [one.mark_delete for one in ledger.cursors.values()]
+            if ledger.ledgers[-1].entries and min(marks, default=LATEST) >= ledger.last_confirmed:
+                ledger.roll()
+            end = ledger.following(ledger.last_confirmed)
+            needed = min(map(ledger.following, marks), default=end)
+            retention = self._topics.policies_of(name).retention
+            ledger.trim(needed, *retention.bounds(self._clock.wall_ms()))
 
     def _done(self, _: asyncio.Task[None]) -> None:
         self._task = None

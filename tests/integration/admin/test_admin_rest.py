@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from broker.admin.negotiation import METADATA_TYPE
+from broker.messages.managed_ledger import MessageStoreError
 from broker.stores.changes import StoreError
 from server.http import MAX_REQUEST_BYTES
 from tests.support.peers.rest_client import RestClient, rest_client
@@ -443,6 +444,16 @@ async def test_a_store_that_fails_is_a_sentence(path: str) -> None:
         answer = await rest.ask("GET", path)
         # Then
         assert (answer.status, answer.reason) == (500, "the disk is full")
+
+
+async def test_a_broker_that_can_store_no_messages_is_not_healthy() -> None:
+    async def fail() -> None:
+        raise MessageStoreError("the message database cannot be written")
+
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        parts.broker.messaging.store.flushed = fail
+        answer = await rest.ask("GET", "/admin/v2/brokers/health")
+        assert (answer.status, answer.reason) == (500, "the message database cannot be written")
 
 
 def _fail(parts: Cluster) -> None:

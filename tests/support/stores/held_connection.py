@@ -26,7 +26,7 @@ class HeldConnection:
         self._connection = connection
         self._may_begin = Event()
         self._may_begin.set()
-        self.errors: deque[sqlite3.Error | None] = deque()
+        self.errors: deque[Exception | None] = deque()
         self.transactions = 0
 
     def hold(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import sqlite3
+from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,8 @@ from broker.messages.metadata import MessageDigest
 if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 FORMAT_VERSION = 1
 PAGE_BYTES = 16 * 1024
@@ -94,12 +98,16 @@ def is_intact(row: tuple[object, ...]) -> bool:
     return row_checksum(*row[:-1]) == row[-1]
 
 
+FROM_A_COPY = "bring it back from a copy, without the -wal and -shm files beside it"
+"""What mends a damaged database: its log would be played into the copy."""
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises. The second: its sentence quotes what stands in a damaged file."""
 
 
 def is_damage(error: Exception) -> bool:
     """Tell whether an error says that the file is damaged, and not that it cannot be read now."""
+    if not isinstance(error, ERRORS):
+        return False
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Text that is none has none.
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -113,7 +121,7 @@ def what_to_do(error: Exception) -> str:
     """Return the end of a sentence that says what is wrong with a database: what mends it."""
     if not is_damage(error):
         return ""
-    return "; bring it back from a copy, or move it away to begin with an empty one"
+    return f"; {FROM_A_COPY}, or move it away to begin with an empty one"
 
 
 class NoRoomError(sqlite3.OperationalError):
@@ -138,13 +146,15 @@ class DatabaseFile:
     """
 
     def __init__(self, path: Path, *, temporary: bool, fsync: bool) -> None:
-        self.path = path
+        self.path = path = path.resolve()  # Behind a link is the same file, which SQLite finds.
         self.temporary = temporary
         self._synchronous = "OFF" if temporary else "FULL" if fsync else "NORMAL"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(path)
         except OSError as error:
+            if temporary:
+                shutil.rmtree(path.parent, ignore_errors=True)
             reason = error.strerror or error
             raise MessageStoreError(f"the message database {path}: {reason}") from None
 
@@ -180,11 +190,15 @@ class DatabaseFile:
         if not version:
             connection.executescript(_SCHEMA)
             connection.execute(f"PRAGMA user_version={FORMAT_VERSION}")
+            if not self.temporary:
+                logger.info("the message database %s is new, and empty", self.path)
         elif version != FORMAT_VERSION:
             raise MessageStoreError(
                 f"the message database {self.path} has format {version}; this version of "
                 f"Floodgate reads format {FORMAT_VERSION}"
             )
+        if not os.access(self.path, os.W_OK):  # SQLite would say so at the first message.
+            raise MessageStoreError(f"the message database {self.path} may not be written")
 
     def reader(self) -> sqlite3.Connection:
         """Return a connection that reads: it waits for no writer, and none for it.
@@ -267,14 +281,17 @@ def _locked(path: Path) -> FileIO:
     lock = open(path.with_name(path.name + ".lock"), "ab+", buffering=0)  # noqa: SIM115
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         lock.seek(0)
         holder = lock.read(20).decode("ascii", "replace").strip() or "unknown"
         lock.close()
+        if not isinstance(error, BlockingIOError):
+            raise
         raise MessageStoreError(
             f"the message database {path} is in use by process {holder}; a database belongs to "
             "one broker"
         ) from None
-    lock.truncate(0)
-    lock.write(str(os.getpid()).encode())
+    with suppress(OSError):  # On a full disk the lock counts without its text.
+        lock.truncate(0)
+        lock.write(str(os.getpid()).encode())
     return lock

@@ -9,6 +9,7 @@ from broker.messages.entry import Entry
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.cursor_bytes import cursor_bytes
+from broker.messages.stores.sqlite.database import FROM_A_COPY
 from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
 from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
 
@@ -194,8 +195,8 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
                 continue  # The ledger was dropped meanwhile.
             if not self._parts.reads.skip_damaged:
                 raise MessageStoreError(
-                    f"{damage} in the message database; bring it back from a copy, or start the "
-                    "broker with floodgateMessageStoreDropDamaged=true, which leaves damaged "
+                    f"{damage} in the message database; {FROM_A_COPY}, or start the broker "
+                    "with floodgateMessageStoreDropDamaged=true, which leaves damaged "
                     "entries out"
                 )
             first = Position(ledger.ledger_id, end)

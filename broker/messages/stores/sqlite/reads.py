@@ -202,6 +202,7 @@ class DatabaseReads:
         try:
             if self._here is None:
                 self._here = self._file.reader()
+                self._here.execute("PRAGMA busy_timeout=0")  # The event loop waits for nobody.
             heads = self._here.execute(_HEAD, (row_id,)).fetchall()
             return unchecked_digest(heads[0][0]) if heads else None
         except (*ERRORS, MessageStoreError):

@@ -14,7 +14,9 @@ from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.room import StoreBounds, StoreRoom
 from broker.messages.stores.sqlite.batch import NOBODY, DroppedLedger
 from broker.messages.stores.sqlite.database import (
+    ENTRY_BITS,
     ERRORS,
+    FROM_A_COPY,
     PAGE_BYTES,
     DatabaseFile,
     is_intact,
@@ -46,6 +48,8 @@ RECENT_BYTES = 16 * 1024 * 1024
 """Enough for consumers that keep up with producers."""
 IDS_AT_ONCE = 1_000
 """As many ids are reserved in one write."""
+MOST_IDS = 1 << (63 - ENTRY_BITS)
+"""Numbers of ledgers: the first bits of a row's id."""
 MAX_ENTRIES_PER_LEDGER = 50_000
 """managedLedgerMaxEntriesPerLedger as shipped."""
 _SPARE_BYTES = 256 * 1024 * 1024
@@ -197,7 +201,7 @@ class SqliteMessageStore:
         if not self._options.skip_damaged:
             raise MessageStoreError(
                 f"the message database {self._path} is damaged: {what} is not as it was "
-                "written; bring it back from a copy, or start the broker with "
+                f"written; {FROM_A_COPY}, or start the broker with "
                 "floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
             )
 
@@ -245,12 +249,25 @@ class SqliteMessageStore:
         """Tell whether anything is stored for a topic."""
         return name in self._topics
 
+    async def flushed(self) -> None:
+        """Return once all that was written before is stored.
+
+        Raises:
+            MessageStoreError: It is not, or nothing can be stored for now.
+        """
+        await self._parts.writer.flushed()
+
     def next_id(self) -> int:
         """Return a number that was never given before.
 
         Raises:
-            MessageStoreError: Nothing more can be written.
+            MessageStoreError: Nothing more can be written, or there is none left.
         """
+        if self._next_id >= MOST_IDS:
+            raise MessageStoreError(
+                f"the message database {self._path} has no numbers left for ledgers; move it away "
+                "to begin with an empty one"
+            )
         if self._next_id >= self._reserved:
             self._parts.writer.batch().set_ids(self._next_id + IDS_AT_ONCE)
             self._reserved = self._next_id + IDS_AT_ONCE
@@ -263,10 +280,14 @@ class SqliteMessageStore:
         Raises:
             MessageStoreError: It cannot be read, or nothing more can be written.
         """
+        topic = self._topics.get(name)
         if name not in self._open:
             # What is being written belongs to the opening before this one.
-            with suppress(MessageStoreError):
+            try:
                 await self._parts.writer.flushed()
+            except MessageStoreError:
+                if topic is not None and topic.row.is_under_way:
+                    raise
         topic = self._topics.get(name)
         if topic is not None and not topic.is_read:
             states = await self._parts.reads.states(topic.topic_id)
@@ -274,6 +295,22 @@ class SqliteMessageStore:
                 self._take_states(topic, *states)
         found = self._open.get(name)
         return found if found is not None else self._open_now(name)
+
+    async def unopened_ledger(self, name: str) -> ManagedLedger | None:
+        """Return the ledger of a topic that is not open, as it is; None if it has no entries.
+
+        Raises:
+            MessageStoreError: It cannot be read.
+        """
+        topic = self._topics.get(name)
+        if topic is None or name in self._open or not topic.row or not topic.row.entries:
+            return None
+        if not topic.is_read:
+            states = await self._parts.reads.states(topic.topic_id)
+            topic = SqliteTopic(name, topic.topic_id, topic.row, topic.room)
+            self._take_states(topic, *states)
+        topic.row.look_for_last()
+        return SqliteManagedLedger(topic, self._parts)
 
     def _take_states(self, topic: SqliteTopic, cursors: list[Any], properties: list[Any]) -> None:
         topic.cursors.clear()

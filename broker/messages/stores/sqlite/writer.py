@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.figures import WriteFigures
 from broker.messages.stores.sqlite.batch import Batch
-from broker.messages.stores.sqlite.database import ERRORS, is_damage, is_locked
+from broker.messages.stores.sqlite.database import is_damage, is_locked
 from proto.excerpts import one_line
 
 if TYPE_CHECKING:
@@ -222,7 +222,8 @@ class DatabaseWriter:
         self._jobs.put(self._ahead if self._ahead else self._written)
 
     def _fail(self, error: Exception) -> None:
-        reason = f"the message database {self._file.path} cannot be written: {one_line(str(error))}"
+        text = one_line(str(error) or type(error).__name__)
+        reason = f"the message database {self._file.path} cannot be written: {text}"
         self._error = MessageStoreError(f"{reason}; restart the broker when that is mended")
         logger.error("%s", self._error)
         self._give_up(self._error)
@@ -276,12 +277,12 @@ class DatabaseWriter:
 
     def _write(self, batch: Batch) -> Exception | None:
         begun = perf_counter()
-        error = None
+        error: Exception | None = None
         try:
             if self._file.is_nearly_full(batch.size_bytes):
                 self._file.check_room(self._connection, batch.page_bytes)
             batch.write(self._connection)
-        except (*ERRORS, OSError) as failure:
+        except Exception as failure:  # noqa: BLE001 - whatever it is, the event loop hears of it
             error = failure
         else:
             self._dropped.extend(batch.dropped)
@@ -297,7 +298,7 @@ class DatabaseWriter:
                 self._file.check_room(self._connection, 0)
             if self._dropped[0].delete_some(self._connection):
                 self._dropped.popleft()
-        except (*ERRORS, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, others are written
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             if self.held_up_by is None:  # Else the log has been told.

@@ -48,6 +48,7 @@ class HeldStore(MemoryMessageStore):
     Attributes:
         may_open: Set: they do.
         opened: How many were asked for.
+        error: Why nothing can be stored; None if it can.
     """
 
     def __init__(self) -> None:
@@ -55,6 +56,11 @@ class HeldStore(MemoryMessageStore):
         self.may_open = asyncio.Event()
         self.may_open.set()
         self.opened = 0
+        self.error: MessageStoreError | None = None
+
+    async def flushed(self) -> None:
+        if self.error is not None:
+            raise self.error
 
     async def open_ledger(self, name: str) -> ManagedLedger:
         self.opened += 1
@@ -234,6 +240,33 @@ async def test_a_topic_that_is_not_loaded_is_deleted_with_its_messages() -> None
     await loaded.topics.unload(NAME)
     await loaded.topics.delete(NAME)
     assert not loaded.store.holds(str(NAME))
+
+
+async def test_a_topic_is_not_deleted_while_nothing_can_be_stored() -> None:
+    loaded = Loaded()
+    await loaded.topic()
+    loaded.store.error = MessageStoreError("there is no room")
+    with pytest.raises(MessageStoreError, match="there is no room"):
+        await loaded.topics.delete(NAME)
+    topic = loaded.topics.loaded(NAME)
+    assert topic is not None
+    assert not topic.closing
+    loaded.store.error = None
+    await loaded.topics.delete(NAME)
+    assert not loaded.store.holds(str(NAME))
+
+
+async def test_a_topic_whose_end_cannot_be_stored_is_not_said_to_be_terminated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def no_room() -> None:
+        raise MessageStoreError("there is no room")
+
+    loaded = Loaded()
+    topic = await loaded.topic()
+    monkeypatch.setattr(topic.ledger, "flushed", no_room)
+    with pytest.raises(MessageStoreError, match="there is no room"):
+        await loaded.topics.terminate(NAME)
 
 
 async def test_a_terminated_topic_says_where_it_ends() -> None:

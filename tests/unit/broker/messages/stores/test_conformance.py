@@ -177,6 +177,29 @@ async def test_behind_all_times_is_the_end(store: MessageStore) -> None:
     assert await ledger.published_at(9_999) == ledger.following(positions[-1])
 
 
+async def test_a_ledger_that_is_not_open_can_be_trimmed_as_it_is(store: MessageStore) -> None:
+    ledger = await store.open_ledger(TOPIC)
+    positions = await filled(ledger, 12)
+    ledger.save_cursor("s", CursorState(positions[9]))
+    await ledger.flushed()
+    assert await store.unopened_ledger(TOPIC) is None
+    store.close_ledger(TOPIC)
+    before = store.next_id()
+    again = await store.unopened_ledger(TOPIC)
+    assert again is not None
+    assert (again.last_confirmed, again.cursors["s"].mark_delete) == (positions[11], positions[9])
+    again.trim(positions[10], 0, 0)
+    assert store.room.taken.entries == 2
+    assert store.next_id() == before + 1
+
+
+async def test_of_a_topic_without_entries_there_is_nothing_to_trim(store: MessageStore) -> None:
+    await store.open_ledger(TOPIC)
+    store.close_ledger(TOPIC)
+    assert await store.unopened_ledger(TOPIC) is None
+    assert await store.unopened_ledger(OTHER_TOPIC) is None
+
+
 async def test_without_retention_what_nobody_needs_goes_but_not_the_open_ledger(
     store: MessageStore,
 ) -> None:

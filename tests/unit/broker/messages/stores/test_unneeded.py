@@ -116,6 +116,18 @@ async def test_a_topic_that_is_not_loaded_keeps_what_a_subscription_needs() -> N
     assert subscription.cursor.backlog == 8
 
 
+async def test_to_look_at_a_topic_that_is_not_loaded_takes_no_number_of_a_ledger() -> None:
+    full = Full()
+    await full.published(NAME, 8)
+    await full.topics.unload(NAME)
+    await full.published(OTHER, 2)
+    before = full.store.next_id()
+    for _ in range(5):
+        full.clock.advance(60)
+        await full.published(OTHER, 1)
+    assert full.store.next_id() == before + 1
+
+
 async def test_room_is_looked_for_before_the_last_of_it_is_taken() -> None:
     full = Full()
     acknowledge_all(await full.published(NAME, 9))

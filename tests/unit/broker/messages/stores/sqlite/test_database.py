@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -78,6 +79,26 @@ def test_a_database_that_a_broker_has_is_refused_with_its_process(file: Database
         DatabaseFile(file.path, temporary=False, fsync=False)
     file.release()
     DatabaseFile(file.path, temporary=False, fsync=False).release()
+
+
+def test_a_database_that_a_broker_has_is_refused_behind_a_link(file: DatabaseFile) -> None:
+    link = file.path.with_name("link.db")
+    link.symlink_to(file.path)
+    with pytest.raises(MessageStoreError, match="is in use by process"):
+        DatabaseFile(link, temporary=False, fsync=False)
+
+
+@pytest.mark.parametrize("temporary", [True, False])
+def test_of_a_temporary_database_that_is_not_made_no_folder_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, temporary: bool
+) -> None:
+    def no_descriptor(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("fcntl.flock", no_descriptor)
+    with pytest.raises(MessageStoreError, match=r"messages\.db: Too many open files"):
+        DatabaseFile(tmp_path / "own" / "messages.db", temporary=temporary, fsync=False)
+    assert (tmp_path / "own").exists() is not temporary
 
 
 async def test_a_folder_that_cannot_be_made_is_said_in_a_sentence(tmp_path: Path) -> None:

@@ -94,8 +94,9 @@ async def test_a_read_ends_before_a_row_that_is_not_as_it_was_written(
             await all_of(ledger)
     gone = "missing" if "DELETE" in ALTERED[altered] and number in (4, COUNT - 1) else "damaged"
     assert str(refused.value) == (
-        f"entry {named} is {gone} in the message database; bring it back from a copy, or start the "
-        "broker with floodgateMessageStoreDropDamaged=true, which leaves damaged entries out"
+        f"entry {named} is {gone} in the message database; bring it back from a copy, without "
+        "the -wal and -shm files beside it, or start the broker "
+        "with floodgateMessageStoreDropDamaged=true, which leaves damaged entries out"
     )
 
 
@@ -241,7 +242,7 @@ async def test_a_page_that_belongs_elsewhere_hides_no_whole_entry_and_gives_none
 class FailingConnection:
     """Reads nothing, as from a disk that is gone."""
 
-    def execute(self, statement: str, values: object) -> None:
+    def execute(self, statement: str, values: object = ()) -> None:
         error = sqlite3.OperationalError("disk I/O error")
         error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
         raise error

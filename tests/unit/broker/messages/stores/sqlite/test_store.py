@@ -11,13 +11,16 @@ import pytest
 
 from broker.messages.managed_ledger import CursorState, MessageStoreError
 from broker.messages.position import EARLIEST
-from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
-from broker.messages.stores.sqlite.store import IDS_AT_ONCE
+from broker.messages.stores.sqlite.database import ENTRY_BITS, FROM_A_COPY, DatabaseFile
+from broker.messages.stores.sqlite.store import IDS_AT_ONCE, MOST_IDS
+from broker.messages.stores.sqlite.writer import RETRY_SECONDS
+from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.stores.held_connection import held_writers
 from tests.support.stores.message_stores import (
     OTHER_TOPIC,
     TOPIC,
+    Noting,
     digest,
     filled,
     opened,
@@ -28,10 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from broker.messages.position import Position
+
 DAMAGED = (
     r"the message database .*messages\.db is damaged: {} is not as it was written; bring it back "
-    r"from a copy, or start the broker with floodgateMessageStoreDropDamaged=true, which leaves "
-    r"out what is damaged"
+    r"from a copy, without the -wal and -shm files beside it, or start the broker with "
+    r"floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
 )
 
 
@@ -178,8 +183,8 @@ def no_database(request: pytest.FixtureRequest, path: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_database")
 async def test_a_file_that_is_no_database_is_said_in_a_sentence(path: Path) -> None:
-    ends = "is not a database; bring it back from a copy, or move it away to begin with an empty"
-    with pytest.raises(MessageStoreError, match=f"cannot be opened: file {ends} one"):
+    ends = f"is not a database; {FROM_A_COPY}, or move it away to begin with an empty one"
+    with pytest.raises(MessageStoreError, match=f"cannot be opened: file {ends}"):
         await sqlite_store(path).open()
 
 
@@ -195,6 +200,23 @@ async def test_a_start_without_room_is_told_to_free_some(
     told = "no room for the message database .*; free some room on its disk, then start the broker"
     with pytest.raises(MessageStoreError, match=told):
         await sqlite_store(path).open()
+
+
+async def test_a_file_that_may_only_be_read_is_refused_at_the_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await make(path)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(MessageStoreError, match=r"messages\.db may not be written"):
+        await sqlite_store(path).open()
+
+
+async def test_a_database_whose_ledgers_have_all_numbers_takes_no_more(path: Path) -> None:
+    async with opened(sqlite_store(path)) as store:
+        await store.open_ledger(TOPIC)
+        store._next_id = store._reserved = MOST_IDS
+        with pytest.raises(MessageStoreError, match="has no numbers left for ledgers; move it aw"):
+            await store.open_ledger(OTHER_TOPIC)
 
 
 # -- topics that are closed and opened again --------------------------------------------------
@@ -230,11 +252,11 @@ async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_b
     made = held_writers(monkeypatch)
     await make(path)
     async with opened(sqlite_store(path)) as store:
-        ledger = await store.open_ledger(TOPIC)
+        ledger, other = await store.open_ledger(TOPIC), await store.open_ledger(OTHER_TOPIC)
         last = ledger.last_confirmed
         await ledger.flushed()
         made[-1].execute("PRAGMA max_page_count=1")
-        ledger.append(bytes(1 << 16), digest())
+        other.append(bytes(1 << 16), digest())
         ledger.save_cursor("s", CursorState(last))
         ledger.save_cursor("new", CursorState(last))
         ledger.set_property("k", None)
@@ -244,6 +266,41 @@ async def test_a_topic_that_is_opened_again_for_want_of_room_has_what_waits_to_b
         again = await store.open_ledger(TOPIC)
         assert dict(again.cursors) == {"s": CursorState(last), "new": CursorState(last)}
         assert (dict(again.properties), again.last_confirmed) == ({}, last)
+
+
+async def test_a_topic_whose_entries_wait_for_room_is_opened_again_once_they_are_stored(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writers(monkeypatch)
+    clock = ManualClock(1.0)
+    async with opened(sqlite_store(path, clock=clock)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        ledger.listener = stored = Stored()
+        await ledger.flushed()
+        made[-1].execute("PRAGMA max_page_count=1")
+        written = ledger.append(bytes(1 << 16), digest())
+        with pytest.raises(MessageStoreError, match="there is no room"):
+            await store.flushed()
+        store.close_ledger(TOPIC)
+        with pytest.raises(MessageStoreError, match="there is no room"):
+            await store.open_ledger(TOPIC)
+        made[-1].execute("PRAGMA max_page_count=100000")
+        clock.advance(RETRY_SECONDS)
+        await stored.event.wait()
+        assert (await store.open_ledger(TOPIC)).last_confirmed == written
+
+
+class Stored(Noting):
+    """Notes what a ledger tells, and that it did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.event = asyncio.Event()
+
+    def confirmed(self, last: Position) -> None:
+        """Note a confirmation."""
+        super().confirmed(last)
+        self.event.set()
 
 
 # -- what is dropped --------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
+from broker.messages.stores.sqlite.batch import DroppedLedger
 from broker.messages.stores.sqlite.database import ENTRY_BITS, RESERVE_BYTES, DatabaseFile
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
 from broker.messages.stores.sqlite.writer import (
@@ -360,6 +361,32 @@ async def test_any_other_error_ends_all_writing_and_every_topic_hears_it(world: 
         await world.writer.flushed()
     assert world.entries() == []
     assert world.writer.held_up_by is None
+
+
+async def test_an_error_that_is_none_of_the_database_ends_all_writing_too(world: World) -> None:
+    world.connection.errors.append(MemoryError())
+    world.one.append()
+    with pytest.raises(MessageStoreError, match="cannot be written: MemoryError; restart the bro"):
+        await world.writer.flushed()
+    assert world.one.error is not None
+
+
+async def test_an_error_that_is_none_of_the_database_in_deleting_holds_nothing_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.one.append()
+    await world.writer.flushed()
+    monkeypatch.setattr(DroppedLedger, "delete_some", raising)
+    world.writer.batch().drop(world.one.ledger)
+    await world.writer.flushed()
+    world.other.append()
+    await world.writer.flushed()
+    assert world.other.told == [0]
+
+
+def raising(*_: object) -> bool:
+    """Have no memory."""
+    raise MemoryError
 
 
 async def test_an_error_of_what_is_not_stored_goes_to_no_topic_that_waits_for_nothing(
