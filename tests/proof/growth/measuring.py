@@ -93,6 +93,16 @@ class Stage:
         self.rows.append(min(found, key=lambda row: (not row.error, row.millis)))
         return not self.rows[-1].error
 
+    def resident_bytes(self) -> list[int]:
+        """Return the memory that broker and proxy hold now."""
+        return [server.ask("take")["resident_bytes"] for server in (self.broker, self.proxy)]
+
+    def held(self, what: str, way: str, before: list[int]) -> None:
+        """Add a row of the memory that is still held after something, by broker or proxy."""
+        grown = [now - one for now, one in zip(self.resident_bytes(), before, strict=True)]
+        place = f"{self.store}, {self.profile}, {way}"
+        self.rows.append(Row(what, place, 0.0, max(0, *grown), 0.0, 0.0, ""))
+
     def _measured(self, what: str, way: str, work: Callable[[], object]) -> Row:
         servers = (self.broker, self.proxy)
         before, error = [server.ask("take") for server in servers], ""
