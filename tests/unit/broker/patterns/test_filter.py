@@ -207,7 +207,7 @@ def test_the_size_of_a_step_follows_what_names_take_beside_the_call_itself() -> 
     size.call_seconds = 0.003
     for _ in range(10):
         size.adapt(0.004 + size.names / 1e7)
-    assert size.names == 4_096
+    assert size.names > 1_000
     size.adapt(0.5)
     assert size.names < MOST_STEP_NAMES
 
