@@ -1,8 +1,8 @@
 """An index of many patterns, for watches: it finds those that one name matches.
 
 Patterns stand in sets of 64, or of fewer that are large, each of which RE2 asks in one pass over
-the name (about 2 us). A set is compiled in a step of ``compiling``, or when it is first asked, after
-a pattern was added; adding one compiles one set.
+the name (about 2 us). After a pattern was added its set is compiled in a step of ``compiling``, or
+when it is first asked.
 """
 
 from __future__ import annotations
@@ -179,8 +179,9 @@ class _Engine(Generic[Key]):
 
     def __init__(self, slots: list[_Slot[Key]]) -> None:
         self._slots = slots
-        self._set = _set_of([slot.whole for slot in slots])
-        self._one_by_one: list[re2._Regexp] | None = None
+        # One alone is as fast without a set, which may have too little memory for it.
+        self._set = _set_of([slot.whole for slot in slots]) if len(slots) > 1 else None
+        self._one_by_one = self._compiled() if self._set is None else None
 
     def matching(self, path: bytes) -> list[_Slot[Key]]:
         found = self._set.Match(path) if self._set is not None else None
@@ -192,9 +193,12 @@ class _Engine(Generic[Key]):
 
     def _asked_one_by_one(self, path: bytes) -> list[_Slot[Key]]:
         if self._one_by_one is None:
-            self._one_by_one = [re2_compiled(slot.whole) for slot in self._slots]
+            self._one_by_one = self._compiled()
         pairs = zip(self._slots, self._one_by_one, strict=True)
         return [slot for slot, pattern in pairs if pattern.fullmatch(path)]
+
+    def _compiled(self) -> list[re2._Regexp]:
+        return [re2_compiled(slot.whole) for slot in self._slots]
 
 
 def _set_of(patterns: list[str]) -> re2.Set | None:

@@ -125,6 +125,16 @@ def test_large_patterns_share_no_set() -> None:
     assert [len(one.slots) for one in index._sets] == [1] * 9 + [3]
 
 
+def test_a_large_pattern_alone_is_ready_for_any_name() -> None:
+    # A set would find it too large for its memory in the midst of a name, if that is long.
+    index = index_of("t/n/.{900}")
+    assert len(list(index.compiling())) == 1
+    engine = index._sets[0]._engine
+    assert engine is not None
+    assert engine._one_by_one is not None
+    assert index.matching(b"persistent://t/n/" + b"x" * 900) == [0]
+
+
 def test_sets_are_compiled_one_in_a_step(compiled: list[int]) -> None:
     index = index_of(*(f"t/n/orders-{number}" for number in range(200)))
     before = [list(compiled) for _ in index.compiling()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from broker.patterns import index as pattern_index
-from broker.patterns.filter import PatternFilter
 from broker.patterns.index import PatternIndex
 from broker.patterns.pattern import RegexImplementation
 from broker.topic_lists import tree
@@ -16,6 +15,8 @@ from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     import pytest
+
+    from broker.patterns.filter import PatternFilter
 
 
 def test_the_names_that_a_backtracking_pattern_keeps_are_noted_a_block_in_a_step(
