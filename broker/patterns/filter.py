@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
 
 from broker.patterns.backtracking import BacktrackingFilter, Piece
 from broker.patterns.cache import ListingCache
@@ -51,8 +52,12 @@ FIRST_STEP_WORK = 65_536
 for such a pair on a name of 100 B, so that the first step takes 50 ms at most, and mostly 0.2."""
 MOST_STEP_NAMES = 65_536
 """Most names in a step, however fast the machine: more than a run of the shortest names has."""
+LARGE_PROGRAM = 500
+"""Instructions of a pattern of which it is measured what a call costs before the first name:
+Arrow compiles a pattern in each, in 0.2 us an instruction, or 0.5 on a busy machine."""
 _SHORT_STEP_SECONDS = 0.001
 _LONG_STEP_SECONDS = 0.004
+_EMPTY_PATH = pa.array([""])
 _EVERYTHING: Final = object()
 """Remembered instead of a listing that a pattern keeps whole: a value must not hold its scope."""
 
@@ -161,19 +166,24 @@ class PatternFilter:
                 for run in self._candidates(one.source, pattern)
             )
             await self._backtracking.keep(pattern, pieces, len(listing))
+            works = (selection.finishing() for selection in selections)
         else:
-            for selection in selections:
-                await self._steps.take(self._filtering(selection, pattern))
-        kept = [selection.sequence() for selection in selections]
+            works = (self._filtering(selection, pattern) for selection in selections)
+        kept = [await self._steps.take(work) for work in works]
         if all(map(operator.is_, kept, listing.sequences)):
             return listing, 0
         return TopicListing(*kept), sum(selection.added_bytes for selection in selections)
 
     def _filtering(
         self, selection: Selection, pattern: TopicsPattern
-    ) -> Generator[None, None, None]:
-        """Filter one sequence; each step takes about a millisecond."""
+    ) -> Generator[None, None, TopicSequence]:
+        """Return what is kept of one sequence; each step takes about a millisecond."""
         size = _StepSize(pattern)
+        if size.is_large:
+            yield
+            begun = perf_counter()
+            pattern.matching(_EMPTY_PATH)
+            size.call_seconds = perf_counter() - begun
         for run, paths in self._candidates(selection.source, pattern):
             yield
             masks: list[Mask] = []
@@ -186,6 +196,7 @@ class PatternFilter:
                 yield
             run.keep(selection, np.concatenate(masks))
             yield
+        return (yield from selection.finishing())
 
     def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
         """Yield the blocks that may hold matches, by the pattern's literal beginning."""
@@ -197,15 +208,29 @@ class PatternFilter:
 
 
 class _StepSize:
-    """The number of names matched in one call: many, but not for long."""
+    """The number of names matched in one call: many, but not for long.
+
+    Attributes:
+        names: That number.
+        is_large: Whether the pattern is, so that ``call_seconds`` are worth to be measured.
+        call_seconds: What a call costs before its first name, which fewer names make no less.
+    """
 
     def __init__(self, pattern: TopicsPattern) -> None:
         program_size = pattern.program_size if isinstance(pattern, LinearTime) else 1
         self.names = max(1, min(FIRST_STEP_WORK // program_size, FIRST_STEP_NAMES))
+        self.is_large = program_size >= LARGE_PROGRAM
+        self.call_seconds = 0.0
 
     def adapt(self, seconds: float) -> None:
-        """Adapt to the duration of the last call."""
-        if seconds < _SHORT_STEP_SECONDS:
+        """Adapt to the duration of the last call.
+
+        The measure of a call may be wrong by half; that of one that was interrupted, by more: no
+        call costs more than any that matched names.
+        """
+        self.call_seconds = min(self.call_seconds, max(seconds, 0.0))
+        matching = seconds - self.call_seconds
+        if matching < max(_SHORT_STEP_SECONDS, self.call_seconds / 2):
             self.names = min(8 * self.names, MOST_STEP_NAMES)
-        elif seconds > _LONG_STEP_SECONDS:
+        elif matching > max(_LONG_STEP_SECONDS, self.call_seconds):
             self.names = max(1, self.names // 4)

@@ -1,7 +1,8 @@
 """An index of many patterns, for watches: it finds those that one name matches.
 
-Patterns stand in sets of 64, each of which RE2 asks in one pass over the name (about 2 us). A
-set is compiled when it is first asked after a pattern was added; adding one compiles one set.
+Patterns stand in sets of 64, or of fewer that are large, each of which RE2 asks in one pass over
+the name (about 2 us). After a pattern was added its set is compiled in a step of ``compiling``, or
+when it is first asked.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from broker.patterns.pattern import Backtracking, LinearTime, compile_pattern, r
 from broker.topic_lists.paths import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Generator, Hashable
 
     from broker.patterns.pattern import RegexImplementation, TopicsPattern
 
 SET_PATTERNS = 64
 """Patterns matched in one pass: compiling a set takes about 10 us for each."""
+SET_INSTRUCTIONS = 8_192
+"""Instructions of a set's patterns together, unless one alone has more: about 2 ms to compile, and
+as much again where RE2 finds them too large for a set and they are compiled one by one."""
 SET_BYTES = 1 << 20
 """Bytes that RE2 may take for one set, its memory while matching included."""
 _ALWAYS = r"(?s:.*)"
@@ -67,6 +71,15 @@ class PatternIndex(Generic[Key]):
         if not keys:
             self._forget(pattern)
 
+    def compiling(self) -> Generator[None, None, None]:
+        """Compile the sets to which patterns were added, one in each step.
+
+        Many may have come since a name was last asked for.
+        """
+        for one in tuple(self._sets):
+            if one.compile():
+                yield
+
     def matching(self, name: bytes) -> list[Key]:
         """Return the keys whose pattern matches a full topic name, without ``backtracking``."""
         path = path_of(name)
@@ -89,13 +102,15 @@ class PatternIndex(Generic[Key]):
             return self._all
         slot = self._linear.get(pattern.whole)
         if slot is None:
-            slot = self._linear[pattern.whole] = _Slot(pattern.whole, self._set_with_room())
-            slot.home.add(slot)
+            home = self._set_with_room(pattern.program_size)
+            slot = _Slot(pattern.whole, pattern.program_size, home)
+            self._linear[pattern.whole] = slot
+            home.add(slot)
         return slot.keys
 
-    def _set_with_room(self) -> _PatternSet[Key]:
+    def _set_with_room(self, size: int) -> _PatternSet[Key]:
         for one in reversed(self._sets):
-            if one.has_room:
+            if one.has_room(size):
                 return one
         self._sets.append(_PatternSet())
         return self._sets[-1]
@@ -111,12 +126,13 @@ class PatternIndex(Generic[Key]):
 
 
 class _Slot(Generic[Key]):
-    """A distinct pattern, its keys, and the set it stands in."""
+    """A distinct pattern, its instructions, its keys, and the set it stands in."""
 
-    __slots__ = ("home", "keys", "whole")
+    __slots__ = ("home", "keys", "size", "whole")
 
-    def __init__(self, whole: str, home: _PatternSet[Key]) -> None:
+    def __init__(self, whole: str, size: int, home: _PatternSet[Key]) -> None:
         self.whole = whole
+        self.size = size
         self.home = home
         self.keys: dict[Key, None] = {}
 
@@ -130,22 +146,31 @@ class _PatternSet(Generic[Key]):
 
     def __init__(self) -> None:
         self.slots: dict[str, _Slot[Key]] = {}
+        self._instructions = 0
         self._engine: _Engine[Key] | None = None
 
-    @property
-    def has_room(self) -> bool:
-        return len(self.slots) < SET_PATTERNS
+    def has_room(self, size: int) -> bool:
+        return len(self.slots) < SET_PATTERNS and self._instructions + size <= SET_INSTRUCTIONS
 
     def add(self, slot: _Slot[Key]) -> None:
         self.slots[slot.whole] = slot
+        self._instructions += slot.size
         self._engine = None
 
     def discard(self, slot: _Slot[Key]) -> None:
         del self.slots[slot.whole]
+        self._instructions -= slot.size
+
+    def compile(self) -> bool:
+        """Compile the patterns; tell whether that was still to do."""
+        if self._engine is not None:
+            return False
+        self._engine = _Engine(list(self.slots.values()))
+        return True
 
     def matching(self, path: bytes) -> list[_Slot[Key]]:
-        if self._engine is None:
-            self._engine = _Engine(list(self.slots.values()))
+        self.compile()
+        assert self._engine is not None
         return self._engine.matching(path)
 
 
@@ -154,8 +179,9 @@ class _Engine(Generic[Key]):
 
     def __init__(self, slots: list[_Slot[Key]]) -> None:
         self._slots = slots
-        self._set = _set_of([slot.whole for slot in slots])
-        self._one_by_one: list[re2._Regexp] | None = None
+        # One alone is as fast without a set, which may have too little memory for it.
+        self._set = _set_of([slot.whole for slot in slots]) if len(slots) > 1 else None
+        self._one_by_one = self._compiled() if self._set is None else None
 
     def matching(self, path: bytes) -> list[_Slot[Key]]:
         found = self._set.Match(path) if self._set is not None else None
@@ -167,9 +193,12 @@ class _Engine(Generic[Key]):
 
     def _asked_one_by_one(self, path: bytes) -> list[_Slot[Key]]:
         if self._one_by_one is None:
-            self._one_by_one = [re2_compiled(slot.whole) for slot in self._slots]
+            self._one_by_one = self._compiled()
         pairs = zip(self._slots, self._one_by_one, strict=True)
         return [slot for slot, pattern in pairs if pattern.fullmatch(path)]
+
+    def _compiled(self) -> list[re2._Regexp]:
+        return [re2_compiled(slot.whole) for slot in self._slots]
 
 
 def _set_of(patterns: list[str]) -> re2.Set | None:

@@ -16,11 +16,20 @@ import pyarrow as pa
 
 from broker.topic_lists.block import Block, Totals, memory_bytes, offsets_of
 from broker.topic_lists.paths import common_domain
-from broker.topic_lists.tree import BLOCK_BYTES, Branch, Node, cut_entries, cut_names, edit, grow
+from broker.topic_lists.tree import (
+    BLOCK_BYTES,
+    Branch,
+    Node,
+    cut_entries,
+    cut_names,
+    edit,
+    grow,
+    growing,
+)
 from proto.topic_hash import EMPTY_HASH, format_hash, in_java_order, java_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -245,6 +254,13 @@ class Selection:
             return self.source
         self._end_block()
         return TopicSequence.from_blocks(self._blocks)
+
+    def finishing(self) -> Generator[None, None, TopicSequence]:
+        """Do what ``sequence`` does, in steps."""
+        if self._count == self.source.totals.count:
+            return self.source
+        self._end_block()
+        return TopicSequence((yield from growing(self._blocks)))
 
     def _end_block(self) -> None:
         if self._pieces:

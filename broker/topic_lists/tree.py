@@ -17,7 +17,7 @@ from broker.topic_lists.block import Block, Totals, encode_entry, offsets_of
 from proto.topic_hash import in_java_order, java_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -27,6 +27,8 @@ BLOCK_BYTES = 65_536
 """Wire bytes a block is filled up to."""
 BRANCH_CHILDREN = 4
 """Children a branch has at most."""
+BRANCHES_A_STEP = 128
+"""Branches that are made in a step of a millisecond."""
 MANY_CHANGES = 16
 """Changes of one block that are cheaper to make by encoding it anew."""
 
@@ -50,6 +52,18 @@ def grow(nodes: Sequence[Node]) -> Node | None:
     """Put branches above nodes until one is left."""
     while len(nodes) > 1:
         nodes = _branches(nodes)
+    return nodes[0] if nodes else None
+
+
+def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
+    """Do what ``grow`` does, in steps."""
+    while len(nodes) > 1:
+        above: list[Node] = []
+        for branch in _branching(nodes):
+            above.append(branch)
+            if len(above) % BRANCHES_A_STEP == 0:
+                yield
+        nodes = above
     return nodes[0] if nodes else None
 
 
@@ -135,9 +149,13 @@ def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[byte
 
 def _branches(nodes: Sequence[Node]) -> list[Node]:
     """Spread nodes evenly over as few branches as hold them."""
+    return list(_branching(nodes))
+
+
+def _branching(nodes: Sequence[Node]) -> Iterator[Branch]:
     count = -(-len(nodes) // BRANCH_CHILDREN)
-    bounds = [len(nodes) * index // count for index in range(count + 1)]
-    return [Branch(nodes[a:b]) for a, b in itertools.pairwise(bounds)]
+    bounds = (len(nodes) * index // count for index in range(count + 1))
+    return (Branch(nodes[a:b]) for a, b in itertools.pairwise(bounds))
 
 
 def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:

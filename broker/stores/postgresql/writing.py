@@ -34,6 +34,8 @@ from broker.stores.postgresql.row_sizes import (
 )
 from broker.stores.postgresql.view import KnownNamespace, LoggedChange
 from broker.stores.store import DEFAULT_POLICIES
+from broker.topic_lists.name_set import NameSet
+from server.tasks.freeing import free
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -163,9 +165,9 @@ async def _what_is_new(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> TopicChanges:
     """Return what an addition adds, read under the lock of its namespace."""
-    there, counts, kept = set[bytes](), dict[str, int](), dict[str, dict[str, str]]()
+    there, counts, kept = NameSet(), dict[str, int](), dict[str, dict[str, str]]()
     for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
-        there |= await _existing(connection, number, part)
+        there.add(await _existing(connection, number, part))
     for bases in () if fresh else batched(changes.partitioned, ROWS_PER_STATEMENT):
         rows = await connection.fetch(_COUNTS, number, [base.encode() for base in bases])
         counts |= {name.decode(): count for name, count in rows}
@@ -173,9 +175,11 @@ async def _what_is_new(
         rows = await connection.fetch(_PROPERTIES, number, [base.encode() for base in bases])
         for name, key, value in rows:
             kept.setdefault(name.decode(), {})[key.decode()] = value.decode()
-    if kept or is_large(changes):
-        return await asyncio.to_thread(what_is_new, changes, counts, there, kept)
-    return what_is_new(changes, counts, there, kept)
+    if not (kept or is_large(changes)):
+        return what_is_new(changes, counts, there, kept)
+    new = await asyncio.to_thread(what_is_new, changes, counts, there, kept)
+    await asyncio.to_thread(there.clear)
+    return new
 
 
 # -- topics -----------------------------------------------------------------------------------
@@ -209,19 +213,25 @@ async def _write_many(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> None:
     """Write in steps, so that no statement runs into its time limit or holds up the loop."""
-    gone = set[bytes]()
     for part in batched(changes.removed, ROWS_PER_STATEMENT):
-        gone.update(part)
         await connection.execute(_DELETE_TOPICS, number, part)
-    seen = set[bytes]()
-    for part in batched(changes.added, ROWS_PER_STATEMENT):
-        added = set(part) - gone - seen
-        seen |= added
+    wanted = await asyncio.to_thread(_to_add, changes)
+    for part in batched(wanted, ROWS_PER_STATEMENT):
         if fresh:
-            await _copy_topics(connection, number, added)
+            await _copy_topics(connection, number, part)
         else:
             # Some may be there, and COPY knows no conflict.
-            await connection.execute(_MERGE_TOPICS, number, list(added))
+            await connection.execute(_MERGE_TOPICS, number, part)
+    await free(wanted)
+
+
+def _to_add(changes: TopicChanges) -> list[bytes]:
+    """Return the names that a change adds and does not remove, each once."""
+    seen = NameSet()
+    seen.add(changes.removed)
+    wanted = list(seen.new(changes.added))
+    seen.clear()
+    return wanted
 
 
 async def _copy_topics(connection: Connection, number: int, names: Iterable[bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from proto.watch_commands import TOPIC_TAG, encode_names
 from server.tasks.single_flight import SingleFlight
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NAMES_A_PART = 1_000
 """Names that are encoded in one step."""
+PARTS_A_TURN = 40
+"""Parts that are freed in a turn: 4 MB. A gigabyte at once would hold the loop for 90 ms."""
 
 
 class EncodedNames:
@@ -70,4 +72,13 @@ class EncodedVersions:
 
     def _kept(self, names: SortedNames, parts: Sequence[bytes]) -> EncodedNames:
         encoded = self._known[names.identity] = EncodedNames(names, parts)
+        if len(parts) > PARTS_A_TURN:
+            finalize(encoded, _free, asyncio.get_running_loop(), [*parts]).atexit = False
         return encoded
+
+
+def _free(loop: asyncio.AbstractEventLoop, parts: list[bytes]) -> None:
+    """Free parts that nobody is sent any more, some in each turn."""
+    del parts[-PARTS_A_TURN:]
+    if parts and not loop.is_closed():
+        loop.call_soon(_free, loop, parts)

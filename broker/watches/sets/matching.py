@@ -58,6 +58,7 @@ async def matching_for(
         give_up: Called with a set whose pattern takes too long.
         steps: Does what is long in turns.
     """
+    await steps.take(index.compiling())
     matching = ChangeMatching(index)
     backtracking = index.backtracking
     if backtracking:

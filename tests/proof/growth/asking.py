@@ -65,8 +65,12 @@ class Asker:
 
     def ask(self, command: pb.BaseCommand) -> Answer:
         """Send a command and return its answer."""
-        self._socket.sendall(encode_command(command))
+        self.send(command)
         return self.answer()
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Send a command whose answer is read later."""
+        self._socket.sendall(encode_command(command))
 
     def answer(self) -> Answer:
         """Return the next answer, keep-alives left out.

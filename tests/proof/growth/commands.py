@@ -39,6 +39,12 @@ def listing(asker: Asker, namespace: str, **fields: object) -> Answer:
     return asker.ask(pb.BaseCommand(type=kind, getTopicsOfNamespace=request))
 
 
+def partitions_request(asker: Asker, topic: str) -> pb.BaseCommand:
+    """Return the question how many partitions a topic has."""
+    request = pb.CommandPartitionedTopicMetadata(topic=topic, request_id=asker.next_id())
+    return pb.BaseCommand(type=Type.PARTITIONED_METADATA, partitionMetadata=request)
+
+
 def check_names(size_bytes: int, names: int) -> None:
     """Compare the size of a list with that of as many names.
 
@@ -97,9 +103,7 @@ class BinaryCommands:
         return rows
 
     def _partitions(self, asker: Asker, topic: str, wanted: int) -> None:
-        request = pb.CommandPartitionedTopicMetadata(topic=topic, request_id=asker.next_id())
-        kind = Type.PARTITIONED_METADATA
-        command = asker.ask(pb.BaseCommand(type=kind, partitionMetadata=request)).command
+        command = asker.ask(partitions_request(asker, topic)).command
         found = command.partitionMetadataResponse if command is not None else None
         if found is None or found.partitions != wanted:
             raise ProofError(f"partitions: {found}")

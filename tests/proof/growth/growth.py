@@ -19,7 +19,7 @@ from benchmarks.controlled_process import ControlledProcess, controlled_process
 from tests.proof.growth.commands import BinaryCommands
 from tests.proof.growth.corpus import NAMES_PER_NAMESPACE, Corpus
 from tests.proof.growth.measuring import BOUND_MILLIS, Row, Stage
-from tests.proof.growth.patterns import Patterns
+from tests.proof.growth.patterns import MOST_CHARACTERS, Patterns
 from tests.proof.growth.rest_calls import Ends, Rest
 from tests.proof.growth.table import growth_table
 from tests.proof.growth.watches import Watches
@@ -48,6 +48,8 @@ WAYS = ("direct", "proxy")
 START_SECONDS = 3_600.0
 _LIMIT_BYTES = 400
 """Memory for listings, and the largest message, by name: more than any list takes."""
+_WATCH_BYTES, _LEAST_WATCHED = 400, 10_000
+"""Memory for watches by name, and the fewest names it is for: all names, and some sets of most."""
 _MOST_LIMIT_MB, _LEAST_LIMIT_MB = 2_000, 100
 _MIB = 1024 * 1024
 
@@ -151,7 +153,8 @@ def _stage(
         "metadataStoreUrl": url,
         "floodgateImportDirectory": str(options.out),
         "floodgateFaultsEnabled": "true",
-        "floodgateTopicWatchMaxBytes": str(20 * _LIMIT_BYTES * max(corpus.names, _MIB)),
+        "floodgateTopicWatchMaxBytes": str(_WATCH_BYTES * max(corpus.names, _LEAST_WATCHED)),
+        "subscriptionPatternMaxLength": str(MOST_CHARACTERS),
         "pulsarResourcesExtendedClassName": "broker.property_index:PropertyIndex",
         "forceDeleteNamespaceAllowed": "true",
     }

@@ -21,6 +21,8 @@ TRIES = 3
 AFTER_SECONDS = 0.05
 """What follows from an answer, such as the feed of changes, counts as part of it."""
 
+SETTLED_SECONDS, LEAST_FREED_BYTES = 0.5, 1_000_000
+
 
 @dataclass(frozen=True)
 class Row:
@@ -92,6 +94,24 @@ class Stage:
             found.append(self._measured(what, way, work))
         self.rows.append(min(found, key=lambda row: (not row.error, row.millis)))
         return not self.rows[-1].error
+
+    def resident_bytes(self) -> list[int]:
+        """Return the memory that broker and proxy hold now."""
+        return [server.ask("take")["resident_bytes"] for server in (self.broker, self.proxy)]
+
+    def held(self, what: str, way: str, before: list[int]) -> None:
+        """Add a row of the memory that is still held after something, by broker or proxy.
+
+        What nobody needs is freed in steps: it is measured when it has become no less for a while.
+        """
+        found, less = self.resident_bytes(), True
+        while less:
+            time.sleep(SETTLED_SECONDS)
+            last, found = found, self.resident_bytes()
+            less = sum(found) < sum(last) - LEAST_FREED_BYTES
+        grown = [now - one for now, one in zip(found, before, strict=True)]
+        place = f"{self.store}, {self.profile}, {way}"
+        self.rows.append(Row(what, place, 0.0, max(0, *grown), 0.0, 0.0, ""))
 
     def _measured(self, what: str, way: str, work: Callable[[], object]) -> Row:
         servers = (self.broker, self.proxy)

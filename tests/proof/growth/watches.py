@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from tests.proof.growth.measuring import Stage
 
 Type = pb.BaseCommand
-MANY_WATCHES = 10
+MANY_WATCHES = 50
+"""Equal ones, each on a connection of its own."""
+DIFFERENT_WATCHES = 40
+"""Each keeps nine names of ten: more than the budget for watches has room for."""
 
 
 class Watches:
@@ -30,22 +34,33 @@ class Watches:
         self._each = stage.corpus.each
 
     def measure_all(self) -> None:
-        """Measure a watch of some names, one of all, and several of all."""
+        """Measure a watch of some names, one of all, many of all, and some that are refused."""
+        before = self._stage.resident_bytes()
         for of, pattern in (("few", ".*rare.*"), ("all", ".*")):
             with self.asker() as asker:
                 set_up = partial(self.watch, asker, pattern)
                 if self._stage.measure(f"watch of {of}", self._way, set_up):
                     self._events(asker, of)
-        with self.asker() as asker:
-            self._stage.measure(
-                f"{MANY_WATCHES} watches of all", self._way, partial(self._watch_many, asker), 1
-            )
+        self._stage.held("held after these watches", self._way, before)
+        with ExitStack() as stack:
+            askers = [stack.enter_context(self.asker()) for _ in range(MANY_WATCHES)]
+            many = partial(self._watch_at_once, askers)
+            self._stage.measure(f"{MANY_WATCHES} equal watches at once", self._way, many, 1)
+        self._stage.held(f"held after {MANY_WATCHES} watches", self._way, before)
+        if self._stage.corpus.namespaces == 1:
+            with self.asker() as asker:
+                refused = partial(self._watch_too_many, asker)
+                self._stage.measure("watches until refused", self._way, refused, 1)
+            self._stage.held("held after refused watches", self._way, before)
 
     def asker(self) -> Asker:
         return Asker(self._stage.urls[self._way]["service_url"], self._tunnel)
 
     def watch(self, asker: Asker, pattern: str) -> int:
         """Watch the namespace; return the answer's size."""
+        return asker.ask(self._request(asker, pattern)).size_bytes
+
+    def _request(self, asker: Asker, pattern: str) -> pb.BaseCommand:
         number = asker.next_id()
         asked = pb.CommandWatchTopicList(
             request_id=number,
@@ -53,16 +68,30 @@ class Watches:
             namespace=self._namespace,
             topics_pattern=f"{self._namespace}/{pattern}",
         )
-        return asker.ask(
-            pb.BaseCommand(type=Type.WATCH_TOPIC_LIST, watchTopicList=asked)
-        ).size_bytes
+        return pb.BaseCommand(type=Type.WATCH_TOPIC_LIST, watchTopicList=asked)
 
-    def _watch_all(self, asker: Asker) -> None:
-        check_names(self.watch(asker, ".*"), self._each)
+    def _watch_at_once(self, askers: list[Asker]) -> None:
+        """Ask for all watches before an answer is read."""
+        for asker in askers:
+            asker.send(self._request(asker, ".*"))
+        for asker in askers:
+            check_names(asker.answer().size_bytes, self._each)
 
-    def _watch_many(self, asker: Asker) -> None:
-        for _ in range(MANY_WATCHES):
-            self._watch_all(asker)
+    def _watch_too_many(self, asker: Asker) -> None:
+        """Watch with one pattern after the other until there is no room.
+
+        Raises:
+            ProofError: There always is, or the refusal is another one.
+        """
+        for number in range(DIFFERENT_WATCHES):
+            tens, digit = divmod(number, 10)
+            try:
+                self.watch(asker, f".*[^{digit}]" + "[0-9]" * tens + "p?-app.*")
+            except ProofError as refusal:
+                if "floodgateTopicWatchMaxBytes" in str(refusal):
+                    return
+                raise
+        raise ProofError(f"none of {DIFFERENT_WATCHES} watches was refused")
 
     def _events(self, asker: Asker, of: str) -> None:
         """Measure what a watch costs when a topic comes and goes; all watches are told of both."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from broker.imports.importer import ImportFailedError, import_topics
 from broker.imports.staging import StagedRows
 from broker.stores import conditions as changing
 from broker.stores.memory import MemoryStore
-from proto.names import NamespaceName
+from proto.names import MAX_CACHED_NAME_CHARACTERS, NamespaceName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -621,3 +622,23 @@ async def test_many_namespaces_take_few_threads_and_few_changes(
     result = await import_topics(MemoryStore(), parquet(tmp_path / "t.parquet", table(rows)))
     assert (result.topics, result.namespaces) == (2_000, 1_000)
     assert len(threads) < 20
+
+
+async def test_no_name_is_kept_of_namespaces_that_were_applied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 100,000 of them were freed together at the end of an import, in a turn of 20 ms.
+    monkeypatch.setattr("broker.imports.staging.ROWS_PER_LOT", 2)
+    alive = list[int]()
+
+    async def count_names(lot: object) -> None:
+        del lot
+        known = (one for one in gc.get_objects() if isinstance(one, NamespaceName))
+        alive.append(sum(one.tenant == "counted" for one in known))
+
+    store = MemoryStore()
+    monkeypatch.setattr(store, "apply_all", count_names)
+    long = "n" * MAX_CACHED_NAME_CHARACTERS  # Parsed names of others are kept, if they are few.
+    rows = [name for number in range(10) for name in names(f"counted/{long}{number}", 2)]
+    await import_topics(store, parquet(tmp_path / "t.parquet", table(rows)))
+    assert alive == [1] * 10

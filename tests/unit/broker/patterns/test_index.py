@@ -91,16 +91,20 @@ def test_a_pattern_that_cannot_be_compiled_changes_nothing() -> None:
     assert index.matching(NAME) == [0]
 
 
-def test_adding_a_pattern_compiles_one_set_and_discarding_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Given
-    index = index_of(*(f"t/n/orders-{number}" for number in range(1_000)))
-    compiled: list[int] = []
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of patterns of each set that was compiled."""
+    found: list[int] = []
     make = pattern_index._set_of
     monkeypatch.setattr(
-        pattern_index, "_set_of", lambda all_: compiled.append(len(all_)) or make(all_)
+        pattern_index, "_set_of", lambda all_: found.append(len(all_)) or make(all_)
     )
+    return found
+
+
+def test_adding_a_pattern_compiles_one_set_and_discarding_none(compiled: list[int]) -> None:
+    # Given
+    index = index_of(*(f"t/n/orders-{number}" for number in range(1_000)))
     # When
     index.matching(NAME)
     first, compiled[:] = list(compiled), []
@@ -110,6 +114,34 @@ def test_adding_a_pattern_compiles_one_set_and_discarding_none(
     assert sorted(index.matching(NAME)) == [7, 2_000]
     assert sum(first) == 1_000
     assert compiled == [1_000 % pattern_index.SET_PATTERNS + 1]
+
+
+def test_large_patterns_share_no_set() -> None:
+    # Together 64 of them would compile for 60 ms, whenever one came.
+    index = index_of(*(f"t/n/.{{{900 + number}}}" for number in range(10)), "t/n/.*", "t/n/x")
+    assert [len(one.slots) for one in index._sets] == [1] * 9 + [3]
+    index.discard(9)
+    index.add(9, "t/n/.{800}", FALLBACK)
+    assert [len(one.slots) for one in index._sets] == [1] * 9 + [3]
+
+
+def test_a_large_pattern_alone_is_ready_for_any_name() -> None:
+    # A set would find it too large for its memory in the midst of a name, if that is long.
+    index = index_of("t/n/.{900}")
+    assert len(list(index.compiling())) == 1
+    engine = index._sets[0]._engine
+    assert engine is not None
+    assert engine._one_by_one is not None
+    assert index.matching(b"persistent://t/n/" + b"x" * 900) == [0]
+
+
+def test_sets_are_compiled_one_in_a_step(compiled: list[int]) -> None:
+    index = index_of(*(f"t/n/orders-{number}" for number in range(200)))
+    before = [list(compiled) for _ in index.compiling()]
+    assert list(map(len, before)) == [1, 2, 3, 4]
+    assert list(index.compiling()) == []
+    assert index.matching(NAME) == [7]
+    assert len(compiled) == 4
 
 
 def test_places_of_discarded_patterns_are_used_again() -> None:

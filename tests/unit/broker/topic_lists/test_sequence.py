@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from broker.topic_lists import tree
 from broker.topic_lists.block import Block, Totals, encode_entry
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import Selection, TopicSequence
 from broker.topic_lists.tree import BLOCK_BYTES, BRANCH_CHILDREN, Branch
 from proto.topic_hash import EMPTY_HASH
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def names_of(count: int, start: int = 0, width: int = 6) -> list[bytes]:
@@ -118,3 +124,22 @@ def test_branches_stay_small_in_a_deep_tree() -> None:
     )
     assert names[12_345] in sequence
     assert names[12_345] + b"x" not in sequence
+
+
+def test_a_selection_ends_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = TopicSequence.from_sorted(names_of(20_000))
+    wanted, made = Selection(source), Selection(source)
+    for block in list(source.blocks())[1:]:
+        wanted.keep_block(block)
+        made.keep_block(block)
+    monkeypatch.setattr(tree, "BRANCHES_A_STEP", 1)
+    work, steps = made.finishing(), 0
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            found: TopicSequence = done.value
+            break
+        steps += 1
+    assert found.hash == wanted.sequence().hash
+    assert steps > 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import pytest
 
@@ -71,3 +72,21 @@ async def test_nothing_more_is_encoded_when_all_have_left() -> None:
     await asyncio.sleep(0)
     assert (len(versions._known), len(versions._under_way)) == (0, 0)
     assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_long_copy_is_freed_some_parts_in_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoded_names, "PARTS_A_TURN", 1, raising=False)
+    encoded = await EncodedVersions().of(version_of(MANY))
+    parts = list(encoded.parts)
+
+    def held() -> int:
+        return sum(sys.getrefcount(part) > own for part in parts)
+
+    own = sys.getrefcount(b"".join([b"only", b"here"])) + 2  # The list's, and the loop's.
+    assert held() == len(parts) > 2
+    del encoded
+    left = [held()]
+    while left[-1]:
+        await asyncio.sleep(0)
+        left.append(held())
+    assert left == list(range(len(parts), -1, -1))
