@@ -81,4 +81,4 @@ def _free(loop: asyncio.AbstractEventLoop, parts: list[bytes]) -> None:
     """Free parts that nobody is sent any more, some in each turn."""
     del parts[-PARTS_A_TURN:]
     if parts and not loop.is_closed():
-        loop.call_soon(_free, loop, parts)
+        loop.call_soon_threadsafe(_free, loop, parts)  # The last user may be in a thread.
