@@ -7,6 +7,7 @@ return how many bytes they gave the transport.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 TLS_STEP_BYTES = 262_144
 """Plain bytes that are encrypted ahead of the kernel: a large entry is never in memory twice."""
+WRITELINES_TELLS_NOTHING = (3, 12) <= sys.version_info[:3] < (3, 12, 8) or (
+    sys.version_info[:3] == (3, 13, 0)
+)
+"""asyncio's own ``writelines`` does not pause the protocol there, which then never hears that the
+buffer is empty (CPython issue 127655)."""
 PLAIN_STEP_BYTES = 4 << 20
 """Bytes given to the transport at once: a loop may write on for as long as the peer reads as fast,
 and others wait meanwhile, some 5 ms for so much."""
@@ -58,7 +64,7 @@ class PlainWriter:
         """See Writer.more."""
         step = taken(self._pieces, PLAIN_STEP_BYTES)
         if step:
-            transport.writelines(step)
+            write_all(transport, step)
         return sum(map(len, step))
 
     @property
@@ -83,7 +89,7 @@ class TlsWriter:
         """See Writer.more."""
         ciphertext = [self._tls.encrypt(piece) for piece in taken(self._pieces, TLS_STEP_BYTES)]
         if ciphertext:
-            transport.writelines(ciphertext)
+            write_all(transport, ciphertext)
         return sum(map(len, ciphertext))
 
     @property
@@ -96,8 +102,10 @@ def write_all(transport: asyncio.Transport, buffers: Sequence[Buffer]) -> None:
     """Give a transport buffers in one call; for a single one ``write`` costs less."""
     if len(buffers) == 1:
         transport.write(buffers[0])
-    else:
-        transport.writelines(buffers)
+        return
+    transport.writelines(buffers)
+    if WRITELINES_TELLS_NOTHING and transport.get_write_buffer_size():
+        transport.set_write_buffer_limits(0)  # This tells the protocol to pause.
 
 
 def pieces(buffers: Sequence[Buffer], size_bytes: int) -> Iterator[Buffer]:
