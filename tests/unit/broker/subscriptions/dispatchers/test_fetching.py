@@ -119,8 +119,10 @@ async def topic(tmp_path: Path) -> AsyncIterator[Stored]:
 async def delivered(subscription: Subscription) -> None:
     """Return when everything that can be delivered is, and nothing is being fetched."""
     await settle()
-    while (fetching := subscription.dispatcher._fetching) is not None:
-        await asyncio.wait([fetching])
+    dispatcher = subscription.dispatcher
+    while dispatcher._fetching is not None or dispatcher._is_due:
+        if dispatcher._fetching is not None:
+            await asyncio.wait([dispatcher._fetching])
         await settle()
 
 
