@@ -33,7 +33,7 @@ class Heap(Protocol):
     """A heap that keeps what was freed."""
 
     def size(self) -> HeapSize:
-        """Return its size; takes microseconds."""
+        """Return its size; takes microseconds, or milliseconds when it is in very many pieces."""
 
     def trim(self) -> object:
         """Give back what is free."""
