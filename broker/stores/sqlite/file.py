@@ -178,11 +178,12 @@ class SqliteFile(SqliteTables):
         """Return the topics, system topics too, with every one of some properties, in order."""
         (key, value), *others = self._rarest_first(name, list(properties.items()))
         query = (
-            "SELECT name FROM properties AS p WHERE namespace=?1 AND key=? AND value=?"
-            " AND EXISTS (SELECT 1 FROM topics WHERE namespace=?1 AND name=p.name)"
+            "SELECT name FROM properties AS p WHERE namespace=? AND key=? AND value=?"
+            " AND EXISTS (SELECT 1 FROM topics AS t"
+            " WHERE t.namespace=p.namespace AND t.name=p.name)"
         )
-        one = " AND EXISTS (SELECT 1 FROM properties WHERE namespace=?1 AND name=p.name"
-        query += f"{one} AND key=? AND value=?)" * len(others)
+        one = " AND EXISTS (SELECT 1 FROM properties AS q WHERE q.namespace=p.namespace"
+        query += f"{one} AND q.name=p.name AND q.key=? AND q.value=?)" * len(others)
         values = [text for pair in others for text in pair]
         query += " ORDER BY name"
         return [row[0] for row in self._rows(query, name, key, value, *values)]

@@ -220,10 +220,10 @@ async def test_a_load_that_ended_early_goes_on_where_it_was(tmp_path: Path) -> N
         admin.put.clear()
         # When
         loaded = await load_by_rest(path, url, nobody, 4, resume=True)
-    # Then all are there, and hardly any was created twice
+    # Then all are there, and few were created twice: what three others did until they heard of it
     again = set(admin.created)
     assert len(before | again) == 60
-    assert len(before & again) <= 4
+    assert len(before & again) <= 12
     assert 26 <= loaded.resumed <= 30
     assert loaded.topics == 60
     assert os.listdir(tmp_path) == ["names.txt"]

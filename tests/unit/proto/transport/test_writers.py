@@ -20,10 +20,16 @@ class Transport:
         self.writes: list[list[bytes]] = []
 
     def write(self, data: bytes) -> None:
-        self.writes.append([bytes(data)])
+        self.writelines([data])
 
     def writelines(self, data: list[bytes]) -> None:
         self.writes.append([bytes(one) for one in data])
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        pass
 
 
 class Filling(Transport):
