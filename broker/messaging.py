@@ -131,7 +131,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
     )
     context.policies.on_change(topics.policies_changed)
     context.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
-    context.ownership.on_moved(lambda bundle: topics.forget(bundle.holds))
+    context.ownership.on_moved(topics.forget)
     names = ProducerNames(config.cluster_name, clock.wall_ms())
     limits = publish_limits(config.publishing, clock)
     monitors = TopicMonitors(topics, config.publishing, clock)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from broker.messages.position import Position
     from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
     from broker.messages.topic_creation import TopicCreation
+    from broker.ownership.ownership import Bundle
     from broker.policies.effective import EffectivePolicies
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topics.service import TopicService
@@ -302,21 +303,23 @@ class LoadedTopics:
             if belongs(topic.name):
                 await self.unload(topic.name)
 
-    async def forget(self, belongs: Callable[[TopicName], bool]) -> None:
-        """Delete what is stored of topics that others served meanwhile, or that are no more.
+    async def forget(self, bundle: Bundle) -> None:
+        """Delete what is stored of a bundle's topics, which others served or deleted meanwhile.
 
         What this broker serves stays: it was made since.
 
         Raises:
             RequestError: The message store failed.
         """
-        for name in self._parts.store.names():
+        inside = f"://{bundle.namespace}/"
+        async for name in in_turns(self._parts.store.names()):
+            if inside not in name:
+                continue
             topic = topic_of(name)
-            if belongs(topic):
+            if bundle.holds(topic):
                 async with self._locks.of(str(topic)):
                     if not self._parts.owns(topic):
                         await self._forget(name)
-            await asyncio.sleep(0)
 
     async def _forget(self, name: str) -> None:
         try:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.02
-FORGET_SECONDS = 10.0
-"""So long the others have to close the topics of namespaces that are deleted."""
+FORGET_SECONDS = 60.0
+"""So long the others have to close the topics of namespaces that are deleted: longer than the lease
+of one that has died."""
 NAMED_IN_A_WARNING = 3
 WAIT_SECONDS = 2.0
 """So long the others have to take over. Clients look up what they have not."""

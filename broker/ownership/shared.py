@@ -352,8 +352,8 @@ class SharedOwnership:
 
     async def _forget(self, namespace: NamespaceName) -> None:
         """Let go of a namespace that another broker deleted, and delete what is stored of it."""
+        await self._let_go_within(namespace)
         async with self._forgetting:  # Many may be deleted together.
-            await self._let_go_within(namespace)
             if await self._store.policies(namespace) is None:  # Else it was made again meanwhile.
                 await self._moved(Bundle(namespace, ALL_HASHES))
 

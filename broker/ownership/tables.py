@@ -323,13 +323,15 @@ async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str 
 
 
 async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Forget where the messages of namespaces were that are no more."""
-    await connection.execute(
-        "UPDATE floodgate.bundles SET store = $2 WHERE namespace = ANY($1::text[])"
-        " AND owner IS NULL",
-        namespaces,
-        DELETED,
-    )
+    """Forget where the messages of namespaces were that are no more, also of dead owners."""
+    async with connection.transaction():
+        await _bury(connection, _DEAD)
+        await connection.execute(
+            "UPDATE floodgate.bundles SET store = $2 WHERE namespace = ANY($1::text[])"
+            " AND owner IS NULL",
+            namespaces,
+            DELETED,
+        )
 
 
 async def fits(connection: Connection, bundle: Bundle, store: str) -> bool:

@@ -16,6 +16,7 @@ from broker.admin.resources.policies.namespace_body import policies_body, polici
 from broker.admin.resources.topics import with_system_topics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TenantOperation
 from broker.bundles import boundaries
+from broker.messages.managed_ledger import MessageStoreError
 from broker.stores.changes import NamespaceNotEmptyError
 from server.http import RestError, json_response
 from server.tasks.cooperative import in_turns
@@ -123,13 +124,21 @@ class NamespaceAdmin:
         return any(deleted)
 
     async def _delete_lot(self, namespaces: Sequence[NamespaceName]) -> bool:
+        messaging = self._context.messaging
+        await messaging.store.flushed()  # Else their messages would outlive their names.
         found = await self._context.store.delete_all(namespaces)
         await self._forget(list(found))
+        failed = []
         for namespace, last in found.items():
             # Others may have made it again meanwhile.
             left = partial(self._context.store.snapshot, namespace)
             blocks = (block.names() for block in last.persistent.blocks())
-            await self._context.messaging.loaded_topics.drop_namespace(namespace, blocks, left)
+            try:
+                await messaging.loaded_topics.drop_namespace(namespace, blocks, left)
+            except MessageStoreError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
         return bool(found)
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:

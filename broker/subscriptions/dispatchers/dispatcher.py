@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.position import Position
+from broker.messages.position import EARLIEST, Position
 from broker.policies.rate_limiter import RateLimiter
 from server.tasks.cooperative import in_parts
 
@@ -133,9 +133,16 @@ class Dispatcher(ABC):
             return positions, [one for one in self._fetched if one.position in wanted]
         read = self._ledger.read_each(positions)
         if read is None:
+            positions = positions[: self._fetched_at_once()]
             self._fetch(frozenset(positions), partial(self._ledger.fetch_each, positions))
             return None
         return positions, read
+
+    def _fetched_at_once(self) -> int:
+        """Return how many entries of the topic's mean size have FETCH_BYTES; at least one."""
+        ledger = self._ledger
+        entries = ledger.count(EARLIEST, ledger.last_confirmed)
+        return max(1, FETCH_BYTES * entries // max(1, ledger.size_bytes))
 
     def _fetch(
         self, asked: Place | frozenset[Place], fetch: Callable[[], Awaitable[list[Entry]]]

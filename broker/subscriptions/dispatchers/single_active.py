@@ -79,7 +79,9 @@ class SingleActiveDispatcher(Dispatcher):
         cursor = self._cursor
         entries = await compacted.fetch(cursor.read_position, most, FETCH_BYTES)
         if not entries:
-            cursor.read_position = self._ledger.following(compacted.horizon)
+            # It may have been skipped, or expired, meanwhile.
+            behind = self._ledger.following(compacted.horizon)
+            cursor.read_position = max(cursor.read_position, behind)
         return entries
 
     def _compacted(self) -> CompactedEntries | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from broker.messages.managed_ledger import MessageStoreError
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
 from client import Client, InitialPosition
@@ -55,6 +56,29 @@ async def test_a_tenant_that_others_use_again_is_told_of() -> None:
         assert (answer.status, "then reset again" in answer.text) == (409, True)
         store.delete_tenant = delete
         assert (await rest.ask("POST", RESET)).status == 204
+
+
+async def test_a_namespace_whose_messages_are_not_deleted_keeps_no_other_from_being_deleted() -> (
+    None
+):
+    async with cluster(broker=ON) as parts, rest_client(parts.broker) as rest:
+        store = parts.broker.messaging.store
+        names = [f"persistent://public/n{number}/t" for number in range(3)]
+        for number, name in enumerate(names):
+            await rest.ask("PUT", f"/admin/v2/namespaces/public/n{number}")
+            await rest.ask("PUT", f"/admin/v2/persistent/public/n{number}/t")
+            await store.open_ledger(name)
+        delete = store.delete_ledger
+
+        async def refused(name: str) -> None:
+            if name == names[1]:
+                raise MessageStoreError("no room for a moment")
+            await delete(name)
+
+        store.delete_ledger = refused
+        answer = await rest.ask("POST", RESET)
+        assert (answer.status, answer.reason) == (500, "no room for a moment")
+        assert list(store.names()) == [names[1]]
 
 
 async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None:

@@ -262,6 +262,22 @@ async def test_messages_of_a_deleted_namespace_keep_nothing_with_their_broker(
         assert (await other.ownership.acquire(TOPIC)).here
 
 
+async def test_messages_of_a_deleted_namespace_keep_nothing_with_a_broker_that_died(
+    postgresql_url: str,
+) -> None:
+    async with party(postgresql_url, 3) as other:
+        await made(other)
+        async with party(postgresql_url, 1, store="disk-1") as one:
+            await owner_seen_by(one)
+            await one.die()
+            await end_all_leases_but(other)
+            await other.store.delete_namespace(SPACE)
+            await other.ownership.namespaces_deleted([SPACE])
+        await made(other)
+        assert (await other.ownership.acquire(TOPIC)).here
+        assert other.moved == [BUNDLE]
+
+
 async def test_a_namespace_that_is_deleted_is_forgotten_by_who_has_it(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.bundles import ALL_HASHES
 from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
@@ -19,6 +20,7 @@ from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.messages.topic_creation import CreationRules, TopicCreation
+from broker.ownership.ownership import Bundle
 from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
 from broker.stores.memory import MemoryStore
 from broker.subscriptions.context import SubscriptionRules
@@ -429,15 +431,10 @@ async def test_a_bundle_that_moved_is_forgotten_with_what_compactions_have_left_
     left = await compacted(loaded)
     for name in (str(FOREIGN), compacted_name(str(FOREIGN), 70), compacted_name(str(FOREIGN), 71)):
         await loaded.store.open_ledger(name)
-    asked: list[TopicName] = []
-
-    def belongs(name: TopicName) -> bool:
-        asked.append(name)
-        return True
-
-    await loaded.topics.forget(belongs)
-    assert set(asked) == {NAME, FOREIGN}
-    assert set(loaded.store.names()) == {str(NAME), left}  # It serves this one.
+    elsewhere = "persistent://public/another/t"
+    await loaded.store.open_ledger(elsewhere)
+    await loaded.topics.forget(Bundle(NAMESPACE, ALL_HASHES))
+    assert set(loaded.store.names()) == {str(NAME), left, elsewhere}  # It serves the first.
 
 
 async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(
@@ -451,7 +448,7 @@ async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(
 
     monkeypatch.setattr(loaded.store, "delete_ledger", fails)
     with pytest.raises(RequestError, match="the disk is gone"):
-        await loaded.topics.forget(lambda _: True)
+        await loaded.topics.forget(Bundle(NAMESPACE, ALL_HASHES))
 
 
 @pytest.mark.parametrize("how", ["namespace", "namespace, unloaded", "topic", "topic, unloaded"])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.sqlite.database import ENTRY_BITS
 from broker.subscriptions.consumer import ConsumerOptions
+from broker.subscriptions.dispatchers import dispatcher as dispatching
 from broker.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS, READ_ENTRIES
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import NAME, KeptTopic, consume, ids
@@ -328,6 +330,23 @@ async def test_what_is_acknowledged_while_it_is_fetched_again_is_not_delivered_a
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
+async def test_of_what_is_given_back_no_more_is_fetched_at_once_than_the_bytes_of_a_read(
+    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    positions = await topic.stored(20)
+    subscription, consumer, cnx = await consuming(topic, kind)
+    await delivered(subscription)
+    cnx.take_entries()
+    mean_bytes = topic.ledger.size_bytes // 20
+    monkeypatch.setattr(dispatching, "FETCH_BYTES", 6 * mean_bytes)
+    before = topic.fetches.begun
+    subscription.redeliver(consumer, ids(*positions), None)
+    await delivered(subscription)
+    assert len(cnx.take_entries()) == 20
+    assert topic.fetches.begun - before == 4
+
+
+@pytest.mark.parametrize("kind", INDIVIDUALLY)
 async def test_entries_that_cannot_be_fetched_again_are_tried_again_a_second_later(
     topic: Stored,
     kind: pb.CommandSubscribe.SubType.ValueType,
@@ -411,6 +430,36 @@ async def compacted_topic(store: SqliteMessageStore) -> StoredTopic:
         topic.publish(b"%d" % number, key="5")
     await topic.ledger.flushed()
     return topic
+
+
+async def test_what_is_skipped_while_nothing_is_found_in_what_compaction_left_is_not_delivered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, fetch = asyncio.Event(), CompactedEntries.fetch
+
+    async def held(*args: Any) -> list[Entry]:
+        entries = await fetch(*args)
+        await may_end.wait()
+        return entries
+
+    monkeypatch.setattr(CompactedEntries, "fetch", held)
+    async with opened(sqlite_store(tmp_path / "messages.db", recent_bytes=0)) as store:
+        topic = await StoredTopic.loaded(store)
+        topic.publish(b"value", key="k")
+        topic.publish(b"", key="k")
+        await topic.ledger.flushed()
+        await topic.compact()
+        topic.publish(b"later", key="k")
+        await topic.ledger.flushed()
+        subscription, client = topic.subscriptions.create("s", earliest=True), RecordingClient()
+        options = ConsumerOptions(1, "c", EXCLUSIVE, read_compacted=True)
+        subscription.flow(subscription.add_consumer(client, options), 9)
+        await settle()
+        subscription.skip_through(topic.ledger.last_confirmed)
+        may_end.set()
+        await delivered(subscription)
+        assert client.messages == []
+        await topic.unload()
 
 
 @pytest.mark.parametrize("turns", [0, 1, 20])
