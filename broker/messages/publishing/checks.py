@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LEAST_MESSAGE_BYTES = 6
 """A message of a batch has so many at least: a length, and metadata with the size of nothing."""
+MOST_COMPRESSED = {pb.LZ4: 255, pb.ZLIB: 1_032, pb.ZSTD: 32_768, pb.SNAPPY: 64}
+"""Bytes that one compressed byte stands for at most: no producer can have packed more."""
 MOST_IN_BATCH = 1_000_000
 """Messages of a batch, whatever size it says that it has without its compression."""
 
@@ -99,8 +101,10 @@ def refusal_of_claims(
 def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal | None:
     """Refuse a batch that cannot have as many messages as it says: no consumer can read it."""
     count = metadata.num_messages_in_batch
-    packed = metadata.compression != pb.NONE
-    size = metadata.uncompressed_size if packed else len(data) - payload_start(data)
+    size = len(data) - payload_start(data)
+    if metadata.compression != pb.NONE:
+        most_size = size * MOST_COMPRESSED.get(metadata.compression, 1)
+        size = min(metadata.uncompressed_size, most_size)
     most = MOST_IN_BATCH
     if not metadata.encryption_keys:  # Else nobody here can tell.
         most = min(most, size // LEAST_MESSAGE_BYTES)

@@ -104,8 +104,8 @@ def claimed(
         (-1, 18, False, False),
         (-(2**31), 18, False, False),
         (2**31 - 1, 5_000_000, False, False),
-        (1_000_000, 2**32 - 1, True, True),
-        (1_000_001, 2**32 - 1, True, False),
+        (1_000_000, 30_000_000, True, True),
+        (1_000_001, 30_000_000, True, False),
     ],
 )
 def test_a_batch_has_no_more_messages_than_its_size_allows(
@@ -113,11 +113,24 @@ def test_a_batch_has_no_more_messages_than_its_size_allows(
 ) -> None:
     said: dict[str, Any] = {"num_messages_in_batch": count}
     if packed:
-        found = claimed(b"x", compression=pb.ZSTD, uncompressed_size=size, **said)
+        found = claimed(b"x" * 1_000, compression=pb.ZSTD, uncompressed_size=size, **said)
     else:
         found = claimed(b"x" * size, uncompressed_size=2**32 - 1, **said)
     text = f"A batch of {size} bytes cannot have num_messages_in_batch={count}"
     assert found == (None if believed else (pb.NotAllowedError, text))
+
+
+@pytest.mark.parametrize(
+    ("compression", "most"), [(pb.LZ4, 850), (pb.ZLIB, 3_440), (pb.ZSTD, 109_226), (pb.SNAPPY, 213)]
+)
+def test_of_a_compressed_batch_no_more_is_believed_than_its_bytes_can_stand_for(
+    compression: pb.CompressionType.ValueType, most: int
+) -> None:
+    said = {"compression": compression, "uncompressed_size": 2**32 - 1}
+    assert claimed(bytes(20), num_messages_in_batch=most, **said) is None
+    refused = claimed(bytes(20), num_messages_in_batch=most + 1, **said)
+    assert refused is not None
+    assert refused.code == pb.NotAllowedError
 
 
 @pytest.mark.parametrize(("count", "believed"), [(1_000, True), (0, False), (2**31 - 1, False)])
