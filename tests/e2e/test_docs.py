@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tomllib
@@ -43,6 +42,7 @@ from tests.support.documentation import (
 )
 from tests.support.golden.rest import load_rest_cases
 from tests.support.peers.tls_forwarder import Certificates, tls_forwarder
+from tests.support.processes.free_port import free_port
 from tests.support.processes.server_process import REPOSITORY, running_server
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Desk:
         self._stack = stack
         self._servers: dict[str, ExitStack] = {}
         # Two servers of a page and what its commands ask never meet others on this machine.
-        self.ports = {port: free_port() for port in PORTS_OF_PAGES}
+        self.ports = {port: str(free_port()) for port in PORTS_OF_PAGES}
         self._asked = {"FLOODGATE_ADMIN_URL": f"http://127.0.0.1:{self.ports['8080']}"}
         self._has_asked = False
         for path in REPOSITORY.iterdir():
@@ -326,11 +326,6 @@ def small(command: str) -> str:
     if found is not None and found[0][1:] and found[0][1] in WITHOUT_SPARK:
         command += "" if "--executor" in command else " --executor process"
     return command
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return str(listening.getsockname()[1])
 
 
 @pytest.fixture

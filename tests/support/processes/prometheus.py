@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -13,6 +12,7 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
+from tests.support.processes.free_port import free_port
 from tests.support.processes.server_process import REPOSITORY
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def running_prometheus(
         The address of its web port; it may take a moment until it answers.
     """
     _configure(configuration, targets, folder)
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     replacements = {
         "/etc/prometheus": str(folder),
         "=/prometheus": f"={folder}/tsdb",
@@ -71,12 +71,6 @@ def _replaced(text: str, replacements: Mapping[str, str]) -> str:
     for old, new in replacements.items():
         text = text.replace(old, new)
     return text
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
 
 
 def _asked(url: str, query: str) -> dict[str, float]:
