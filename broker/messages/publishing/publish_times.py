@@ -31,9 +31,11 @@ class PublishTimes:
 
     def next(self, said: int) -> int:
         """Return the time of the next entry, whose producer says another perhaps."""
-        if said > self._believed_until:
+        if not self.last <= said <= self._believed_until:
             now = self._clock.wall_ms()
             self._believed_until = now + MOST_AHEAD_MS
             if said > self._believed_until:
                 said = now
+            if self.last > self._believed_until:
+                self.last = 0  # This clock was ahead, and is set back.
         return max(self.last, said)

@@ -27,3 +27,12 @@ def test_the_far_future_is_now_and_what_lies_before_the_last_is_with_it() -> Non
     assert taken(clock, times, 2**64 - 1, 7, now + MOST_AHEAD_MS + 1) == [now, now, now]
     clock.advance(1)
     assert taken(clock, times, 2**63, now) == [now + 1_000] * 2
+
+
+def test_after_a_clock_that_was_ahead_is_set_back_times_begin_anew() -> None:
+    clock = ManualClock(100_000.0)
+    ahead, times = clock.wall_ms(), PublishTimes(clock)
+    taken(clock, times, ahead)
+    clock.set_wall(-3 * MOST_AHEAD_MS / 1000)
+    now = clock.wall_ms()
+    assert taken(clock, times, now, now + 5, now) == [now, now + 5, now + 5]
