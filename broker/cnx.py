@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from broker.authorization.questions import CommandAuthorization
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
-    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.producer import Producer
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules

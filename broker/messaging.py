@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.message_metrics.gather import MessageMetrics, MetricSource
-from broker.messages.loaded_topics import LoadedTopics, TopicParts
+from broker.messages.loading.loaded_topics import LoadedTopics, TopicParts
+from broker.messages.loading.topic_creation import CreationRules, TopicCreation
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.monitors import TopicMonitors
 from broker.messages.publishing.names import ProducerNames
 from broker.messages.publishing.rules import PublishRules
 from broker.messages.publishing.throttling import PublishLimits, publish_limits
 from broker.messages.stores.open_store import message_store_for
-from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.subscriptions.subscriptions import Subscriptions

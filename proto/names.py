@@ -167,6 +167,12 @@ def _invalid(path: str) -> InvalidNameError:
     return InvalidNameError(f"Invalid topic name {path}")
 
 
+def namespace_of(full_name: str) -> str:
+    """Return the namespace in a topic's full name, which is not looked at otherwise."""
+    tenant, _, rest = full_name.partition("://")[2].partition("/")
+    return f"{tenant}/{rest.partition('/')[0]}"
+
+
 def is_named_entity(text: str) -> bool:
     """Tell whether a text may be the name of a tenant or of a namespace."""
     return _NAMED_ENTITY.fullmatch(text) is not None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.message_metrics.subscription_figures import AnySubscription
-    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.stores.figures import StoreFigures, WriteFigures
     from broker.messages.topic import Topic
     from server.metrics.sample_table import SampleTable

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from broker.configuration.metric_keys import MetricKeys
     from broker.message_metrics.subscription_figures import AnySubscription
-    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.stores.figures import StoreFigures
     from broker.messages.topic import Topic
     from server.metrics.sample_table import Families

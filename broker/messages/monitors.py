@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 
     from broker.configuration.publishing_keys import PublishingConfig
-    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.topic import Topic
     from limiter.clock import Clock
     from proto.names import TopicName

@@ -15,10 +15,11 @@ from broker.errors import Refusal, RefusedError
 from broker.policies.documents import in_force
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
-from proto.names import NamespaceName, TopicName
+from proto.names import NamespaceName, TopicName, namespace_of
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from broker.policies.effective import EffectivePolicies
@@ -152,22 +153,21 @@ class PolicyService:
         """
         await self._forget([str(topic)])
 
-    async def forget_namespace(self, namespace: NamespaceName) -> None:
-        """Remove all policies of a namespace, which is deleted, and of its topics.
+    async def forget_namespaces(self, namespaces: Sequence[NamespaceName]) -> None:
+        """Remove all policies of namespaces, which are deleted, and of their topics.
 
         Raises:
             StoreError: The store failed.
         """
-        inside = f"://{namespace}/"
-        await self._forget(
-            name for name in self._documents if name == str(namespace) or inside in name
-        )
+        gone = frozenset(map(str, namespaces))
+        known = in_turns(tuple(self._documents))
+        await self._forget([name async for name in known if {name, namespace_of(name)} & gone])
 
     async def _forget(self, names: Iterable[str]) -> None:
         found = [name for name in names if name in self._documents]
         if found:
             await self._store.delete_policies(found)
-            for name in found:
+            async for name in in_turns(found):
                 self._show(name, {})
 
     # -- what others change -------------------------------------------------------------------

@@ -129,17 +129,29 @@ class TopicService:
         except TopicMissingError:
             raise no_such_partition(topic, base or topic) from None
 
-    async def delete(self, topic: TopicName) -> None:
-        """Delete a topic.
+    async def check_there(self, topic: TopicName) -> None:
+        """Refuse to delete what is no topic.
 
         Raises:
             RefusedError: There is none, or it is a partitioned topic.
             StoreError: The store failed.
         """
-        name = str(topic)
         snapshot = await self._store.snapshot(topic.namespace)
-        if snapshot is not None and name in snapshot.partitioned:
+        if snapshot is not None and str(topic) in snapshot.partitioned:
             raise is_partitioned(topic)
+        there = snapshot is not None and snapshot.holds(str(topic).encode())
+        if not there and not self._lazy(topic):
+            raise not_found(topic)
+
+    async def delete(self, topic: TopicName) -> None:
+        """Delete a topic.
+
+        Raises:
+            RefusedError: See ``check_there``.
+            StoreError: The store failed.
+        """
+        await self.check_there(topic)
+        name = str(topic)
         changes = TopicChanges((), [name.encode()], present=[name], creates_namespace=False)
         if not await self._applied(topic, changes) and not self._lazy(topic):
             raise not_found(topic)

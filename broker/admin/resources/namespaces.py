@@ -5,7 +5,6 @@ Source: upstream NamespacesBase, v2.Namespaces.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -16,10 +15,8 @@ from broker.admin.resources.policies.namespace_body import policies_body, polici
 from broker.admin.resources.topics import with_system_topics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TenantOperation
 from broker.bundles import boundaries
-from broker.messages.managed_ledger import MessageStoreError
 from broker.stores.changes import NamespaceNotEmptyError
 from server.http import RestError, json_response
-from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,21 +121,14 @@ class NamespaceAdmin:
         return any(deleted)
 
     async def _delete_lot(self, namespaces: Sequence[NamespaceName]) -> bool:
-        messaging = self._context.messaging
-        await messaging.store.flushed()  # Else their messages would outlive their names.
-        found = await self._context.store.delete_all(namespaces)
-        await self._forget(list(found))
-        failed = []
-        for namespace, last in found.items():
-            # Others may have made it again meanwhile.
-            left = partial(self._context.store.snapshot, namespace)
-            blocks = (block.names() for block in last.persistent.blocks())
-            try:
-                await messaging.loaded_topics.drop_namespace(namespace, blocks, left)
-            except MessageStoreError as error:
-                failed.append(error)
-        if failed:
-            raise failed[0]
+        store = self._context.store
+        there = [one for one in namespaces if await store.policies(one) is not None]
+        # Names go last: of what a kill leaves half done nothing reaches who has a name next.
+        async with self._context.messaging.loaded_topics.emptied(there):
+            await self._context.message_policies.forget_namespaces(there)
+            found = list(await store.delete_all(there))
+        if found:
+            await self._context.ownership.namespaces_deleted(found)
         return bool(found)
 
     async def _has_non_persistent_only(self, namespace: NamespaceName) -> bool:
@@ -151,14 +141,10 @@ class NamespaceAdmin:
             deleted = await self._context.store.delete_namespace(namespace)
         except NamespaceNotEmptyError:
             raise RestError(409, "Cannot delete non empty namespace") from None
-        await self._forget([namespace] if deleted else [])
+        if deleted:
+            await self._context.message_policies.forget_namespaces([namespace])
+            await self._context.ownership.namespaces_deleted([namespace])
         return deleted
-
-    async def _forget(self, namespaces: Sequence[NamespaceName]) -> None:
-        async for namespace in in_turns(namespaces):
-            await self._context.message_policies.forget_namespace(namespace)
-        if namespaces:
-            await self._context.ownership.namespaces_deleted(namespaces)
 
     async def _check_room(self, namespace: NamespaceName) -> None:
         limit = self._context.config.max_namespaces_per_tenant

@@ -21,7 +21,7 @@ from tests.support.processes.cluster import cluster
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.loading.loaded_topics import LoadedTopics
     from tests.support.peers.rest_client import RestClient
 
 TOPIC = "/admin/v2/persistent/public/default/orders"

@@ -10,6 +10,7 @@ from proto.names import (
     TopicName,
     is_blank,
     is_system_topic,
+    namespace_of,
     partition_index,
     without_partition,
 )
@@ -33,6 +34,14 @@ def test_a_name_and_its_short_forms(text: str, full: str | None) -> None:
     # Then
     assert str(name) == (full or text)
     assert TopicName.parse(str(name)) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["persistent://t/n/x", "non-persistent://t/n/a/b://c/d/e", "compacted://t/n/x-1"]
+)
+def test_the_namespace_in_a_name_is_found_without_the_rest(name: str) -> None:
+    assert namespace_of(name) == "t/n"
+    assert namespace_of("t/n") != "t/n"
 
 
 def test_slashes_behind_a_namespace_are_part_of_a_name_that_nobody_has() -> None:

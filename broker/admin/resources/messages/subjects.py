@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
-    from broker.messages.loaded_topics import LoadedTopics
+    from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.subscriptions.subscription import Subscription
 
 T = TypeVar("T", bound=Topic)

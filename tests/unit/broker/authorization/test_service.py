@@ -100,7 +100,7 @@ async def test_grants_of_namespaces_that_are_gone_are_not_kept(world: World) -> 
         namespace = NamespaceName.parse(f"acme/gone-{number}")
         await world.policies.set(namespace, "auth_policies", kept)
         assert world.service.known_namespace(session("reader"), namespace, GET_TOPICS)
-        await world.policies.forget_namespace(namespace)
+        await world.policies.forget_namespaces([namespace])
     assert world.service.grants_kept <= 2
 
 

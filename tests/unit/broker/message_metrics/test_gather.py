@@ -17,7 +17,7 @@ from server.metrics.exposition import openmetrics_lines, prometheus_lines
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, publish
 from tests.support.processes.samples import prometheus_type, read_samples
-from tests.unit.broker.messages.test_loaded_topics import Loaded
+from tests.unit.broker.messages.loading.test_loaded_topics import Loaded
 
 if TYPE_CHECKING:
     from tests.support.messages.producing import ProducingConnection

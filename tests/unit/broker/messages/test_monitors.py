@@ -27,7 +27,7 @@ from proto.names import TopicName
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, publish
 from tests.support.subscriptions.recording_client import RecordingClient
-from tests.unit.broker.messages.test_loaded_topics import NAME, NAMESPACE, Loaded
+from tests.unit.broker.messages.loading.test_loaded_topics import NAME, NAMESPACE, Loaded
 
 if TYPE_CHECKING:
     from broker.messages.topic import PersistentTopic

@@ -163,7 +163,7 @@ async def test_a_deleted_namespace_leaves_no_policies_behind(
     for one in (NAMESPACE, TOPIC, OTHER, beside):
         await policies.set(one, TTL, 5)
     # When
-    await policies.forget_namespace(NAMESPACE)
+    await policies.forget_namespaces([NAMESPACE])
     # Then
     assert await store.policy_documents() == {str(beside): {TTL: 5}}
     assert policies.of(TOPIC) == DEFAULTS

@@ -14,7 +14,7 @@ from broker.policies.effective import DEFAULTS, Retention
 from proto.names import TopicName
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, entry_bytes, publish
-from tests.unit.broker.messages.test_loaded_topics import NAME, NAMESPACE, Loaded
+from tests.unit.broker.messages.loading.test_loaded_topics import NAME, NAMESPACE, Loaded
 
 if TYPE_CHECKING:
     from broker.messages.topic import PersistentTopic

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,14 +13,15 @@ from broker.bundles import ALL_HASHES
 from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
-from broker.messages.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
+from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
+from broker.messages.loading.topic_creation import CreationRules, TopicCreation
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
-from broker.messages.topic_creation import CreationRules, TopicCreation
 from broker.ownership.ownership import Bundle
 from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
+from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
 from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
@@ -97,8 +97,16 @@ class Loaded:
         assert isinstance(topic, PersistentTopic)
         return topic
 
+    async def emptied(self) -> None:
+        async with self.topics.emptied([NAMESPACE]):
+            pass
+
     def connection(self) -> ProducingConnection:
         return ProducingConnection(self.clock)
+
+
+async def no_room(_: str) -> None:
+    raise MessageStoreError("no room")
 
 
 async def test_those_who_ask_for_the_same_topic_share_one_load() -> None:
@@ -312,26 +320,63 @@ async def test_all_topics_are_closed_at_the_end() -> None:
     assert topic.closing
 
 
-async def test_a_topic_that_is_being_loaded_goes_with_its_namespace() -> None:
-    # Given
+async def test_a_topic_that_is_being_loaded_is_refused_when_its_namespace_goes() -> None:
     loaded = Loaded()
     await loaded.names.create_namespace(NAMESPACE)
     await loaded.service.create(NAME, {})
     loaded.store.may_open.clear()
     loading = await started(loaded.topics.get(NAME))
-    assert loaded.store.opened == 1
-    # When
-    await loaded.service.delete(NAME)
-    await loaded.names.delete_namespace(NAMESPACE)
-    dropped = await started(loaded.topics.drop_namespace(NAMESPACE, [[str(NAME).encode()]]))
-    assert not dropped.done()
+    emptied = await started(loaded.emptied())
+    assert not emptied.done()
     loaded.store.may_open.set()
-    topic = await loading
-    await dropped
-    # Then
-    assert topic.closing
-    assert loaded.topics.loaded(NAME) is None
+    with pytest.raises(RequestError, match="temporarily unavailable"):
+        await loading
+    await emptied
+    assert len(loaded.topics) == 0
     assert not loaded.store.holds(str(NAME))
+
+
+async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone() -> None:
+    loaded = Loaded()
+    topic = await loaded.topic()
+    async with loaded.topics.emptied([NAMESPACE]):
+        assert topic.closing
+        with pytest.raises(RequestError, match="temporarily unavailable"):
+            await loaded.topics.get(NAME)
+        assert not loaded.store.holds(str(NAME))
+    assert await loaded.topics.get(NAME) is not topic
+
+
+async def test_a_namespace_whose_messages_stay_keeps_its_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = Loaded()
+    await loaded.topic()
+    with monkeypatch.context() as patch:
+        patch.setattr(loaded.store, "delete_ledger", no_room)
+        with pytest.raises(MessageStoreError, match="no room"):
+            await loaded.emptied()
+    await loaded.topic()
+    await loaded.emptied()
+    assert not loaded.store.names()
+
+
+async def test_of_a_topic_whose_name_cannot_be_deleted_the_messages_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = Loaded()
+    topic, cnx = await loaded.topic(), loaded.connection()
+    add(topic, cnx.producer())
+    publish(topic, cnx.producers[1])
+
+    async def fails(*_: object) -> int:
+        raise StoreError("the database is away")
+
+    monkeypatch.setattr(loaded.names, "apply", fails)
+    with pytest.raises(StoreError, match="is away"):
+        await loaded.topics.delete(NAME, force=True)
+    again = await loaded.topic()
+    assert again.ledger.size_bytes == 0
 
 
 async def test_of_several_brokers_one_notes_only_what_it_owns_and_until_it_loses_a_bundle() -> None:
@@ -367,52 +412,6 @@ async def test_who_was_paused_for_the_rate_of_a_topic_is_read_again_when_it_goes
     assert cnx.gate.open
 
 
-async def test_of_a_namespace_that_others_keep_alive_only_what_they_made_stays() -> None:
-    # Given: both names went, and one came back before the namespace could go
-    loaded = Loaded()
-    await loaded.topic()
-    kept = TopicName.parse("kept")
-    await loaded.topics.get(kept)
-    for name in (NAME, kept):
-        await loaded.service.delete(name)
-    await loaded.service.create(kept, {})
-    names = [str(name).encode() for name in (NAME, kept)]
-    # When
-    left = partial(loaded.names.snapshot, NAMESPACE)
-    await loaded.topics.drop_namespace(NAMESPACE, [names], left)
-    # Then
-    assert loaded.topics.loaded(NAME) is None
-    assert loaded.topics.loaded(kept) is not None
-    assert [loaded.store.holds(str(name)) for name in (NAME, kept)] == [False, True]
-
-
-@pytest.mark.parametrize("was_loaded", [True, False])
-async def test_a_topic_that_comes_again_while_its_namespace_goes_is_one_that_can_be_used(
-    *, was_loaded: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given
-    loaded = Loaded()
-    await loaded.topic()
-    other = TopicName.parse("other")
-    await loaded.topics.get(other)
-    for name in (other,) if was_loaded else (other, NAME):
-        await loaded.topics.unload(name)
-    delete_ledger = loaded.store.delete_ledger
-
-    async def and_use_again(name: str) -> None:
-        await delete_ledger(name)
-        if name == str(other):
-            await loaded.topics.get(NAME)
-
-    monkeypatch.setattr(loaded.store, "delete_ledger", and_use_again)
-    # When
-    await loaded.topics.drop_namespace(NAMESPACE, [[str(one).encode() for one in (other, NAME)]])
-    # Then: it is there, and new; or it went with the messages that it had
-    topic = await loaded.topics.get(NAME)
-    assert isinstance(topic, PersistentTopic)
-    await topic.ledger.flushed()
-
-
 async def compacted(loaded: Loaded) -> str:
     """Compact a topic that has messages; return the ledger of what is left."""
     topic = await loaded.topic()
@@ -443,11 +442,8 @@ async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(
     loaded = Loaded()
     await loaded.store.open_ledger(str(FOREIGN))
 
-    async def fails(_: str) -> None:
-        raise MessageStoreError("the disk is gone")
-
-    monkeypatch.setattr(loaded.store, "delete_ledger", fails)
-    with pytest.raises(RequestError, match="the disk is gone"):
+    monkeypatch.setattr(loaded.store, "delete_ledger", no_room)
+    with pytest.raises(RequestError, match="no room"):
         await loaded.topics.forget(Bundle(NAMESPACE, ALL_HASHES))
 
 
@@ -458,7 +454,7 @@ async def test_what_compactions_have_left_goes_with_the_topic(how: str) -> None:
     if "unloaded" in how:
         await loaded.topics.unload(NAME)
     if "namespace" in how:
-        await loaded.topics.drop_namespace(NAMESPACE, [[str(NAME).encode()]])
+        await loaded.emptied()
     else:
         await loaded.topics.delete(NAME, force=True)
     assert not loaded.store.names()

@@ -11,7 +11,8 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
-from broker.messages.made_topics import MOST_TOPICS, MadeTopics
+from broker.messages.loading.made_topics import MOST_TOPICS, MadeTopics
+from broker.messages.loading.topic_index import TopicIndex
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.publishing.latency import PublishLatency
 from broker.messages.stores.unneeded import RoomMaker
@@ -19,21 +20,20 @@ from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, To
 from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
-from proto.names import TopicName, without_partition
+from proto.names import TopicName, namespace_of
 from server.configuration.addresses import NO_URLS, ServerUrls
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 
     from broker.configuration.config import BrokerConfig
+    from broker.messages.loading.topic_creation import TopicCreation
     from broker.messages.managed_ledger import MessageStore
     from broker.messages.position import Position
     from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
-    from broker.messages.topic_creation import TopicCreation
     from broker.ownership.ownership import Bundle
     from broker.policies.effective import EffectivePolicies
-    from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topics.service import TopicService
     from limiter.clock import Clock
     from proto.names import NamespaceName
@@ -70,24 +70,6 @@ class TopicParts(NamedTuple):
     alone: bool = True
 
 
-async def _nothing() -> None:
-    """Return that nothing is left."""
-
-
-class _Staying:
-    """The topics that others made while their namespace was deleted, read when first asked for."""
-
-    def __init__(self, left: Callable[[], Awaitable[NamespaceSnapshot | None]]) -> None:
-        self._left = left
-        self._found: NamespaceSnapshot | None = None
-        self._asked = False
-
-    async def has(self, name: bytes) -> bool:
-        if not self._asked:
-            self._found, self._asked = await self._left(), True
-        return self._found is not None and self._found.holds(name)
-
-
 class LoadedTopics:
     """The loaded topics by name; a topic is loaded by the first client that uses it.
 
@@ -117,12 +99,14 @@ class LoadedTopics:
         self.made = MadeTopics(parts.clock)
         parts.topics.on_made(self._note_made)
         parts.topics.on_deleted(self.made.deleted)
-        self._topics: dict[str, Topic] = {}
+        self._topics = TopicIndex()
         self._locks: NameLocks[str] = NameLocks()
         self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
         self._followers = PolicyFollowers()
         self._unloads: set[asyncio.Task[None]] = set()
         self._loading: set[TopicName] = set()
+        self._emptying = asyncio.Lock()
+        self._emptied: frozenset[str] = frozenset()
         self.loads = 0
         self.opened_at = parts.clock.wall_ms()
         self.pending_loads = 0
@@ -132,7 +116,7 @@ class LoadedTopics:
         return len(self._topics)
 
     def __iter__(self) -> Iterator[Topic]:
-        return iter(tuple(self._topics.values()))
+        return iter(self._topics)
 
     def stored(self) -> Iterator[PersistentTopic]:
         """Yield the loaded topics that store their messages, and stay."""
@@ -148,7 +132,7 @@ class LoadedTopics:
 
     def within(self, namespace: NamespaceName) -> Iterator[Topic]:
         """Yield the loaded topics of a namespace."""
-        return iter(self._within(namespace))
+        return iter(self._topics.within(namespace))
 
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the policies in force for a topic, loaded or not."""
@@ -199,18 +183,21 @@ class LoadedTopics:
         if broken is not None:
             await self._unload(broken)
         async with self._loads:
+            if str(name.namespace) in self._emptied:
+                raise fenced()
             made = await self._parts.creation.ensure(name, create=create)
             made = made or name in self.made
             try:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
                 raise not_stored(error) from None
-            if not self._parts.owns(name):  # Not any more: the bundle was lost meanwhile.
+            # Not any more: the bundle was lost, or the namespace deleted, meanwhile.
+            if not self._parts.owns(name) or str(name.namespace) in self._emptied:
                 if name.persistent:
                     self._parts.store.close_ledger(str(name))
                 raise fenced()
             self.made.loaded(name)
-            self._topics[topic.full_name] = topic
+            self._topics.add(topic)
             self.loads += 1
             return topic
 
@@ -248,20 +235,7 @@ class LoadedTopics:
 
         The first at once, and what are more in the next turns.
         """
-        self._followers.follow(self._within(scope))
-
-    def _within(self, scope: NamespaceName | TopicName | None) -> list[Topic]:
-        if scope is None:
-            return list(self)
-        if isinstance(scope, TopicName):
-            own, partitions = str(scope), f"{scope}-partition-"
-            return [
-                topic
-                for name, topic in self._topics.items()
-                if name == own or (name.startswith(partitions) and without_partition(name) == own)
-            ]
-        inside = tuple(f"{domain}://{scope}/" for domain in ("persistent", "non-persistent"))
-        return [topic for name, topic in self._topics.items() if name.startswith(inside)]
+        self._followers.follow(self._topics.within(scope))
 
     # -- their end ----------------------------------------------------------------------------
 
@@ -311,9 +285,9 @@ class LoadedTopics:
         Raises:
             RequestError: The message store failed.
         """
-        inside = f"://{bundle.namespace}/"
+        inside = str(bundle.namespace)
         async for name in in_turns(self._parts.store.names()):
-            if inside not in name:
+            if namespace_of(name) != inside:
                 continue
             topic = topic_of(name)
             if bundle.holds(topic):
@@ -336,7 +310,7 @@ class LoadedTopics:
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
         finally:
-            if self._topics.pop(topic.full_name, None) is not None:
+            if self._topics.discard(topic):
                 self.past_latency.add(topic.latency)
 
     async def _keep(self, topic: PersistentTopic) -> None:
@@ -387,21 +361,15 @@ class LoadedTopics:
             await to_its_end(self._delete(name, topic))
 
     async def _delete(self, name: TopicName, topic: Topic | None) -> None:
-        if topic is not None:
-            topic.closing = True
-        try:
-            if name.persistent:
-                await self._parts.store.flushed()  # Else its messages would outlive its name.
-            await self._parts.topics.delete(name)
-        except BaseException:
-            if topic is not None:
-                topic.closing = False
-                topic.policies_changed()  # They may have changed meanwhile.
-            raise
+        await self._parts.topics.check_there(name)
+        if name.persistent:
+            await self._parts.store.flushed()  # Else it would be closed for nothing.
+        # As upstream the messages go first: else a kill here leaves them to who has the name next.
         await self._drop(name, topic)
+        await self._parts.topics.delete(name)
 
     async def _drop(self, name: TopicName, topic: Topic | None) -> None:
-        """Close a topic that is deleted already, and delete its messages."""
+        """Close a topic, and delete its messages."""
         if topic is not None:
             topic.closing = True
             if not name.persistent:  # There producers hear of it first (recorded).
@@ -410,7 +378,7 @@ class LoadedTopics:
             topic.subscriptions.close()
             topic.producers.disconnect(fenced())
             topic.rate.stop()
-            del self._topics[topic.full_name]
+            self._topics.discard(topic)
             self.past_latency.add(topic.latency)
             if isinstance(topic, PersistentTopic):
                 topic.forget_pending()
@@ -432,51 +400,38 @@ class LoadedTopics:
         if name in self.made:
             await self._parts.topics.delete_without_partitions(name)
 
-    async def drop_namespace(
-        self,
-        namespace: NamespaceName,
-        blocks: Iterable[Iterable[bytes]],
-        left: Callable[[], Awaitable[NamespaceSnapshot | None]] = _nothing,
-    ) -> None:
-        """Close the topics of a namespace that was deleted, and delete their messages.
+    @asynccontextmanager
+    async def emptied(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
+        """Close the topics of namespaces and delete their messages before a block of code.
 
-        Args:
-            namespace: Its names are gone already, so that clients who come back find nothing.
-            blocks: The full names of its persistent topics, as many at a time as may hold the loop.
-            left: Returns the names that others made meanwhile: these topics stay. It is asked
-                only if anything would go.
+        The block deletes their names: until it ends no topic of them is loaded.
 
         Raises:
-            MessageStoreError: The message store failed.
+            MessageStoreError: The message store failed, and has some of the messages still.
         """
-        self.made.forget(namespace)
-        for loading in [one for one in self._loading if one.namespace == namespace]:
-            async with self._locks.of(str(loading)):
-                pass  # It is loaded now, or was refused: a load that begins now finds nothing.
-        dropped = set()
-        stay = _Staying(left)
-        for topic in self.within(namespace):
-            if await stay.has(topic.full_name.encode()):
-                continue
-            async with self._locks.of(topic.full_name):
-                if self._topics.get(topic.full_name) is topic:
-                    await to_its_end(self._drop(topic.name, topic))
-                    dropped.add(topic.full_name)
-        for block in blocks:
-            # What was dropped above, and is there, was made again meanwhile.
-            stored = [raw for raw in block if self._parts.store.holds(raw.decode())]
-            for raw in stored:
-                if raw.decode() not in dropped and not await stay.has(raw):
-                    await self._delete_stored(raw.decode())
-            await asyncio.sleep(0)
+        async with self._emptying:
+            self._emptied = frozenset(map(str, namespaces))
+            try:
+                await self._parts.store.flushed()  # Else they would be closed for nothing.
+                await self._empty(namespaces)
+                yield
+            finally:
+                self._emptied = frozenset()
 
-    async def _delete_stored(self, name: str) -> None:
-        """Delete the messages of a topic; one that a client has loaded with them is closed."""
-        async with self._locks.of(name):
-            topic = self._topics.get(name)
-            if topic is not None:
-                await to_its_end(self._unload(topic))
-            await self._delete_messages(name)
+    async def _empty(self, namespaces: Sequence[NamespaceName]) -> None:
+        for loading in [one for one in self._loading if str(one.namespace) in self._emptied]:
+            async with self._locks.of(str(loading)):
+                pass  # It is refused now.
+        for namespace in namespaces:
+            self.made.forget(namespace)
+            async for topic in in_turns(self.within(namespace)):
+                async with self._locks.of(topic.full_name):
+                    if self._topics.get(topic.full_name) is topic:
+                        await to_its_end(self._drop(topic.name, topic))
+        async for name in in_turns(self._parts.store.names()):
+            if namespace_of(name) in self._emptied and self._parts.store.holds(name):
+                async with self._locks.of(str(topic_of(name))):
+                    await self._parts.store.delete_ledger(name)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages import made_topics
-from broker.messages.made_topics import MadeTopics
+from broker.messages.loading import made_topics
+from broker.messages.loading.made_topics import MadeTopics
 from proto.names import NamespaceName, TopicName
 from tests.support.clocks.manual_clock import ManualClock
 

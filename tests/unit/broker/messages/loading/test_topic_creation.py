@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.topic_creation import CreationRules, TopicCreation
+from broker.messages.loading.topic_creation import CreationRules, TopicCreation
 from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.topics.rules import TopicRules
