@@ -71,6 +71,7 @@ class OutboundQueue:
         self._writability_changed = writability_changed
         self._entries: deque[OutboundEntry] = deque()
         self._handed_over: list[OutboundEntry] = []
+        self._goes_on = False
         self.written_bytes = 0
 
     def __len__(self) -> int:
@@ -97,7 +98,7 @@ class OutboundQueue:
         Returns:
             Whether the kernel took all of a turn's bytes, and ``drained`` is to go on in another.
         """
-        return self._hand_over(transport, TURN_BYTES)
+        return not self._goes_on and self._hand_over(transport, TURN_BYTES)
 
     def drained(self, transport: asyncio.Transport) -> bool:
         """Go on: the transport's own buffer is empty. Returns what ``hand_over`` returns."""
@@ -107,14 +108,14 @@ class OutboundQueue:
         return self._hand_over(transport, left)
 
     def _hand_over(self, transport: asyncio.Transport, left: int) -> bool:
-        while self._entries and not self._handed_over and not transport.is_closing():
-            if left <= 0:
-                return True
+        while left > 0 and self._entries and not self._handed_over and not transport.is_closing():
             self._handed_over = self._next_batch()
             written = self._writer.begin(transport, self._taken_buffers())
             self.written_bytes += written
             left = self._hand_over_rest(transport, left - written)
-        return left <= 0 and self._writer.pending and transport.get_write_buffer_size() == 0
+        pending = self._writer.pending or (self._entries and not self._handed_over)
+        self._goes_on = left <= 0 and bool(pending) and transport.get_write_buffer_size() == 0
+        return self._goes_on
 
     def _taken_buffers(self) -> list[Buffer]:
         """Return the buffers of the batch, which only the writer keeps from now on.

@@ -67,6 +67,17 @@ def test_others_have_their_turn_however_fast_the_kernel_is(
     assert (bytes(transport.written), len(made)) == (wanted, 0)
 
 
+def test_what_is_sent_in_a_turn_that_is_over_waits_for_the_next() -> None:
+    made, _ = queue(9, 9, 9, 9)
+    transport = Transport()
+    assert made.hand_over(transport)
+    made.add(OutboundEntry([b"more"], 4, None))
+    assert not made.hand_over(transport)  # The turn that was asked for comes.
+    assert len(transport.written) == 27
+    assert not made.drained(transport)
+    assert transport.written.endswith(b"more")
+
+
 def test_what_the_kernel_has_no_room_for_is_waited_for() -> None:
     made, left = queue(50)
     transport = Transport(room=15)
