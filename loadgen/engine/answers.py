@@ -12,15 +12,12 @@ Verification is put off until the run is over, because it would make other clien
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
+from loadgen.engine.plan import Namespace
 from proto.topic_hash import topics_hash
 
-if TYPE_CHECKING:
-    from loadgen.scenario import NamespaceExpectation
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024
 # changed, a hash of eight digits, filtered; with names there is more.
@@ -53,7 +50,7 @@ class SharedAnswer:
         full: Of the same question without a hash, whose answer has all names.
     """
 
-    def __init__(self, expectation: NamespaceExpectation) -> None:
+    def __init__(self, expectation: Namespace) -> None:
         self.expectation = expectation
         self.first_names: dict[tuple[int, int, str], list[str]] = {}
         self.endings: dict[int, tuple[str | None, bool]] = {}
@@ -113,23 +110,27 @@ class AnswerBody:
 class AnswerChecker:
     """The answers that one task has seen of each namespace."""
 
-    def __init__(self, *, filtered: bool) -> None:
-        self._filtered = filtered
+    def __init__(self) -> None:
         # One for each namespace of the scenario and kind of question.
         self._shared: dict[tuple[str, str, bool], SharedAnswer] = {}
         self._pending_bytes = 0
 
     def body(
-        self,
-        expectation: NamespaceExpectation,
-        pattern: str | None = None,
-        asked_hash: str | None = None,
+        self, namespace: Namespace, selection: str = "", asked_hash: str | None = None
     ) -> AnswerBody:
-        """Return the place for a new answer of a namespace, to a question of that pattern."""
-        key = (expectation.name, pattern or "", asked_hash is not None)
+        """Return the place for a new answer of a namespace.
+
+        Args:
+            namespace: With what is known of all its names.
+            selection: What the request chose of them: pattern and properties; empty for all.
+            asked_hash: The hash that it had.
+        """
+        key = (namespace.name, selection, asked_hash is not None)
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._shared[key] = SharedAnswer(self._verifiable(expectation))
+            # Of a part nothing is known beforehand.
+            known = Namespace(name=namespace.name) if selection else namespace
+            shared = self._shared[key] = SharedAnswer(known)
             # An answer without names has to fit what the same question brought without a hash.
             shared.full = self._shared.get((*key[:2], False), shared)
         return AnswerBody(shared, asked_hash)
@@ -142,12 +143,6 @@ class AnswerChecker:
                 self._pending_bytes -= len(body.own)
                 body.verdict()
         return body
-
-    def _verifiable(self, expectation: NamespaceExpectation) -> NamespaceExpectation:
-        # The manifest knows whole namespaces; what a pattern leaves of one it cannot know.
-        if self._filtered:
-            return expectation.model_copy(update={"topics": None, "hash": None})
-        return expectation
 
 
 def _verify(body: AnswerBody) -> AnswerVerdict:
@@ -201,7 +196,7 @@ def disagreement(verdict: AnswerVerdict, reference: AnswerVerdict) -> AnswerVerd
     )
 
 
-def verify_answer(body: bytes, expectation: NamespaceExpectation) -> AnswerVerdict:
+def verify_answer(body: bytes, expectation: Namespace) -> AnswerVerdict:
     """Verify one answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
     try:
         response = parse_answer(body)
@@ -224,7 +219,7 @@ def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
 def _problem(
     response: pb.CommandGetTopicsOfNamespaceResponse,
     computed: str,
-    expectation: NamespaceExpectation,
+    expectation: Namespace,
 ) -> str | None:
     topics = len(response.topics)
     if not response.changed:

@@ -12,16 +12,15 @@ import json
 import socket
 import threading
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.records import RequestCounters
+from loadgen.engine.totals import Totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 REPORT_SECONDS = 1.0
-_LARGEST_DATAGRAM_BYTES = 4096
+_LARGEST_DATAGRAM_BYTES = 60_000
 _POLL_SECONDS = 0.2
 _STOP = b"stop"
 
@@ -42,13 +41,13 @@ class ProgressSender:
         if self._socket is not None:
             self._socket.setblocking(False)
 
-    def send(self, counters: RequestCounters) -> None:
+    def send(self, totals: Totals) -> None:
         """Send totals; nobody waits for them, so those that cannot be sent now are dropped."""
         if self._socket is None or self._address is None:
             return
         told = {
             "task": self._task,
-            "counters": asdict(counters),
+            "totals": totals.model_dump(),
             "t0_epoch_seconds": self.t0_epoch_seconds,
         }
         try:
@@ -94,14 +93,14 @@ class ProgressReceiver:
 
     def __init__(
         self,
-        observer: Callable[[RequestCounters], None],
+        observer: Callable[[Totals], None],
         on_agreed: Callable[[float], None] = lambda t0_epoch_seconds: None,
     ) -> None:
         self._observer = observer
         self._senders: set[Any] = set()  # an address for each task
         self._stopping = False
         self._on_agreed = on_agreed
-        self._tasks: dict[int, RequestCounters] = {}  # one for each task
+        self._tasks: dict[int, Totals] = {}  # one for each task
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.settimeout(_POLL_SECONDS)
@@ -146,16 +145,16 @@ class ProgressReceiver:
             content = json.loads(message)
             t0_epoch_seconds = content["t0_epoch_seconds"]
             agreed = None if t0_epoch_seconds is None else float(t0_epoch_seconds)
-            task, counters = int(content["task"]), RequestCounters.from_json(content["counters"])
+            task, totals = int(content["task"]), Totals.model_validate(content["totals"])
         except (ValueError, KeyError, TypeError, AttributeError):
             return  # not from our workers: any process of the machine can send here
-        self._tasks[task] = counters
+        self._tasks[task] = totals
         self._senders.add(sender)
         if self._stopping:
             self._say_stop(sender)
         if agreed is not None:
             self._on_agreed(agreed)
-        total = RequestCounters()
-        for counters in self._tasks.values():
-            total = total.plus(counters)
+        total = Totals()
+        for totals in self._tasks.values():
+            total += totals
         self._observer(total)

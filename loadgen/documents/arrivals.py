@@ -6,17 +6,11 @@ import random
 from itertools import accumulate
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-Rate = Annotated[float, Field(gt=0, le=1_000_000)]
-Seconds = Annotated[float, Field(ge=0, le=86_400)]
+from loadgen.documents.fields import Count, Duration, Moment, Part, Rate
 
-
-class _Arrivals(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class AtOnce(_Arrivals):
+class AtOnce(Part):
     """All clients start at the same moment."""
 
     kind: Literal["at-once"] = "at-once"
@@ -27,7 +21,7 @@ class AtOnce(_Arrivals):
         return [0.0] * clients
 
 
-class Constant(_Arrivals):
+class Constant(Part):
     """Clients start one after the other, as many a second as stated."""
 
     kind: Literal["constant"]
@@ -39,13 +33,13 @@ class Constant(_Arrivals):
         return [client / self.per_second for client in range(clients)]
 
 
-class Ramp(_Arrivals):
+class Ramp(Part):
     """The rate of starts grows or falls evenly; at the end of the time the last rate stays."""
 
     kind: Literal["ramp"]
     from_per_second: Annotated[float, Field(ge=0, le=1_000_000)]
     to_per_second: Rate
-    seconds: Annotated[float, Field(gt=0, le=86_400)]
+    seconds: Duration
 
     def moments(self, clients: int, seed: int) -> list[float]:
         """Return when each client starts, in seconds, in ascending order."""
@@ -64,12 +58,12 @@ class Ramp(_Arrivals):
         return 2 * client / (first + root) if client else 0.0
 
 
-class Step(_Arrivals):
+class Step(Part):
     """The rate of starts changes at stated moments, to the next of the rates."""
 
     kind: Literal["step"]
     per_second: Annotated[tuple[Rate, ...], Field(min_length=1, max_length=1000)]
-    seconds_each: Annotated[float, Field(gt=0, le=86_400)]
+    seconds_each: Duration
 
     def moments(self, clients: int, seed: int) -> list[float]:
         """Return when each client starts, in seconds, in ascending order."""
@@ -84,7 +78,7 @@ class Step(_Arrivals):
         return moments
 
 
-class Poisson(_Arrivals):
+class Poisson(Part):
     """Clients start independently of each other, so many a second in the mean."""
 
     kind: Literal["poisson"]
@@ -97,12 +91,12 @@ class Poisson(_Arrivals):
         return list(accumulate(chance.expovariate(self.per_second) for _ in range(clients)))
 
 
-class Burst(_Arrivals):
+class Burst(Part):
     """So many clients start at the same moment, again and again."""
 
     kind: Literal["burst"]
-    clients_each: Annotated[int, Field(ge=1, le=1_000_000)]
-    every_seconds: Annotated[float, Field(gt=0, le=86_400)]
+    clients_each: Count
+    every_seconds: Duration
 
     def moments(self, clients: int, seed: int) -> list[float]:
         """Return when each client starts, in seconds, in ascending order."""
@@ -110,7 +104,7 @@ class Burst(_Arrivals):
         return [client // self.clients_each * self.every_seconds for client in range(clients)]
 
 
-class Trace(_Arrivals):
+class Trace(Part):
     """Clients start when those of a recorded log did.
 
     Attributes:
@@ -119,7 +113,7 @@ class Trace(_Arrivals):
     """
 
     kind: Literal["trace"]
-    at_seconds: Annotated[tuple[Seconds, ...], Field(min_length=1, max_length=1_000_000)]
+    at_seconds: Annotated[tuple[Moment, ...], Field(min_length=1, max_length=1_000_000)]
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
@@ -137,14 +131,14 @@ class Trace(_Arrivals):
         ]
 
 
-class Concurrency(_Arrivals):
+class Concurrency(Part):
     """So many clients are there at any time: as one is back, or has failed, the next starts.
 
     A closed load: a slow server makes it ask less, so its latencies are service times.
     """
 
     kind: Literal["concurrency"]
-    clients_at_once: Annotated[int, Field(ge=1, le=1_000_000)]
+    clients_at_once: Count
 
     def moments(self, clients: int, seed: int) -> list[float]:
         """Return 0 for those that start at once; the others start when a place is free."""

@@ -39,3 +39,14 @@ def percentile(counts: Sequence[int], share: float) -> float | None:
         if seen >= wanted:
             return seconds_of(bucket)
     return seconds_of(BUCKETS - 1)
+
+
+def nearest_rank(ordered: Sequence[float], share: float) -> float:
+    """Return the least of sorted values that a share of them does not exceed: a percentile.
+
+    Args:
+        ordered: At least one value.
+        share: From 0 to 1.
+    """
+    rank = math.ceil(round(share * len(ordered), 9))
+    return ordered[max(rank, 1) - 1]

@@ -7,28 +7,39 @@ import os
 import resource
 import socket
 import ssl
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
 
-import uvloop
-
-import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
 from loadgen.access import own_tls
-from loadgen.clients.connection import ClientConnection, ConnectFailedError
-from loadgen.clients.context import ClientContext
-from loadgen.clients.records import RequestCounters
 from loadgen.errors import LoadgenError
-from loadgen.scenario import ClientPlan
-
-if TYPE_CHECKING:
-    from loadgen.scenario import Scenario
+from loadgen.engine.connection import ConnectFailedError, LoadConnection
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 # Below the smallest listen backlog in use (128), so that no SYN is dropped and sent again a
 # second later.
 CONNECTING_AT_ONCE = 64
 _OTHER_OPEN_FILES = 64
-_NOT_KNOWN = pb.ServerError.Name(pb.AuthenticationError)
+TLS_SCHEME = "pulsar+ssl"
+_DEFAULT_PORTS = {"pulsar": 6650, TLS_SCHEME: 6651}
+
+
+def parse_service_url(service_url: str) -> tuple[str, int]:
+    """Return host and port of ``pulsar://host[:port]`` or ``pulsar+ssl://host[:port]``.
+
+    Raises:
+        ValueError: Another scheme, several hosts, no host, or a port that is none.
+    """
+    form = "not of the form pulsar://host:port"
+    try:
+        parts = urlsplit(service_url)
+        port = parts.port
+    except ValueError:
+        raise ValueError(form) from None
+    default = _DEFAULT_PORTS.get(parts.scheme)
+    if default is None or not parts.hostname or "," in parts.netloc:
+        raise ValueError(form)
+    return parts.hostname, default if port is None else port
 
 
 class TlsOfServer(NamedTuple):
@@ -39,16 +50,6 @@ class TlsOfServer(NamedTuple):
 
 
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
-
-
-def check_reachable(scenario: Scenario) -> str:
-    """Connect once, as every client will; return what the server calls its version.
-
-    Raises:
-        LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
-    """
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_connect_once(scenario))
 
 
 def raise_open_file_limit(connections: int) -> None:
@@ -63,7 +64,7 @@ def raise_open_file_limit(connections: int) -> None:
         if hard != resource.RLIM_INFINITY and hard < needed:
             raise LoadgenError(
                 f"{connections} connections in one process need {needed} open files and the hard "
-                f"limit is {hard}: raise it (ulimit -Hn), or use more --tasks or fewer --clients"
+                f"limit is {hard}: raise it (ulimit -Hn), or use more tasks or fewer clients"
             )
         resource.setrlimit(
             resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else hard, hard)
@@ -71,19 +72,22 @@ def raise_open_file_limit(connections: int) -> None:
 
 
 class Connects(Protocol):
-    """Connects the clients of one task: ``Connector``, or what stands in for sockets."""
+    """Connects the clients of one task: ``Connector``, or what stands in for sockets.
+
+    Attributes:
+        service: ``host:port`` of the service URL.
+    """
+
+    service: str
 
     def allow(self, connections: int) -> None:
         """See Connector.allow."""
 
-    async def resolve(self, scenario: Scenario) -> None:
+    async def resolve(self, service_url: str) -> None:
         """See Connector.resolve."""
 
     async def connect(
-        self,
-        client: ClientConnection,
-        receive_buffer_bytes: int,
-        other: tuple[str, int] | None = None,
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
     ) -> str | None:
         """See Connector.connect."""
 
@@ -96,7 +100,8 @@ class Connector:
 
     def __init__(self) -> None:
         self._address: ServerAddress | None = None
-        self._others: dict[tuple[str, int], ServerAddress] = {}  # brokers' own
+        self._others: dict[str, ServerAddress] = {}  # brokers' own
+        self.service = ""
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
         self._host = ""
         self._tls: ssl.SSLContext | None = None
@@ -105,37 +110,35 @@ class Connector:
         """See raise_open_file_limit."""
         raise_open_file_limit(connections)
 
-    async def resolve(self, scenario: Scenario) -> None:
+    async def resolve(self, service_url: str) -> None:
         """Find the server's address.
 
         Raises:
             LoadgenError: Its name is unknown, or a file of certificates cannot be used.
         """
-        self._host = scenario.address[0]
-        if scenario.speaks_tls:
+        host, port = parse_service_url(service_url)
+        self._host, self.service = host, urlsplit(service_url).netloc
+        if service_url.startswith(f"{TLS_SCHEME}:"):
             self._tls = own_tls()
         try:
-            self._address = await _resolved(*scenario.address)
+            self._address = await _resolved(host, port)
         except OSError as error:
             raise LoadgenError(
-                f"the host of {scenario.service_url} is unknown: {error.strerror or error}"
+                f"the host of {service_url} is unknown: {error.strerror or error}"
             ) from None
 
     async def connect(
-        self,
-        client: ClientConnection,
-        receive_buffer_bytes: int,
-        other: tuple[str, int] | None = None,
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
     ) -> str | None:
-        """Connect one client, to another host and port if any; return why that failed, or None."""
-        address = self._address
+        """Connect one client, to another ``host:port`` if any; return why that failed, or None."""
+        address, named = self._address, self._host
         try:
             async with self._places:
                 if other is not None:
-                    address = self._others.get(other) or await _resolved(*other)
-                    self._others[other] = address
+                    host, port = parse_service_url(f"pulsar://{other}")
+                    address = self._others.get(other) or await _resolved(host, port)
+                    self._others[other], named = address, host
                 assert address is not None
-                named = self._host if other is None else other[0]
                 tls = None if self._tls is None else TlsOfServer(self._tls, named)
                 await connect(client, address, receive_buffer_bytes, tls)
         except (OSError, ConnectFailedError) as error:
@@ -151,7 +154,7 @@ async def _resolved(host: str, port: int) -> ServerAddress:
 
 
 async def connect(
-    client: ClientConnection,
+    client: LoadConnection,
     address: ServerAddress,
     receive_buffer_bytes: int,
     tls: TlsOfServer | None = None,
@@ -220,24 +223,3 @@ def connect_failure(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
     return str(error)
-
-
-def _remedy(failure: str) -> str:
-    if failure.startswith(_NOT_KNOWN):
-        return "show credentials that it knows: loadgen --auth-params file:PATH"
-    return "is it running and is this its binary port?"
-
-
-async def _connect_once(scenario: Scenario) -> str:
-    context = ClientContext(scenario, RequestCounters(), on_finished=lambda: None)
-    client = ClientConnection(ClientPlan(0, scenario.namespaces[0], 0.0, None), context)
-    connector = Connector()
-    await connector.resolve(scenario)
-    failure = await connector.connect(client, scenario.receive_buffer_bytes)
-    if failure is not None:
-        raise LoadgenError(
-            f"{scenario.service_url} cannot be reached as a Pulsar broker or proxy: "
-            f"{failure}; {_remedy(failure)}"
-        )
-    client.close()
-    return client.handshake.result()

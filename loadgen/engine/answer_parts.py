@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loadgen.clients.answers import parse_answer
+from loadgen.engine.answers import parse_answer
 from proto.parsing.varint import decode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from client.discovery.topics_pattern import TopicsPattern
-    from loadgen.clients.answers import AnswerBody
+    from loadgen.engine.answers import AnswerBody
 
 _TOPICS_TAG = 0x12
 

@@ -8,13 +8,13 @@ from array import array
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from loadgen.results.latency import nearest_rank
+from loadgen.engine.latency_buckets import nearest_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from limiter.clock import Clock, TimerHandle
-    from loadgen.clients.context import RunTime
+    from loadgen.engine.context import RunTime
 
 PROBE_SECONDS = 0.05
 _OPEN_FILES = "/proc/self/fd"

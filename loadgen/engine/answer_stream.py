@@ -1,7 +1,7 @@
 """Takes frames apart while they arrive, without holding a listing in memory.
 
 Bytes in, values out: no I/O and no clock. The body of a listing goes straight to the
-:class:`~loadgen.clients.answers.AnswerBody` that the caller provides; every other command is
+:class:`~loadgen.engine.answers.AnswerBody` that the caller provides; every other command is
 collected and parsed.
 
 Source: the simple frame of Pulsar's binary protocol, and how protobuf writes a BaseCommand whose
@@ -22,7 +22,7 @@ from proto.parsing.varint import decode_varint
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.clients.answers import AnswerBody
+    from loadgen.engine.answers import AnswerBody
 
 # The length field of one answer. A broker writes listings beyond its own frame limit without an
 # error, so this bound is ours: 1.5 million names of 170 bytes.

@@ -1,0 +1,1 @@
+"""What clients of a load do: one module a behaviour."""

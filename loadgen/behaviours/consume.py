@@ -1,0 +1,163 @@
+"""Clients that consume what a group publishes, and judge every message."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+import proto.PulsarApi_pb2 as pb
+from loadgen.behaviours.group import Group
+from loadgen.behaviours.publish import topic_of
+from loadgen.documents.fields import Name
+from loadgen.engine.frames import (
+    Subscribing,
+    ack_frame,
+    flow_frame,
+    read_message,
+    subscribe_frame,
+)
+from loadgen.engine.rows import Outcome
+
+if TYPE_CHECKING:
+    from loadgen.engine.client import Link, LoadClient
+
+PERMITS = 1_000
+"""Messages that a consumer has room for; it gives new room when half of that is used."""
+
+
+class Consume(Group):
+    """Consume messages.
+
+    Attributes:
+        of: The publishing group; client *i* has the topic of its client *i* modulo their count.
+        subscription: Its name; consumers of one topic with the same name share it.
+        type: Of the subscription.
+        order: Whether messages of one producer have to come in order.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ("deliver", "lookup", "subscribe")
+    virtual: ClassVar[bool] = False
+
+    do: Literal["consume"] = "consume"
+    of: Name
+    subscription: Annotated[str, Field(min_length=1, max_length=80)] = "loadgen"
+    type: Literal["exclusive", "shared", "failover", "key-shared"] = "exclusive"
+    publishers: Annotated[int, Field(ge=0)] = 0
+    """Clients of ``of``: put in when the document is read."""
+    size: Annotated[int, Field(ge=0)] = 0
+    """Bytes of their messages: the same."""
+
+    @property
+    def connections_each(self) -> int:
+        """See Group: a proxy passes consumers on in a tunnel."""
+        return 2
+
+    def requests_each(self, seconds: float) -> float:
+        """See Group: what the publishers send is counted there."""
+        del seconds
+        return 0.0
+
+    async def client(self, me: LoadClient) -> None:
+        """Consume until the run ends; a consumer that is lost subscribes again."""
+        topic = topic_of(me.namespace, self.of, me.plan.index % max(1, self.publishers))
+        deliveries = _Deliveries(self, me)
+        while not me.stopping.is_set():
+            link = await self._subscribed(me, topic, deliveries)
+            if link is None:
+                return
+            closed = asyncio.ensure_future(deliveries.closed.wait())
+            lost = asyncio.ensure_future(link.lost.wait())
+            try:
+                await asyncio.wait((closed, lost), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                closed.cancel()
+                lost.cancel()
+            await me.sleep(0.1)
+
+    async def _subscribed(
+        self, me: LoadClient, topic: str, deliveries: _Deliveries
+    ) -> Link | None:
+        found = await me.look_up(topic)
+        if found.failed is not None:
+            me.gave_up(found.failed)
+            return None
+        link = me.to(found.value)
+        deliveries.take_from(link)
+        if link.connection is not None:  # It takes no messages: one that does is made.
+            link.drop()
+        wanted = Subscribing(topic, self.subscription, self.type, create=True, durable=False)
+        frame = lambda request_id: subscribe_frame(request_id, wanted)  # noqa: E731
+        answer = await me.request(link, "subscribe", frame)
+        if answer.failed is not None:
+            me.gave_up(answer.failed)
+            return None
+        if link.connection is not None:
+            link.connection.send(flow_frame(wanted.consumer_id, PERMITS))
+        me.back()
+        return link
+
+
+class _Deliveries:
+    """The messages that one consumer got. Mutable state: which, and what is to be acknowledged.
+
+    Bound: a number for each message of its producer.
+    """
+
+    def __init__(self, group: Consume, me: LoadClient) -> None:
+        self._group = group
+        self._me = me
+        self._link: Link | None = None
+        self._seen: set[tuple[int, int]] = set()
+        self._last = 0
+        self._unacknowledged: list[pb.MessageIdData] = []
+        self._used = 0
+        self.closed = asyncio.Event()
+        me.on_pushed = self._pushed
+
+    def take_from(self, link: Link) -> None:
+        """Take what comes over a link, whose connection is still to be made."""
+        self._link = link
+        self.closed.clear()
+        link.on_message = self._received
+
+    def _pushed(self, command: pb.BaseCommand) -> None:
+        if command.type == pb.BaseCommand.CLOSE_CONSUMER:
+            self.closed.set()
+
+    def _received(self, command: pb.CommandMessage, tail: bytes) -> None:
+        me, found = self._me, read_message(tail, self._group.size)
+        row = me.begin_row("deliver", None if found is None else found.due)
+        row.sent = row.due
+        row.item = "" if found is None else f"{found.client} {found.number}"
+        me.end_row(row)
+        problem = "a message that nobody sent like this" if found is None else self._problem(
+            (found.client, found.number), redelivered=command.redelivery_count > 0
+        )
+        if problem:
+            row.outcome, row.reason = Outcome.WRONG, problem
+        if not self._unacknowledged:
+            asyncio.get_running_loop().call_soon(self._acknowledge)
+        self._unacknowledged.append(command.message_id)
+
+    def _problem(self, message: tuple[int, int], *, redelivered: bool) -> str:
+        if message in self._seen:
+            return "" if redelivered else "a message came twice"
+        self._seen.add(message)
+        if self._group.type in ("shared", "key-shared") or redelivered:
+            return ""
+        last, self._last = self._last, max(self._last, message[1])
+        return "a message came behind a later one" if message[1] < last else ""
+
+    def _acknowledge(self) -> None:
+        """Acknowledge the messages of this turn together."""
+        ids, self._unacknowledged = self._unacknowledged, []
+        connection = None if self._link is None else self._link.connection
+        if connection is None:
+            return
+        connection.send(ack_frame(0, ids))
+        self._used += len(ids)
+        if self._used >= PERMITS // 2:
+            connection.send(flow_frame(0, self._used))
+            self._used = 0

@@ -1,0 +1,97 @@
+"""Clients that create topics by admin REST at intervals, and delete each of them later.
+
+The name of a topic says when its creation and its deletion were due, so that a watch on another
+task, or on another host, knows how late it was told.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import proto.PulsarApi_pb2 as pb
+from client.admin.errors import AdminError
+from client.discovery.actions import Unanswered
+from loadgen.access import admin_of
+from loadgen.behaviours.group import Group
+from loadgen.documents.fields import Duration
+from loadgen.engine.connection import Failed
+from loadgen.engine.refusals import masked
+from proto.names import TopicName
+
+if TYPE_CHECKING:
+    from client.admin.pulsar_admin import PulsarAdmin
+    from loadgen.engine.client import LoadClient
+
+_PREFIX = "loadgen-churn"
+
+
+class CreateAndDelete(Group):
+    """Create and delete topics.
+
+    Attributes:
+        every: From one creation of a client to the next.
+        lifetime: From the creation of a topic to its deletion.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ("create", "delete")
+    virtual: ClassVar[bool] = False
+
+    do: Literal["create-and-delete"] = "create-and-delete"
+    every: Duration = 1.0
+    lifetime: Duration = 2.0
+
+    def requests_each(self, seconds: float) -> float:
+        """See Group."""
+        return 2 * max(1.0, seconds / self.every)
+
+    async def client(self, me: LoadClient) -> None:
+        """Create on the beat; what is there at the end is deleted then."""
+        number = 0
+        async with admin_of(me.context.admin_url, self.timeout) as admin:
+            try:
+                async for due in me.ticks(self.every):
+                    me.spawn(self._live(me, admin, number, due))
+                    number += 1
+                    if number == 1:
+                        me.back()
+            finally:
+                with suppress(TimeoutError):
+                    await me.finish()
+
+    async def _live(self, me: LoadClient, admin: PulsarAdmin, number: int, due: float) -> None:
+        """Create a topic, and delete it at the end of its life."""
+        ends = due + self.lifetime
+        name = f"{_PREFIX}-{me.plan.number}-{number}-{_ms(due)}-{_ms(ends)}"
+        topic = TopicName.parse(f"persistent://{me.namespace}/{name}")
+        if await self._call(me, "create", admin.topics.create, topic, due):
+            await me.until(ends)
+            await self._call(me, "delete", admin.topics.delete, topic, ends)
+
+    async def _call(
+        self, me: LoadClient, operation: str, call, topic: TopicName, due: float  # noqa: ANN001
+    ) -> bool:
+        row = me.begin_row(operation, due, item=str(topic))
+        row.sent = me.now()
+        failed = None
+        try:
+            await call(topic)
+        except AdminError as error:
+            status = getattr(error, "status", None)
+            code = Unanswered.UNREACHABLE if status is None else pb.UnknownError
+            failed = Failed(code, masked(str(error)))
+        finally:
+            me.end_row(row, failed)
+        return failed is None
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def due_of(topic: str, *, created: bool) -> float | None:
+    """Return when the creation or deletion of a topic was due; None of one that others made."""
+    parts = topic.rpartition("/")[2].removeprefix(f"{_PREFIX}-").split("-")
+    if f"/{_PREFIX}-" not in topic or len(parts) != 4:
+        return None
+    return int(parts[2 if created else 3]) / 1000

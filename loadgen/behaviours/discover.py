@@ -1,0 +1,328 @@
+"""Clients that discover topics as an official library does: pattern consumers and their retries.
+
+The schedule of each library, as recorded from official clients, is a class of
+:mod:`client.discovery`; here it is performed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+import proto.PulsarApi_pb2 as pb
+from client.discovery.actions import CloseWatch, GiveUp, ListTopics, LookUpPattern, OpenWatch
+from client.discovery.families import schedule_of
+from client.discovery.schedule import DiscoveryOptions
+from client.discovery.topics_pattern import TopicsPattern
+from limiter.backoff import Backoff
+from loadgen.behaviours.group import Group
+from loadgen.documents.fields import Duration, Moment, Pattern
+from loadgen.engine.connection import Failed
+from loadgen.engine.frames import Subscribing, close_watch_frame, subscribe_frame
+
+if TYPE_CHECKING:
+    from client.discovery.actions import Action
+    from loadgen.engine.client import Answer, Link, LoadClient
+    from loadgen.engine.connection import LoadConnection
+
+Family = Literal["polite", "java-watch", "java-poll", "cpp", "go"]
+_TUNNELLING = ("polite", "java-watch", "java-poll")
+"""Families that connect to the broker of their pattern, whether they subscribe or not."""
+REOPEN_SECONDS = 0.1
+"""Seconds from the broker's closing of a consumer until its topic is looked up anew."""
+_MOST_SECONDS = 60.0
+_FINAL = frozenset(
+    {
+        pb.AuthenticationError,
+        pb.AuthorizationError,
+        pb.ConsumerAssignError,
+        pb.ConsumerBusy,
+        pb.IncompatibleSchema,
+        pb.InvalidTopicName,
+        pb.NotAllowedError,
+        pb.SubscriptionNotFound,
+        pb.TopicNotFound,
+        pb.TopicTerminatedError,
+    }
+)
+"""Refusals that the official clients do not try again behind."""
+
+
+class Discover(Group):
+    """Discover topics by a pattern, as a client library does.
+
+    Attributes:
+        library: The library whose schedule it is.
+        pattern: Local part of the topics pattern; None is all topics of the namespace.
+        properties: PIP-452's.
+        attach: So many topics each client subscribes to.
+        period: From one poll to the next.
+        restart: A client whose subscription failed starts anew so much later; 0: never.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ("list", "watch", "lookup", "subscribe")
+
+    do: Literal["discover"] = "discover"
+    library: Family
+    pattern: Pattern | None = None
+    properties: dict[str, str] = Field(default_factory=dict)
+    attach: Annotated[int, Field(ge=0, le=10_000)] = 0
+    period: Duration = 60.0
+    restart: Moment = 0.0
+
+    @property
+    def family(self) -> str:
+        """See Group."""
+        return self.library
+
+    @property
+    def connections_each(self) -> int:
+        """See Group: one to list, one to the broker of the pattern by a tunnel."""
+        return 2 if self.attach or self.library in _TUNNELLING else 1
+
+    @property
+    def lasts(self) -> bool:
+        """See Group: the run may end when all are back."""
+        return False
+
+    async def client(self, me: LoadClient) -> None:
+        """Subscribe, and again some time after it failed for good."""
+        me.times_out_late = self.library.startswith("java")
+        while True:
+            failed = await _Subscription(self, me).run()
+            if not self.restart or me.stopping.is_set():
+                me.gave_up(failed)
+                return
+            for link in me.links:
+                link.drop()
+            await me.sleep(self.restart)
+            me.event("restarted", text=failed.reason)
+
+
+class _Subscription:
+    """One subscription to a pattern. Mutable state: its schedule, its topics, where its watch is."""
+
+    def __init__(self, group: Discover, me: LoadClient) -> None:
+        self._group = group
+        self._me = me
+        self._pattern = f"persistent://{me.namespace}/{group.pattern or '.*'}"
+        options = DiscoveryOptions(
+            pattern=self._pattern,
+            properties=group.properties,
+            period_seconds=group.period,
+            operation_timeout_seconds=group.timeout,
+        )
+        self._schedule = schedule_of(
+            group.library, options, me.context.clock, self._perform, me.random
+        )
+        self._over: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
+        self._known: LoadConnection | None = None  # the connection that the schedule knows of
+        self._watch_link: Link | None = None
+        self._listed = self._unwatched = False
+        self._due: float | None = me.now()
+        self._attached: set[str] | None = None  # None before the first list
+        self._wanted: set[str] = set()
+        self._closed: dict[int, asyncio.Event] = {}
+        self._last = Failed(pb.UnknownError, "")
+
+    async def run(self) -> Failed:
+        """Follow the schedule; return why the subscription failed."""
+        me = self._me
+        me.on_pushed = self._pushed
+        self._due = me.started if not self._schedule.listings else None
+        try:
+            self._schedule.start()
+            return await self._over
+        finally:
+            self._schedule.close()
+
+    def _perform(self, action: Action) -> None:
+        if self._over.done():
+            return
+        if isinstance(action, ListTopics):
+            self._me.spawn(self._list(action))
+        elif isinstance(action, OpenWatch):
+            self._me.spawn(self._open_watch(action))
+        elif isinstance(action, LookUpPattern):
+            self._me.spawn(self._connect_to_broker(action.pattern))
+        elif isinstance(action, GiveUp):
+            self._over.set_result(Failed(action.failure, self._last.reason))
+        elif isinstance(action, CloseWatch):
+            self._close_watch()
+
+    # -- listing ------------------------------------------------------------------------------
+
+    async def _list(self, action: ListTopics) -> None:
+        me, group = self._me, self._group
+        due, self._due = self._due, None
+        wanted = 0 if self._listed else group.attach
+        # A broker may leave the pattern to the client: that is asked without, or it is too long.
+        own = wanted and group.pattern is not None
+        if await me.service.ready() is None:
+            self._follow(me.service)
+        answer = await me.list_topics(
+            pattern=action.pattern,
+            properties=action.properties,
+            topics_hash=action.topics_hash,
+            names_wanted=wanted,
+            matching=TopicsPattern(self._pattern) if own else None,
+            due=due,
+        )
+        if answer.failed is not None:
+            self._last = answer.failed
+            self._schedule.list_failed(answer.failed.failure)
+            return
+        first, self._listed = not self._listed, True
+        self._schedule.listed(answer.value.topics_hash or self._schedule.topics_hash or "")
+        if first:
+            me.event("listed", me.now() - me.started)
+            self._attach(answer.value.names)
+        self._progress()
+
+    def _follow(self, link: Link) -> None:
+        """Tell the schedule of a new connection, and of its end."""
+        connection = link.connection
+        if connection is None or connection is self._known:
+            return
+        self._known = connection
+        # Whether watches are offered, the broker says that serves the pattern: there may be a
+        # proxy in between, which offers none itself.
+        reconciles = connection.features.supports_topic_watcher_reconcile
+        self._schedule.connected(watches=True, reconciles=reconciles)
+        self._me.spawn(self._lost_with(link))
+
+    async def _lost_with(self, link: Link) -> None:
+        await link.lost.wait()
+        if link is self._me.service:
+            known, self._known = self._known, None
+            if known is None:
+                return
+        elif link is not self._watch_link:
+            return
+        self._close_watch()
+        self._known = None
+        self._schedule.connection_lost()
+
+    def _progress(self) -> None:
+        attached = self._attached is not None and self._attached >= self._wanted
+        if attached and self._schedule.complete and not self._unwatched:
+            self._me.back()
+
+    # -- the watch ----------------------------------------------------------------------------
+
+    async def _connect_to_broker(self, pattern: str) -> None:
+        """Make the connection to the pattern's broker: nobody needs it, but Java makes it."""
+        found = await self._me.look_up(pattern)
+        if found.ok:
+            await self._me.to(found.value).ready()
+
+    async def _open_watch(self, action: OpenWatch) -> None:
+        me, link = self._me, self._watch_link
+        if not action.again or link is None:
+            found = await me.look_up(action.pattern)
+            if found.failed is not None:
+                self._watch_failed(found.failed)
+                return
+            link = me.to(found.value)
+        await link.ready()
+        connection = link.connection
+        if connection is not None and not connection.features.supports_topic_watchers:
+            failed = Failed(pb.NotAllowedError, "the server offers no watches")
+            self._watch_failed(failed)
+            return
+        answer = await me.open_watch(link, action.pattern, action.topics_hash)
+        if answer.failed is not None:
+            self._watch_failed(answer.failed)
+            return
+        self._watch_link, self._unwatched = link, False
+        if link is not me.service:
+            me.spawn(self._lost_with(link))
+        self._schedule.watch_opened(answer.value.topics_hash)
+        self._progress()
+
+    def _watch_failed(self, failed: Failed) -> None:
+        self._last = failed
+        self._schedule.watch_failed(failed.failure)
+        if self._schedule.complete and failed.failure != pb.NotAllowedError:
+            self._unwatched = True
+            self._me.gave_up(failed)
+        self._progress()
+
+    def _close_watch(self) -> None:
+        link, self._watch_link = self._watch_link, None
+        if link is not None and link.connection is not None:
+            link.connection.send(close_watch_frame())
+
+    def _pushed(self, command: pb.BaseCommand) -> None:
+        if command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
+            # Their names are not kept, so the hash fits.
+            self._schedule.watch_updated(command.watchTopicUpdate.topics_hash, fits=True)
+        elif command.type == pb.BaseCommand.CLOSE_CONSUMER:
+            closed = self._closed.get(command.close_consumer.consumer_id)
+            if closed is not None:
+                closed.set()
+
+    # -- topics -------------------------------------------------------------------------------
+
+    def _attach(self, topics: list[str]) -> None:
+        self._wanted, self._attached = set(topics), set()
+        for number, topic in enumerate(topics):
+            self._me.spawn(self._keep_attached(number, topic))
+        if not topics:
+            self._schedule.subscribed()
+
+    async def _keep_attached(self, number: int, topic: str) -> None:
+        """Subscribe to a topic, and again whenever that is lost.
+
+        The first attempts are made for the operation timeout; what stood once is tried for ever.
+        """
+        me, backoff = self._me, Backoff(0.1, _MOST_SECONDS, self._me.random)
+        give_up_at, stood = me.now() + self._group.timeout, False
+        while not me.stopping.is_set() and not self._over.done():
+            link, answer = await self._subscribed(number, topic)
+            if answer.failed is None and link is not None:
+                if not stood:
+                    stood = True
+                    self._first_attached(topic)
+                backoff.reset()
+                await me.sleep(await self._gone_in(number, link, backoff))
+                continue
+            assert answer.failed is not None
+            delay = backoff.next()
+            late = not stood and me.now() + delay >= give_up_at
+            if answer.failed.failure in _FINAL or late:
+                if not stood and not self._over.done():
+                    self._over.set_result(answer.failed)
+                return
+            await me.sleep(delay)
+
+    def _first_attached(self, topic: str) -> None:
+        assert self._attached is not None
+        self._attached.add(topic)
+        if self._attached >= self._wanted:
+            self._schedule.subscribed()
+            self._progress()
+
+    async def _subscribed(self, number: int, topic: str) -> tuple[Link | None, Answer]:
+        me = self._me
+        found = await me.look_up(topic)
+        if not found.ok:
+            return None, found
+        link = me.to(found.value)
+        wanted = Subscribing(topic, f"loadgen-{self._group.name}", consumer_id=number)
+        self._closed[number] = asyncio.Event()
+        frame = lambda request_id: subscribe_frame(request_id, wanted)  # noqa: E731
+        return link, await me.request(link, "subscribe", frame, item=topic)
+
+    async def _gone_in(self, number: int, link: Link, backoff: Backoff) -> float:
+        """Wait until a consumer is gone; return when to try again."""
+        closed = asyncio.ensure_future(self._closed[number].wait())
+        lost = asyncio.ensure_future(link.lost.wait())
+        try:
+            await asyncio.wait((closed, lost), return_when=asyncio.FIRST_COMPLETED)
+            return REOPEN_SECONDS if closed.done() else backoff.next()
+        finally:
+            closed.cancel()
+            lost.cancel()

@@ -1,0 +1,109 @@
+"""A group of clients with one behaviour: what all behaviours share.
+
+A behaviour is a subclass with the fields of its own and one coroutine, ``client``, which each of
+its clients runs, over sockets and in virtual time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from loadgen.documents.arrivals import Arrivals, AtOnce
+from loadgen.documents.fields import Bytes, Count, Duration, Moment, Name, Part, Share, Speed
+
+if TYPE_CHECKING:
+    from loadgen.engine.client import LoadClient
+
+
+class Reader(Part):
+    """The way in which clients read what servers send.
+
+    Attributes:
+        rate: Bytes a second; 0 is unlimited.
+        buffer: SO_RCVBUF of each connection; 0 leaves the kernel's.
+        never: Nothing is read behind the handshake.
+        stall_at, stall: Reading stops so long after the client's start, and for how long.
+    """
+
+    rate: Speed = 0.0
+    buffer: Bytes = 0
+    never: bool = False
+    stall_at: Moment = 0.0
+    stall: Moment = 0.0
+
+
+class Drops(Part):
+    """Connections that clients lose of their own accord, and make again when they next request.
+
+    Attributes:
+        at: The first time, counted from the agreed start of the run.
+        every: Again and again; 0 is once.
+        jitter: Share of a period by which each client is earlier or later, at random.
+        share: Share of the group's clients.
+    """
+
+    at: Moment
+    every: Annotated[Moment, Field(json_schema_extra={"not_between": [0, 0.1]})] = 0.0
+    jitter: Share = 0.0
+    share: Annotated[Share, Field(gt=0)] = 1.0
+
+
+class Group(Part):
+    """Clients with one behaviour.
+
+    Attributes:
+        name: In reports and expectations.
+        count: Number of clients.
+        namespaces: Numbers of the run's namespaces, first and behind the last; None is all.
+            Client *i* of the group has number *i* modulo their count.
+        arrive: When each client starts.
+        after: Added to all of these moments.
+        read: How they read.
+        drop: When they lose their connections.
+        timeout: Seconds that a client waits for an answer.
+    """
+
+    operations: ClassVar[tuple[str, ...]]
+    """Operations of its requests, as their rows call them; the first is what it is about."""
+    virtual: ClassVar[bool] = True
+    """Whether it runs in virtual time: it needs no HTTP and no messages."""
+
+    name: Name
+    count: Count
+    namespaces: tuple[int, int] | None = None
+    arrive: Arrivals = AtOnce()
+    after: Moment = 0.0
+    read: Reader = Reader()
+    drop: Drops | None = None
+    timeout: Duration = 30.0
+
+    @property
+    def family(self) -> str:
+        """The client library whose schedule it follows; empty for none."""
+        return ""
+
+    @property
+    def connections_each(self) -> int:
+        """Connections of a client at once, if the server is a proxy: it takes the most."""
+        return 1
+
+    def requests_each(self, seconds: float) -> float:
+        """Return about how many requests a client sends in so many seconds."""
+        del seconds
+        return 1.0
+
+    @property
+    def lasts(self) -> bool:
+        """True if its clients go on until the run ends, whatever they have by then."""
+        return True
+
+    @property
+    def countable(self) -> bool:
+        """True if its clients send as many as the schedule says, whatever becomes of them."""
+        return False
+
+    async def client(self, me: LoadClient) -> None:
+        """Do what one client does, from its start to its end; cancelled when the run ends."""
+        raise NotImplementedError

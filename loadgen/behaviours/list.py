@@ -1,0 +1,69 @@
+"""Clients that list the topics of their namespace, once or at intervals, and never try again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from loadgen.behaviours.group import Group
+from loadgen.documents.arrivals import Concurrency
+from loadgen.documents.fields import Moment, Pattern
+
+if TYPE_CHECKING:
+    from loadgen.engine.client import Answer, LoadClient
+
+
+class List(Group):
+    """List topics.
+
+    Attributes:
+        pattern: Local part of the topics pattern; without one the whole namespace is listed.
+        properties: PIP-452's.
+        pipelined: Lists that are requested together.
+        every: The same again, each time so much later, whatever became of it; 0: never.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ("list",)
+
+    do: Literal["list"] = "list"
+    pattern: Pattern | None = None
+    properties: dict[str, str] = Field(default_factory=dict)
+    pipelined: Annotated[int, Field(ge=1, le=100_000)] = 1
+    every: Moment = 0.0
+
+    def requests_each(self, seconds: float) -> float:
+        """See Group."""
+        return self.pipelined * max(1.0, seconds / self.every if self.every else 1.0)
+
+    @property
+    def lasts(self) -> bool:
+        """See Group."""
+        return self.every > 0
+
+    @property
+    def countable(self) -> bool:
+        """See Group."""
+        return not self.every and not isinstance(self.arrive, Concurrency)
+
+    async def client(self, me: LoadClient) -> None:
+        """List on the beat; the first lists decide whether the client is back."""
+        first: list[asyncio.Task[Answer]] = []
+        pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
+        async for due in me.ticks(self.every):
+            asked = [
+                me.spawn(me.list_topics(pattern=pattern, properties=self.properties, due=due))
+                for _ in range(self.pipelined)
+            ]
+            if not first:
+                first = asked
+                me.spawn(self._settle(me, first))
+        await asyncio.wait(first)
+
+    async def _settle(self, me: LoadClient, first: list[asyncio.Task[Answer]]) -> None:
+        failed = [answer.failed for answer in await asyncio.gather(*first) if answer.failed]
+        if failed:
+            me.gave_up(failed[0])
+        else:
+            me.back()

@@ -1,0 +1,39 @@
+"""Clients that look topics up at intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from loadgen.behaviours.group import Group
+from loadgen.documents.fields import Duration
+
+if TYPE_CHECKING:
+    from loadgen.engine.client import LoadClient
+
+
+class Lookup(Group):
+    """Look topics up.
+
+    Attributes:
+        every: From one lookup of a client to the next.
+        topic: Local part of the name; ``{n}`` stands for the number of the lookup. It need not
+            exist: a broker owns bundles, not topics.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ("lookup",)
+
+    do: Literal["lookup"] = "lookup"
+    every: Duration = 1.0
+    topic: str = "loadgen-{n}"
+
+    def requests_each(self, seconds: float) -> float:
+        """See Group."""
+        return max(1.0, seconds / self.every)
+
+    async def client(self, me: LoadClient) -> None:
+        """Look up on the beat."""
+        number = 0
+        async for due in me.ticks(self.every):
+            topic = f"persistent://{me.namespace}/{self.topic.replace('{n}', str(number))}"
+            me.spawn(me.look_up(topic, due))
+            number += 1

@@ -1,0 +1,96 @@
+"""Clients that publish at intervals, each to a topic of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from loadgen.behaviours.group import Group
+from loadgen.documents.fields import Bytes, Duration
+from loadgen.engine.frames import HEADER_BYTES, Message, message_frame, producer_frame
+
+if TYPE_CHECKING:
+    from loadgen.engine.client import Link, LoadClient
+    from loadgen.engine.connection import LoadConnection
+
+
+def topic_of(namespace: str, group: str, index: int) -> str:
+    """Return the topic that a client of a publishing group has."""
+    return f"persistent://{namespace}/loadgen-{group}-{index}"
+
+
+class Publish(Group):
+    """Publish messages.
+
+    Attributes:
+        every: From one message of a client to the next.
+        size: Bytes of a message.
+        keys: Number of partition keys; 0 for none.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ("publish", "lookup", "producer")
+    virtual: ClassVar[bool] = False
+
+    do: Literal["publish"] = "publish"
+    every: Duration = 1.0
+    size: Annotated[Bytes, Field(ge=HEADER_BYTES, le=5 << 20)] = 1024
+    keys: Annotated[int, Field(ge=0, le=10_000)] = 0
+
+    def requests_each(self, seconds: float) -> float:
+        """See Group."""
+        return max(1.0, seconds / self.every)
+
+    @property
+    def connections_each(self) -> int:
+        """See Group: a proxy passes producers on in a tunnel."""
+        return 2
+
+    async def client(self, me: LoadClient) -> None:
+        """Publish on the beat; a producer that is lost is made again."""
+        producer = _Producer(self, me)
+        number = 0
+        async for due in me.ticks(self.every):
+            number += 1
+            me.spawn(producer.publish(Message(me.plan.number, number, due)))
+
+
+class _Producer:
+    """A producer. Mutable state: the connection that it was opened on."""
+
+    def __init__(self, group: Publish, me: LoadClient) -> None:
+        self._group = group
+        self._me = me
+        self._topic = topic_of(me.namespace, group.name, me.plan.index)
+        self._link: Link | None = None
+        self._on: LoadConnection | None = None
+        self._opening = None
+
+    async def publish(self, message: Message) -> None:
+        """Send a message, over a producer that is opened first if there is none."""
+        me, group = self._me, self._group
+        if self._link is None or self._link.connection is not self._on or self._on is None:
+            if self._opening is None or self._opening.done():
+                self._opening = me.spawn(self._open())
+            await self._opening
+        link = self._link or me.service
+        await me.request(
+            link,
+            "publish",
+            lambda _: message_frame(message, group.size, group.keys),
+            due=message.due,
+            request_id=-message.number,
+            item=str(message.number),
+        )
+
+    async def _open(self) -> None:
+        """Look the topic up and open a producer; what fails shows in the messages."""
+        me = self._me
+        found = await me.look_up(self._topic)
+        if not found.ok:
+            return
+        link = me.to(found.value)
+        frame = lambda request_id: producer_frame(request_id, self._topic)  # noqa: E731
+        if (await me.request(link, "producer", frame)).ok:
+            self._link, self._on = link, link.connection
+            me.back()

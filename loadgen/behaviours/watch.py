@@ -1,0 +1,109 @@
+"""Clients that watch their namespace, and judge every change that they are told of."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import proto.PulsarApi_pb2 as pb
+from loadgen.behaviours.create_and_delete import due_of
+from loadgen.behaviours.group import Group
+from loadgen.documents.fields import Pattern
+from loadgen.engine.answers import parse_answer
+from loadgen.engine.rows import Outcome
+from proto.topic_hash import topics_hash
+
+if TYPE_CHECKING:
+    from loadgen.engine.client import LoadClient
+
+
+class Watch(Group):
+    """Watch a namespace.
+
+    Attributes:
+        pattern: Local part of the topics pattern; None is all topics of the namespace.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ("update", "watch")
+    virtual: ClassVar[bool] = True
+
+    do: Literal["watch"] = "watch"
+    pattern: Pattern | None = None
+
+    @property
+    def connections_each(self) -> int:
+        """See Group: a proxy passes watches on in a tunnel."""
+        return 2
+
+    async def client(self, me: LoadClient) -> None:
+        """Watch until the run ends; then compare the names with a list."""
+        names: set[str] = set()
+        known: dict[tuple[str, bool], float] = {}
+        me.on_pushed = lambda command: _told(me, command, names, known)
+        pattern = f"persistent://{me.namespace}/{self.pattern or '.*'}"
+        found = await me.look_up(pattern)
+        if found.failed is not None:
+            me.gave_up(found.failed)
+            return
+        link = me.to(found.value)
+        opened = await me.open_watch(link, pattern)
+        if opened.failed is not None:
+            me.gave_up(opened.failed)
+            return
+        names.update(opened.value.topic)
+        me.back()
+        await _first(me.stopping, link.lost)
+        if not link.lost.is_set():
+            await self._compare(me, pattern, names)
+
+    async def _compare(self, me: LoadClient, pattern: str, names: set[str]) -> None:
+        """Judge the names at the end by a list of them."""
+        answer = await me.list_topics(pattern=pattern if self.pattern else None)
+        if not answer.ok:
+            return
+        listed = set(parse_answer(answer.value.body.data()).topics)
+        missing, extra = len(listed - names), len(names - listed)
+        if missing or extra:
+            row = me.begin_row("update")
+            me.end_row(row)
+            row.outcome = Outcome.WRONG
+            row.reason = (
+                f"at the end the watch of {me.namespace} lacks {missing} names that a list has, "
+                f"and has {extra} that it has not"
+            )
+
+
+def _told(
+    me: LoadClient,
+    command: pb.BaseCommand,
+    names: set[str],
+    known: dict[tuple[str, bool], float],
+) -> None:
+    """Write a row for each name of an update: right, doubled, or with a hash that does not fit."""
+    if command.type != pb.BaseCommand.WATCH_TOPIC_UPDATE:
+        return
+    update = command.watchTopicUpdate
+    for created, topics in ((True, update.new_topics), (False, update.deleted_topics)):
+        for topic in topics:
+            due = due_of(topic, created=created)
+            row = me.begin_row("update", due, item=f"{'+' if created else '-'}{topic}")
+            row.sent = row.due
+            me.end_row(row)
+            if (topic in names) is created:
+                row.outcome = Outcome.WRONG
+                row.reason = "an update told again what the watch had told"
+            (names.add if created else names.discard)(topic)
+            known[topic, created] = me.now()
+    if update.topics_hash and update.topics_hash != topics_hash(names):
+        row = me.begin_row("update")
+        me.end_row(row)
+        row.outcome, row.reason = Outcome.WRONG, "the hash of an update is not that of the names"
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()

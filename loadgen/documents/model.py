@@ -1,0 +1,237 @@
+"""A scenario document: groups of clients with a behaviour, servers, shocks, and expectations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BeforeValidator, Field, model_validator
+
+from loadgen.behaviours.consume import Consume
+from loadgen.behaviours.publish import Publish
+from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.fields import Count, Duration, Moment, Name, Part
+from loadgen.engine.plan import MOST_REQUESTS, start_moments
+from loadgen.engine.task import Phases
+from loadgen.units import format_seconds
+
+Profile = Literal["pulsar", "floodgate"]
+Role = Literal["broker", "proxy"]
+MOST_NAMESPACES = 100_000
+MOST_REPEATS = 1_000
+_WIDTH = 100
+
+
+def _texts(keys: Any) -> Any:  # noqa: ANN401 - not checked yet
+    """Return configuration keys as a file has them: YAML's numbers and switches as words."""
+    if not isinstance(keys, dict):
+        return keys
+    words = {True: "true", False: "false", None: ""}
+    return {
+        key: words[value] if value is None or isinstance(value, bool) else str(value)
+        for key, value in keys.items()
+    }
+
+
+Keys = Annotated[dict[str, str], BeforeValidator(_texts)]
+
+
+class FurtherTopics(Part):
+    """Namespaces of another size."""
+
+    namespaces: Annotated[int, Field(ge=1, le=MOST_NAMESPACES)]
+    per_namespace: Annotated[int, Field(ge=1, le=2_000_000)]
+
+
+class Topics(Part):
+    """The topics of a run: made up, of a file, or those that a server has.
+
+    Attributes:
+        per_namespace: Names that a listing of one namespace has.
+        mean_name_bytes: Mean length of a full name, ``persistent://`` included; under 90 all names
+            are as long, and made of digits.
+        further: More namespaces, of other sizes; clients list those before them first.
+        corpus: A folder of ``loadgen topics``, or a list of names, instead.
+        of: Names of namespaces that a server has already, whatever they hold.
+    """
+
+    namespaces: Annotated[int, Field(ge=1, le=MOST_NAMESPACES)] = 10
+    per_namespace: Annotated[int, Field(ge=1, le=2_000_000)] = 10_000
+    mean_name_bytes: Annotated[int, Field(ge=32, le=512)] = 100
+    seed: Annotated[int, Field(ge=0)] = 1
+    further: Annotated[tuple[FurtherTopics, ...], Field(max_length=1_000)] = ()
+    corpus: str | None = None
+    of: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _few(self) -> Self:
+        namespaces = self.namespaces + sum(each.namespaces for each in self.further)
+        if namespaces > MOST_NAMESPACES:
+            raise ValueError(f"{namespaces:,} namespaces in all; at most {MOST_NAMESPACES:,}")
+        return self
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Listed names of each namespace that is made up."""
+        others = (each.per_namespace for each in self.further for _ in range(each.namespaces))
+        return (*(self.per_namespace for _ in range(self.namespaces)), *others)
+
+    @property
+    def made(self) -> bool:
+        """True if they are made up."""
+        return self.corpus is None and not self.of
+
+
+class Servers(Part):
+    """The servers that are started for a run where nobody names others.
+
+    Attributes:
+        profile: Of both.
+        broker: Configuration keys of the broker, as in broker.conf.
+        proxy: Configuration keys of the proxy; None for no proxy.
+        service_times: In virtual time, whose processes the servers stand for: what their work
+            takes. Floodgate's, as over sockets, or a real Pulsar's. Elsewhere it says nothing.
+    """
+
+    profile: Profile = "floodgate"
+    broker: Keys = Field(default_factory=dict)
+    proxy: Keys | None = None
+    service_times: Literal["floodgate", "pulsar"] = "floodgate"
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The servers there are."""
+        return ("broker",) if self.proxy is None else ("broker", "proxy")
+
+
+class Shock(Part):
+    """Something that happens to servers, links or clients while the run lasts: one of these.
+
+    Attributes:
+        at: When, in seconds since the agreed start.
+        kill: A server ends by SIGKILL and stays away.
+        restart: The same, and it is started again.
+        stop: A server is asked to end, and stays away.
+        pause: A server stands still (SIGSTOP) ``for`` so long.
+        cut: The link to the service URL is cut ``for`` so long.
+        slow: The link to the service URL lets so many bytes a second through ``for`` so long.
+        set: Configuration keys that are changed at run time, of the broker.
+        anew: A group of clients: all of its connections are lost.
+    """
+
+    at: Moment
+    kill: Role | None = None
+    restart: Role | None = None
+    stop: Role | None = None
+    pause: Role | None = None
+    set: Keys | None = None
+    anew: Name | None = None
+    lasts: Annotated[Duration, Field(alias="for")] = 3.0
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if len(self.said) != 1:
+            kinds = "kill, restart, stop, pause, set, anew"
+            raise ValueError(f"must say one of {kinds}, and says {' and '.join(self.said) or 'none'}")
+        return self
+
+    @property
+    def said(self) -> list[str]:
+        """What it says that happens."""
+        kinds = ("kill", "restart", "stop", "pause", "set", "anew")
+        return [kind for kind in kinds if getattr(self, kind) is not None]
+
+
+class Document(Part):
+    """A scenario.
+
+    Attributes:
+        name: What runs, reports and other documents call it; without one: the file's.
+        repeats: How often it is run to be compared.
+        seed: Of all random choices.
+        clients: Groups, each with a behaviour.
+        expect: What is expected of the figures, an expression each.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
+    description: Annotated[str, Field(max_length=4000)] = ""
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
+    seed: Annotated[int, Field(ge=0)] = 1
+    topics: Topics = Topics()
+    servers: Servers = Servers()
+    clients: Annotated[tuple[AnyGroup, ...], Field(min_length=1, max_length=100)]
+    shocks: Annotated[tuple[Shock, ...], Field(max_length=100)] = ()
+    phases: Phases = Phases()
+    expect: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        names = [group.name for group in self.clients]
+        if len(set(names)) < len(names):
+            raise ValueError("two groups of clients have the same name")
+        asked = sum(
+            group.count * group.requests_each(self.phases.end - group.after)
+            for group in self.clients
+        )
+        if asked > MOST_REQUESTS:
+            raise ValueError(
+                f"its clients make {asked:,.0f} requests: one run keeps at most {MOST_REQUESTS:,}"
+            )
+        if self.servers.proxy is None and any(
+            "proxy" in (each.kill, each.restart, each.stop, each.pause) for each in self.shocks
+        ):
+            raise ValueError("a shock is of the proxy, and there is none: add proxy: {}")
+        for group in self.clients:
+            self._check_namespaces(group)
+        return self._with_publishers()
+
+    def _check_namespaces(self, group: AnyGroup) -> None:
+        if group.namespaces is None or self.topics.corpus is not None:
+            return
+        first, end = group.namespaces
+        count = len(self.topics.of or self.topics.sizes)
+        if not 0 <= first < end <= count:
+            raise ValueError(f"group {group.name} has namespaces {first} to {end} of {count}")
+
+    def _with_publishers(self) -> Self:
+        """Tell groups that consume what those publish of which they consume."""
+        publishers = {each.name: each for each in self.clients if isinstance(each, Publish)}
+        clients = []
+        for group in self.clients:
+            if isinstance(group, Consume):
+                of = publishers.get(group.of)
+                if of is None:
+                    raise ValueError(f"group {group.name} consumes of {group.of}: no group publishes so")
+                group = group.model_copy(update={"publishers": of.count, "size": of.size})
+            clients.append(group)
+        return self.model_copy(update={"clients": tuple(clients)})
+
+    @property
+    def title(self) -> str:
+        """The first sentence of its description, on one line."""
+        text = " ".join(self.description.split())
+        end = text.find(". ")
+        return text if end < 0 else text[: end + 1]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences on what is possible and hardly meant, each with its remedy."""
+        found = []
+        for number, group in enumerate(self.clients):
+            moments = start_moments(group, self.seed + number)
+            late = sum(moment >= self.phases.end for moment in moments)
+            if late:
+                found.append(
+                    f"group {group.name}: {late:,} of {group.count:,} clients never start: the "
+                    f"last is due at {format_seconds(max(moments))}, and the run ends at "
+                    f"{format_seconds(self.phases.end)}; raise phases.measure, or let them arrive "
+                    "sooner"
+                )
+        return tuple(found)
+
+    def resolved_text(self) -> str:
+        """Return the document that says everything itself, as YAML."""
+        values = self.model_dump(mode="json", by_alias=True, exclude_defaults=False)
+        return yaml.safe_dump(
+            values, sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2
+        )

@@ -1,0 +1,484 @@
+"""One client of a load: sends, times, verifies and writes rows for its behaviour.
+
+A behaviour awaits answers, or starts requests without waiting for them. Each request is a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import proto.PulsarApi_pb2 as pb
+from client.discovery.actions import Unanswered
+from loadgen.engine.chance import Chance
+from loadgen.engine.connection import BrokerAddress, Failed, Listed, LoadConnection, Selection
+from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
+from loadgen.engine.rows import EventRow, Outcome, RequestRow
+from limiter.clock import clock_sleep
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+
+    from client.discovery.topics_pattern import TopicsPattern
+    from limiter.clock import TimerHandle
+    from loadgen.engine.context import TaskContext
+    from loadgen.engine.plan import ClientPlan
+
+ON_TIME_SECONDS = 1e-6
+"""So much too early is rounding, not an early timer."""
+_OUTCOMES = {
+    Unanswered.TIMED_OUT: Outcome.TIMEOUT,
+    Unanswered.DISCONNECTED: Outcome.DISCONNECTED,
+    Unanswered.UNREACHABLE: Outcome.UNREACHABLE,
+}
+RUN_ENDED = "not answered when the run ended"
+"""Reason of a request that the end of its client cut."""
+
+
+class Answer(NamedTuple):
+    """How a request ended.
+
+    Attributes:
+        value: What was answered; None if nothing was.
+        failed: Why not.
+    """
+
+    value: Any = None
+    failed: Failed | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True if it was answered."""
+        return self.failed is None
+
+
+class Link:
+    """A client's connection to one server: made when it is needed, and again when it was lost.
+
+    Mutable state: the connection, and who is making it.
+
+    Args:
+        client: Whose it is.
+        broker: The broker it leads to; None for the service URL.
+    """
+
+    def __init__(self, client: LoadClient, broker: BrokerAddress | None) -> None:
+        self._client = client
+        self._broker = broker
+        self._making: asyncio.Task[str | None] | None = None
+        self._connected_at = 0.0
+        self.connection: LoadConnection | None = None
+        self.on_message: Callable[[pb.CommandMessage, bytes], None] | None = None
+        self.lost = asyncio.Event()
+
+    async def ready(self) -> str | None:
+        """See that there is a connection; return why there is none."""
+        if self.connection is not None:
+            return None
+        if self._making is None:
+            self._making = self._client.spawn(self._connect())
+        # Others wait for it too.
+        return await asyncio.shield(self._making)
+
+    async def _connect(self) -> str | None:
+        client, context = self._client, self._client.context
+        tunnel = direct = None
+        if self._broker is not None and self._broker.through_proxy:
+            tunnel = self._broker.netloc
+        elif self._broker is not None:
+            direct = self._broker.netloc
+        made = LoadConnection(client.plan, context, self._ended, client.pushed, tunnel)
+        if self.on_message is not None:
+            made.takes_messages(self.on_message)
+        try:
+            failure = await context.connector.connect(made, made.reader.buffer, direct)
+        finally:
+            self._making = None
+        if failure is None and not made.usable:
+            failure = "the connection was closed after the handshake"
+        if failure is not None or client.ended:
+            made.close()
+            return failure or RUN_ENDED
+        if made.reader.never or client.stalled:
+            made.stall()
+        self.connection, self._connected_at = made, context.clock.now()
+        self.lost.clear()
+        client.connected(made)
+        return None
+
+    def _ended(self, connection: LoadConnection, reason: str) -> None:
+        if connection is self.connection:
+            self.connection = None
+            self.lost.set()
+            self._client.event("connection-lost", text=reason)
+
+    def drop(self) -> None:
+        """Lose the connection of the client's own accord."""
+        if self.connection is not None:
+            connection = self.connection
+            connection._over("dropped by the client")
+            connection.close()
+
+    def close(self) -> None:
+        """Close the connection for good."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close()
+
+    def patience_end(self, seconds: float, *, rounds_up: bool) -> float:
+        """Return when a request that is sent now times out, on the clock.
+
+        Args:
+            seconds: The operation timeout.
+            rounds_up: A request's age is looked at once in a timeout, as Java does.
+        """
+        end = self._client.context.clock.now() + seconds
+        if rounds_up:
+            since = self._connected_at
+            end = since + math.ceil((end - since) / seconds) * seconds
+        return end
+
+
+class LoadClient:
+    """A client. Its mutable state: its connections, and what it has under way.
+
+    Bound: what its behaviour starts; a document has at most so many requests.
+
+    Args:
+        plan: Its part of the run.
+        context: The task's.
+
+    Attributes:
+        random: Returns numbers from 0 to 1: all that is left to chance in it.
+        started: When it started, in seconds since the agreed start.
+        service: Its connection to the service URL.
+        times_out_late: Its library looks at the age of requests once in a timeout.
+        on_pushed: Takes commands that answer nothing.
+        settled: Set once it is back, or has given up: another may start where places are few.
+        stopping: Set when nothing new is to begin.
+    """
+
+    def __init__(self, plan: ClientPlan, context: TaskContext) -> None:
+        self.plan = plan
+        self.context = context
+        self.group = plan.group
+        self.namespace = plan.namespace.name
+        self.random: Callable[[], float] = Chance(plan.seed)
+        self.started = plan.start or 0.0
+        self.service = Link(self, None)
+        self.times_out_late = False
+        self.on_pushed: Callable[[pb.BaseCommand], None] = lambda command: None
+        self.settled = asyncio.Event()
+        self.stopping = asyncio.Event()
+        self.stalled = self.ended = False
+        self.start_error = 0.0
+        self.server_version = ""
+        self._brokers: dict[BrokerAddress, Link] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._timers: list[TimerHandle] = []
+        self._asked = 0
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    # -- time ---------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Return seconds since the agreed start."""
+        return self.context.time.seconds()
+
+    async def until(self, moment: float) -> None:
+        """Wait for a moment since the agreed start; note how late it was noticed."""
+        time, clock = self.context.time, self.context.clock
+        # The loop's clock has steps of a millisecond, the run's has not.
+        while (wait := moment - time.seconds()) > ON_TIME_SECONDS:
+            await clock_sleep(clock, wait)
+        self.context.lags.append(max(0.0, time.seconds() - moment))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await clock_sleep(self.context.clock, seconds)
+
+    async def ticks(self, every: float) -> AsyncIterator[float]:
+        """Yield the moments of an open schedule, from the client's start on.
+
+        Each is yielded when it is due, whatever became of the ones before. Without an interval
+        there is one.
+        """
+        beat = 0
+        while not self.stopping.is_set():
+            due = self.started + beat * every
+            if beat:
+                await self.until(due)
+            if self.stopping.is_set():
+                return
+            yield due
+            if not every:
+                return
+            beat += 1
+
+    # -- work ---------------------------------------------------------------------------------
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Do something beside what the behaviour awaits; it ends with the client."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def event(self, what: str, value: float | None = None, text: str = "") -> None:
+        """Write a row of the table of events."""
+        row = EventRow(
+            self.now(),
+            self.plan.number,
+            self.group.name,
+            self.group.family,
+            self.namespace,
+            what,
+            value,
+            text,
+        )
+        self.context.rows.events.append(row)
+        self.context.totals.clients[f"{self.group.name} {what}"] += 1
+
+    def back(self) -> None:
+        """Note that the client has all that it began for, once."""
+        if not self.settled.is_set():
+            self.event("back", self.now() - self.started)
+            self.settled.set()
+
+    def gave_up(self, failed: Failed) -> None:
+        """Note that the client tries no more, unless it was back before."""
+        if not self.settled.is_set():
+            lost = isinstance(failed.failure, Unanswered)
+            self.event("lost" if lost else "refused", text=failed.reason)
+            self.settled.set()
+
+    # -- requests -----------------------------------------------------------------------------
+
+    def to(self, broker: BrokerAddress) -> Link:
+        """Return the connection to a broker; through a proxy it is one of its own."""
+        context = self.context
+        if not broker.through_proxy and broker.netloc == context.connector.service:
+            return self.service
+        if broker not in self._brokers:
+            self._brokers[broker] = Link(self, broker)
+        return self._brokers[broker]
+
+    def begin_row(self, operation: str, due: float | None = None, item: str = "") -> RequestRow:
+        """Begin a row; :meth:`end_row` ends it."""
+        row = RequestRow(
+            self.plan.number,
+            self.group.name,
+            self.group.family,
+            operation,
+            self.namespace,
+            self.now() if due is None else due,
+            item=item,
+        )
+        self.context.rows.requests.append(row)
+        self._under_way += 1
+        self._idle.clear()
+        return row
+
+    def end_row(self, row: RequestRow, failed: Failed | None = None) -> None:
+        """End a row, unless it has ended."""
+        if row.outcome is not None:
+            return
+        row.done = self.now()
+        row.outcome = Outcome.ANSWERED
+        if failed is not None:
+            row.reason = failed.reason
+            row.outcome = (
+                _OUTCOMES[failed.failure]
+                if isinstance(failed.failure, Unanswered)
+                else Outcome.REFUSED
+            )
+        answered = row.outcome in (Outcome.ANSWERED, Outcome.REFUSED)
+        if row.first_byte is None and answered:
+            row.first_byte = row.done
+        if row.due >= self.context.warm_up:
+            self.context.totals.end(row)
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
+
+    async def request(
+        self,
+        link: Link,
+        operation: str,
+        frame: Callable[[int], bytes],
+        *,
+        due: float | None = None,
+        selection: Selection | None = None,
+        request_id: int | None = None,
+        item: str = "",
+    ) -> Answer:
+        """Send a request when there is a connection, and return how it ended.
+
+        Args:
+            link: Where.
+            operation: As its row calls it.
+            frame: Returns its bytes, from its id.
+            due: When the schedule wanted it sent; now, if it has no schedule.
+            selection: Of a listing.
+            request_id: Its id, where that is not for the client to choose: of a message.
+            item: What it is about.
+        """
+        row = self.begin_row(operation, due, item)
+        answer = Answer()
+        try:
+            answer = await self._answered(link, row, frame, selection, request_id)
+        except asyncio.CancelledError:
+            answer = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
+            raise
+        finally:
+            self.end_row(row, answer.failed)
+        return answer
+
+    async def _answered(
+        self,
+        link: Link,
+        row: RequestRow,
+        frame: Callable[[int], bytes],
+        selection: Selection | None,
+        request_id: int | None,
+    ) -> Answer:
+        failure = await link.ready()
+        connection = link.connection
+        if failure is not None or connection is None:
+            reason = failure or "the connection was closed after the handshake"
+            return Answer(failed=Failed(Unanswered.UNREACHABLE, reason))
+        if request_id is None:
+            self._asked += 1
+            request_id = self._asked
+        row.sent = self.now()
+        if len(self.context.rows.requests) and not self.start_error:
+            self.start_error = max(0.0, row.sent - row.due)
+        if row.due >= self.context.warm_up:
+            self.context.totals.started += 1
+        waiting = connection.request(request_id, frame(request_id), selection)
+        patience = self.group.timeout
+        end = link.patience_end(patience, rounds_up=self.times_out_late)
+        reason = f"no complete answer within {patience:g} s"
+        timer = self.context.clock.call_at(
+            end, _expire, waiting, Failed(Unanswered.TIMED_OUT, reason)
+        )
+        try:
+            found = await waiting
+        finally:
+            timer.cancel()
+            row.first_byte = connection.forget(request_id)
+        if isinstance(found, Failed):
+            return Answer(failed=found)
+        if isinstance(found, Listed):
+            row.answer, row.bytes = found.body, found.body.size_bytes
+        else:
+            row.bytes = found.ByteSize() if hasattr(found, "ByteSize") else 0
+        return Answer(found)
+
+    async def list_topics(
+        self,
+        *,
+        pattern: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        topics_hash: str | None = None,
+        names_wanted: int = 0,
+        matching: TopicsPattern | None = None,
+        due: float | None = None,
+    ) -> Answer:
+        """List the topics of its namespace; the answer is a Listed."""
+        chosen = dict(properties or {})
+        key = f"{pattern or ''} {sorted(chosen.items())}" if pattern or chosen else ""
+        selection = Selection(key, topics_hash, names_wanted, matching)
+        frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
+        return await self.request(self.service, "list", frame, due=due, selection=selection)
+
+    async def look_up(self, topic: str, due: float | None = None) -> Answer:
+        """Look a topic up, or a pattern as if it were one; the answer is a BrokerAddress."""
+        frame = lambda number: lookup_frame(number, topic)  # noqa: E731
+        return await self.request(self.service, "lookup", frame, due=due, item=topic)
+
+    async def open_watch(
+        self, link: Link, pattern: str, topics_hash: str | None = None, due: float | None = None
+    ) -> Answer:
+        """Open a watch; the answer is a CommandWatchTopicListSuccess."""
+        frame = lambda number: watch_frame(number, self.namespace, pattern, topics_hash)  # noqa: E731
+        return await self.request(link, "watch", frame, due=due)
+
+    # -- connections --------------------------------------------------------------------------
+
+    @property
+    def links(self) -> list[Link]:
+        """All of its connections."""
+        return [self.service, *self._brokers.values()]
+
+    def connected(self, connection: LoadConnection) -> None:
+        """Take note of a connection that stands."""
+        self.server_version = connection.handshake.result()
+        self.event("connected")
+
+    def pushed(self, command: pb.BaseCommand) -> None:
+        """Take a command that answers nothing."""
+        self.on_pushed(command)
+
+    def _arm(self) -> None:
+        """Arm what happens to its connections: losses and stalls."""
+        clock, read = self.context.clock, self.group.read
+        now = self.now()
+        moments: list[tuple[float, Callable[[], None]]] = [
+            (moment - now, self._drop) for moment in self.plan.drops if moment >= self.started
+        ]
+        if read.stall:
+            moments.append((read.stall_at, lambda: self._stall(True)))
+            moments.append((read.stall_at + read.stall, lambda: self._stall(False)))
+        for wait, action in moments:
+            self._timers.append(clock.call_at(clock.now() + max(0.0, wait), action))
+
+    def _drop(self) -> None:
+        for link in self.links:
+            link.drop()
+
+    def _stall(self, stalled: bool) -> None:  # noqa: FBT001 - a timer's argument
+        self.stalled = stalled
+        for link in self.links:
+            if link.connection is not None:
+                (link.connection.stall if stalled else link.connection.go_on)()
+
+    # -- the task's side ----------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Do what the behaviour says, from its start on."""
+        self.context.totals.clients[f"{self.group.name} started"] += 1
+        self._arm()
+        try:
+            await self.group.client(self)
+        finally:
+            self.settled.set()
+
+    async def finish(self) -> None:
+        """Begin nothing new, and return when nothing is under way."""
+        self.stopping.set()
+        await self._idle.wait()
+
+    async def end(self) -> None:
+        """End what is still under way, and all connections."""
+        self.ended = True
+        self.stopping.set()
+        for timer in self._timers:
+            timer.cancel()
+        for link in self.links:
+            link.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def _expire(waiting: asyncio.Future[Any], failed: Failed) -> None:
+    if not waiting.done():
+        waiting.set_result(failed)

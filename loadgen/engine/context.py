@@ -1,0 +1,93 @@
+"""The state that the clients of one task share: time, ways to a server, rows, totals, a buffer."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from limiter.clock import Clock, LoopClock
+from loadgen.access import own_credentials
+from loadgen.engine.answers import AnswerChecker
+from loadgen.engine.connecting import Connector
+from loadgen.engine.pacing import LARGEST_QUANTUM_BYTES
+from loadgen.engine.rows import Rows
+from loadgen.engine.totals import Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from client.authentication.authentication import Authentication
+    from loadgen.engine.connecting import Connects
+
+
+@dataclass(slots=True)
+class RunTime:
+    """Seconds since the agreed start, on a clock that does not step.
+
+    Not uvloop's own clock, which has steps of a millisecond.
+
+    Attributes:
+        monotonic: Reads the clock, in seconds.
+        t0: The clock's reading at the agreed start.
+    """
+
+    monotonic: Callable[[], float] = time.perf_counter
+    t0: float = 0.0
+
+    def agree(self, t0_epoch_seconds: float) -> None:
+        """Take over the start as agreed on the wall clock."""
+        self.t0 = self.monotonic() + (t0_epoch_seconds - time.time())
+
+    def seconds(self) -> float:
+        """Return seconds since the agreed start."""
+        return self.monotonic() - self.t0
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Time and ways to a server: sockets, or what takes their place in virtual time.
+
+    Attributes:
+        clock: Arms timers.
+        new_time: Makes the time of a run.
+        new_connector: Makes what connects a task's clients.
+    """
+
+    clock: Clock
+    new_time: Callable[[], RunTime]
+    new_connector: Callable[[], Connects]
+
+
+SOCKETS = Ground(LoopClock(), RunTime, Connector)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """What the clients of one task share.
+
+    Attributes:
+        service_url: ``pulsar://host:port`` of the broker or proxy.
+        admin_url: Of its web port, for behaviours that call REST; empty if nobody named it.
+        warm_up: What is due earlier is not counted in the totals, nor in figures.
+        authentication: Shown in CONNECT, and when a server asks again; None: nothing is.
+        lags: How late each moment of the schedule came; clients of one moment are one.
+        scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
+            loop asks for it, fills it and hands it over without doing anything in between.
+    """
+
+    service_url: str
+    connector: Connects
+    time: RunTime
+    clock: Clock
+    admin_url: str = ""
+    warm_up: float = 0.0
+    rows: Rows = field(default_factory=Rows, repr=False)
+    totals: Totals = field(default_factory=Totals)
+    lags: array[float] = field(default_factory=lambda: array("d"), repr=False)
+    authentication: Authentication | None = field(default_factory=own_credentials)
+    checker: AnswerChecker = field(default_factory=AnswerChecker)
+    scratch: memoryview = field(
+        default_factory=lambda: memoryview(bytearray(LARGEST_QUANTUM_BYTES)), repr=False
+    )

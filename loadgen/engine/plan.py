@@ -1,0 +1,148 @@
+"""Which client does what, when: a pure function of a document and its seed.
+
+Client *i* has the same group, namespace, start and chance over any number of tasks, in any place.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from itertools import accumulate
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from loadgen.documents.arrivals import Concurrency
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from loadgen.behaviours.group import Group
+
+MOST_REQUESTS = 2_000_000
+"""Requests that one task keeps: a row of 200 bytes each, held until the run is over."""
+CLIENTS_PER_SOURCE_ADDRESS = 20_000
+"""About 28,000 ports are free for one pair of source and destination address (Linux's default
+range), some of them taken by others: every further 20,000 clients get a source of their own."""
+_FIRST_EXTRA_SOURCE = IPv4Address("127.0.0.2")
+
+
+class Namespace(BaseModel):
+    """A namespace and, where known, what a right listing of it holds.
+
+    Attributes:
+        name: ``tenant/namespace``.
+        topics: Number of listed names, or None when unknown.
+        hash: Pulsar's topics hash of the names, or None when unknown.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    topics: Annotated[int, Field(ge=0)] | None = None
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{8}$")] | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _tenant_and_namespace(cls, name: str) -> str:
+        parts = name.split("/")
+        if len(parts) != 2 or not all(parts):
+            raise ValueError(f"namespace {name!r} is not of the form tenant/namespace")
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPlan:
+    """One client's part of a run.
+
+    Attributes:
+        number: Its number in the run, from 0.
+        index: Its number in its group, from 0.
+        start: When it starts, in seconds since the agreed start; None: as soon as another client
+            of its group has ended (``concurrency``).
+        seed: Of all that is left to chance in this client.
+        drops: When it loses its connections, up to the end of the run.
+        source_address: Local address to connect from, or None for the kernel's choice.
+    """
+
+    number: int
+    index: int
+    group: Group
+    namespace: Namespace
+    start: float | None
+    seed: int = 0
+    drops: tuple[float, ...] = ()
+    source_address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskShare:
+    """The part of a run that one task has: every ``tasks``-th client, from number ``task``.
+
+    Attributes:
+        end: When nothing new begins, in seconds since the agreed start.
+        loopback: Whether the server is on the loopback, so that many clients need many sources.
+    """
+
+    task: int
+    tasks: int
+    seed: int
+    end: float
+    loopback: bool = False
+
+
+def client_plans(
+    groups: Sequence[Group], namespaces: Sequence[Namespace], share: TaskShare
+) -> Iterator[ClientPlan]:
+    """Yield the clients of one task."""
+    begun = accumulate((group.count for group in groups), initial=0)
+    for (number, group), first in zip(enumerate(groups), begun, strict=False):
+        starts = start_moments(group, share.seed + number)
+        chosen = namespaces[slice(*(group.namespaces or (None, None)))]
+        for index in range((share.task - first) % share.tasks, group.count, share.tasks):
+            client = first + index
+            # One more mixing step than seeds that only count up would have.
+            seed = random.Random(share.seed * 1_000_003 + client).getrandbits(63)
+            yield ClientPlan(
+                number=client,
+                index=index,
+                group=group,
+                namespace=chosen[index % len(chosen)],
+                start=starts[index] if index < len(starts) else None,
+                seed=seed,
+                drops=_drops(group, share.end, seed),
+                source_address=_source_address(client) if share.loopback else None,
+            )
+
+
+def start_moments(group: Group, seed: int) -> list[float]:
+    """Return when the clients of a group start, in an order that the seed decides.
+
+    Fewer than there are clients where the others wait for a place.
+    """
+    moments = [group.after + each for each in group.arrive.moments(group.count, seed)]
+    if not isinstance(group.arrive, Concurrency):
+        random.Random(seed).shuffle(moments)
+    return moments
+
+
+def _drops(group: Group, end: float, seed: int) -> tuple[float, ...]:
+    wanted = group.drop
+    chance = random.Random(seed + 1)
+    if wanted is None or chance.random() >= wanted.share:
+        return ()
+    moments, moment = [], wanted.at
+    while moment < end:
+        period = wanted.every or wanted.at
+        moments.append(max(0.0, moment + (2 * chance.random() - 1) * wanted.jitter * period))
+        if not wanted.every:
+            break
+        moment += wanted.every
+    return tuple(moments)
+
+
+def _source_address(client: int) -> str | None:
+    """Return the loopback address that a client connects from; None leaves it to the kernel."""
+    group = client // CLIENTS_PER_SOURCE_ADDRESS
+    return str(_FIRST_EXTRA_SOURCE + (group - 1)) if group else None

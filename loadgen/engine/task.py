@@ -1,0 +1,345 @@
+"""One task of a run: connects its clients, agrees on the start, lets them go, drains, writes rows.
+
+A task runs on a loop of its own, in a worker process, in a Spark task or in virtual time; which of
+them it is decides only how the start is agreed and what stands below its connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from limiter.clock import clock_sleep
+from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.fields import Duration, Moment, Part
+from loadgen.documents.arrivals import Concurrency
+from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
+from loadgen.engine.context import SOCKETS, Ground, TaskContext
+from loadgen.engine.plan import Namespace, TaskShare, client_plans
+from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
+from loadgen.engine.task_watch import TaskWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadgen.engine.rows import Rows
+
+
+class Phases(Part):
+    """The phases of a run behind connecting, which all finish before the agreed start.
+
+    Attributes:
+        warm_up: What is due meanwhile is not counted in figures.
+        measure: The time that figures are of. A run whose clients all end of their own accord, or
+            are back, ends earlier, unless there is a hold.
+        hold: So long everything goes on behind the time to measure.
+        drain: Requests under way may end; nothing new begins.
+    """
+
+    warm_up: Moment = 0.0
+    measure: Duration = 120.0
+    hold: Moment = 0.0
+    drain: Moment = 5.0
+
+    @property
+    def end(self) -> float:
+        """The moment at which nothing new begins, at the latest."""
+        return self.warm_up + self.measure + self.hold
+
+
+class TaskPlan(BaseModel):
+    """The instructions for one task; they travel as JSON.
+
+    Attributes:
+        groups: All of the run's; each task has every ``tasks``-th client.
+        task: Its number, from 0.
+        loopback: Whether the server is on the loopback.
+        progress_address: Where totals are sent once a second, or None.
+        directory: Where its rows are written.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    groups: tuple[AnyGroup, ...]
+    namespaces: tuple[Namespace, ...]
+    phases: Phases = Phases()
+    seed: int = 1
+    service_url: str = ""
+    admin_url: str = ""
+    task: int = 0
+    tasks: int = 1
+    loopback: bool = True
+    progress_address: tuple[str, int] | None = None
+    directory: str = ""
+    run: str = ""
+
+    @property
+    def connections(self) -> int:
+        """Connections of this task at once, if the server is a proxy: it takes the most."""
+        return -(-sum(each.count * each.connections_each for each in self.groups) // self.tasks)
+
+
+class TaskFacts(BaseModel):
+    """What a task tells of itself.
+
+    Attributes:
+        start_error_seconds: The worst delay between a moment at which clients were to start and
+            the first of them: how late the task itself was.
+        client_start_error_seconds: The worst delay of the first request of any client. Of 500 that
+            are due at the same moment the last one waits for the others, and for the processor if
+            a server that answers the first ones runs on it.
+        t0_epoch_seconds: The agreed start on the wall clock.
+        interrupted: Whether it ended early, so that requests under way have no row.
+        moments: Moments of the schedule that it waited for.
+        lag_p99_seconds: How late 1 % of them came at least.
+        loop_lag_p99_seconds: The same of the event loop, asked twenty times a second.
+        cpu_seconds: Processor time of the process, in ``measured_seconds`` since the start.
+        descriptors: The most open files of the process.
+    """
+
+    task: int
+    clients: int
+    start_error_seconds: float = 0.0
+    client_start_error_seconds: float = 0.0
+    t0_epoch_seconds: float = 0.0
+    interrupted: bool = False
+    moments: int = 0
+    lag_p99_seconds: float = 0.0
+    loop_lag_p99_seconds: float = 0.0
+    loop_lag_max_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    measured_seconds: float = 0.0
+    descriptors: int = 0
+    server_version: str = ""
+    empty: bool = Field(default=False, exclude=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What one task has to show."""
+
+    facts: TaskFacts
+    rows: Rows
+
+
+class Task:
+    """A task. Mutable state: its clients, and how far it has come.
+
+    Args:
+        plan: Its share of the run.
+        agree: Called once all clients are connected, in a thread of its own, with the wall clock;
+            returns the start that all tasks agree on, in seconds of the epoch.
+        ground: Its time, and its ways to a server.
+    """
+
+    def __init__(
+        self, plan: TaskPlan, agree: Callable[[float], float], ground: Ground = SOCKETS
+    ) -> None:
+        self.plan = plan
+        self.context = TaskContext(
+            plan.service_url,
+            ground.new_connector(),
+            ground.new_time(),
+            ground.clock,
+            plan.admin_url,
+            plan.phases.warm_up,
+        )
+        self._agree = agree
+        share = TaskShare(plan.task, plan.tasks, plan.seed, plan.phases.end, plan.loopback)
+        plans = client_plans(plan.groups, plan.namespaces, share)
+        self._clients = [LoadClient(each, self.context) for each in plans]
+        self._running: dict[asyncio.Task[None], LoadClient] = {}
+        self._places: defaultdict[str, deque[LoadClient]] = defaultdict(deque)
+        self._stop = asyncio.Event()
+        self._interrupted = False
+        self._start_error = 0.0
+        self._watch = TaskWatch(self.context.clock, self.context.time)
+        self._progress = ProgressSender(plan.task, plan.progress_address)
+
+    async def run(self) -> TaskResult:
+        """Connect, agree, let the clients do their part, drain.
+
+        Raises:
+            LoadgenError: The server's name is unknown, or this process may not open enough files.
+            UsageError: Credentials cannot be read.
+        """
+        reporting = asyncio.get_running_loop().create_task(self._report_progress())
+        self._progress.on_stop(self.interrupt)
+        try:
+            await self._connect_all()
+            t0 = await self._agree_on_start()
+            if not self._interrupted:
+                self._watch.begin()
+                await self._course()
+            watched = self._watch.end(self.context.lags)
+        finally:
+            await self._end()
+            reporting.cancel()
+            self._progress.close()
+        return TaskResult(self._facts(t0, watched), self.context.rows)
+
+    def interrupt(self) -> None:
+        """Begin nothing new; requests that are under way behind the drain have no row."""
+        self._interrupted = True
+        self._stop.set()
+
+    # -- before the start ---------------------------------------------------------------------
+
+    async def _connect_all(self) -> None:
+        """Connect every client that starts at a moment of its own; who fails tries when it asks."""
+        connector = self.context.connector
+        connector.allow(self.plan.connections)
+        await connector.resolve(self.plan.service_url)
+        early = [each for each in self._clients if each.plan.start is not None]
+        await asyncio.gather(*(each.service.ready() for each in early))
+        # What they connected for is no event of the run.
+        self.context.rows.events.clear()
+
+    async def _agree_on_start(self) -> float:
+        # Collecting the objects that exist by now would stop the loop at the wrong moment.
+        if gc.isenabled():
+            gc.collect()
+            gc.freeze()
+        t0 = await asyncio.to_thread(self._agree, time.time())
+        self.context.time.agree(t0)
+        self._progress.t0_epoch_seconds = t0
+        self._progress.send(self.context.totals)
+        return t0
+
+    # -- from the start to the end --------------------------------------------------------------
+
+    async def _course(self) -> None:
+        """Start all clients, each at its moment, and go through the phases."""
+        phases, loop = self.plan.phases, asyncio.get_running_loop()
+        starting = loop.create_task(self._start_all())
+        watching = loop.create_task(self._end_when_settled())
+        self._enter("warm-up" if phases.warm_up else "measure")
+        stopped = loop.create_task(self._stop.wait())
+        try:
+            for phase, end in (
+                ("measure", phases.warm_up),
+                ("hold", phases.warm_up + phases.measure),
+                ("drain", phases.end),
+            ):
+                if end > self.context.time.seconds() and not self._stop.is_set():
+                    waiting = loop.create_task(self._sleep_until(end))
+                    await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)
+                    waiting.cancel()
+                if not (phase == "hold" and not phases.hold):
+                    self._enter(phase)
+        finally:
+            for each in (starting, watching, stopped):
+                each.cancel()
+        await self._drain()
+
+    async def _sleep_until(self, moment: float) -> None:
+        await clock_sleep(self.context.clock, max(0.0, moment - self.context.time.seconds()))
+
+    def _enter(self, phase: str) -> None:
+        self.context.totals.phase = phase
+
+    async def _start_all(self) -> None:
+        """Start each client when its moment has come; those without one when there is a place."""
+        timed = [each for each in self._clients if each.plan.start is not None]
+        for client in self._clients:
+            if client.plan.start is None:
+                self._places[client.group.name].append(client)
+        seen: float | None = None
+        for client in sorted(timed, key=lambda each: each.started):
+            late = self.context.time.seconds() - client.started
+            if late < -ON_TIME_SECONDS:
+                await self._sleep_until(client.started)
+                late = max(0.0, self.context.time.seconds() - client.started)
+            if client.started != seen:
+                seen = client.started
+                self._start_error = max(self._start_error, late)
+                self.context.lags.append(max(0.0, late))
+            self._start(client)
+
+    def _start(self, client: LoadClient) -> None:
+        task = asyncio.get_running_loop().create_task(client.run())
+        self._running[task] = client
+        task.add_done_callback(self._ended)
+        if isinstance(client.group.arrive, Concurrency):
+            client.spawn(self._make_place(client))
+
+    async def _make_place(self, client: LoadClient) -> None:
+        """End a client that is settled, and start the next of its group."""
+        await client.settled.wait()
+        waiting = self._places[client.group.name]
+        if waiting and not self._stop.is_set():
+            following = waiting.popleft()
+            following.started = self.context.time.seconds()
+            self._start(following)
+        client.stopping.set()
+        for link in client.links:
+            link.close()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = task.exception()
+            self._stop.set()
+
+    async def _end_when_settled(self) -> None:
+        """End the run early when nothing more is to be expected of any client."""
+        if self.plan.phases.hold or any(each.lasts for each in self.plan.groups):
+            return
+        for client in self._clients:
+            await client.settled.wait()
+        await self._sleep_until(self.plan.phases.warm_up)
+        self._stop.set()
+
+    async def _drain(self) -> None:
+        """Begin nothing new, and wait for what is under way for as long as the document says."""
+        self._enter("drain")
+        self._stop.set()
+        loop = asyncio.get_running_loop()
+        for client in self._clients:
+            client.stopping.set()
+        idle = loop.create_task(_all(client.finish() for client in self._clients))
+        over = loop.create_task(clock_sleep(self.context.clock, self.plan.phases.drain))
+        await asyncio.wait((idle, over), return_when=asyncio.FIRST_COMPLETED)
+        idle.cancel()
+        over.cancel()
+
+    async def _end(self) -> None:
+        for task in self._running:
+            task.cancel()
+        for client in self._clients:
+            await client.end()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._progress.send(self.context.totals)
+        if gc.isenabled():
+            gc.unfreeze()
+
+    async def _report_progress(self) -> None:
+        while True:
+            self._progress.send(self.context.totals)
+            await clock_sleep(self.context.clock, REPORT_SECONDS)
+
+    def _facts(self, t0: float, watched: dict[str, Any]) -> TaskFacts:
+        versions: Sequence[str] = sorted(
+            {each.server_version for each in self._clients if each.server_version}
+        )
+        return TaskFacts(
+            task=self.plan.task,
+            clients=len(self._clients),
+            start_error_seconds=self._start_error,
+            client_start_error_seconds=max(
+                (each.start_error for each in self._clients), default=0.0
+            ),
+            t0_epoch_seconds=t0,
+            interrupted=self._interrupted,
+            server_version=versions[0] if versions else "",
+            **watched,
+        )
+
+
+async def _all(works: Any) -> None:  # noqa: ANN401 - an iterable of coroutines
+    await asyncio.gather(*works)
