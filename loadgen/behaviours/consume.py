@@ -76,9 +76,7 @@ class Consume(Group):
                 lost.cancel()
             await me.sleep(0.1)
 
-    async def _subscribed(
-        self, me: LoadClient, topic: str, deliveries: _Deliveries
-    ) -> Link | None:
+    async def _subscribed(self, me: LoadClient, topic: str, deliveries: _Deliveries) -> Link | None:
         found = await me.look_up(topic)
         if found.failed is not None:
             me.gave_up(found.failed)
@@ -132,8 +130,12 @@ class _Deliveries:
         row.sent = row.due
         row.item = "" if found is None else f"{found.client} {found.number}"
         me.end_row(row)
-        problem = "a message that nobody sent like this" if found is None else self._problem(
-            (found.client, found.number), redelivered=command.redelivery_count > 0
+        problem = (
+            "a message that nobody sent like this"
+            if found is None
+            else self._problem(
+                (found.client, found.number), redelivered=command.redelivery_count > 0
+            )
         )
         if problem:
             row.outcome, row.reason = Outcome.WRONG, problem

@@ -6,7 +6,7 @@ task, or on another host, knows how late it was told.
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import proto.PulsarApi_pb2 as pb
@@ -20,6 +20,8 @@ from loadgen.engine.refusals import masked
 from proto.names import TopicName
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from client.admin.pulsar_admin import PulsarAdmin
     from loadgen.engine.client import LoadClient
 
@@ -35,6 +37,7 @@ class CreateAndDelete(Group):
     """
 
     operations: ClassVar[tuple[str, ...]] = ("create", "delete")
+    changes_topics: ClassVar[bool] = True
     virtual: ClassVar[bool] = False
 
     do: Literal["create-and-delete"] = "create-and-delete"
@@ -46,18 +49,14 @@ class CreateAndDelete(Group):
         return 2 * max(1.0, seconds / self.every)
 
     async def client(self, me: LoadClient) -> None:
-        """Create on the beat; what is there at the end is deleted then."""
-        number = 0
-        async with admin_of(me.context.admin_url, self.timeout) as admin:
-            try:
+        """Create on the beat; what is there when the run ends goes when its time is up."""
+        lives: list[asyncio.Task[None]] = []
+        with me.not_idle():
+            async with admin_of(me.context.admin_url, self.timeout) as admin:
                 async for due in me.ticks(self.every):
-                    me.spawn(self._live(me, admin, number, due))
-                    number += 1
-                    if number == 1:
-                        me.back()
-            finally:
-                with suppress(TimeoutError):
-                    await me.finish()
+                    lives.append(me.spawn(self._live(me, admin, len(lives), due)))
+                    me.back()
+                await asyncio.gather(*lives)
 
     async def _live(self, me: LoadClient, admin: PulsarAdmin, number: int, due: float) -> None:
         """Create a topic, and delete it at the end of its life."""
@@ -69,7 +68,12 @@ class CreateAndDelete(Group):
             await self._call(me, "delete", admin.topics.delete, topic, ends)
 
     async def _call(
-        self, me: LoadClient, operation: str, call, topic: TopicName, due: float  # noqa: ANN001
+        self,
+        me: LoadClient,
+        operation: str,
+        call: Callable[[TopicName], Awaitable[object]],
+        topic: TopicName,
+        due: float,
     ) -> bool:
         row = me.begin_row(operation, due, item=str(topic))
         row.sent = me.now()

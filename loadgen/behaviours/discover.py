@@ -102,7 +102,7 @@ class Discover(Group):
 
 
 class _Subscription:
-    """One subscription to a pattern. Mutable state: its schedule, its topics, where its watch is."""
+    """One subscription to a pattern. Mutable state: schedule, topics, where its watch is."""
 
     def __init__(self, group: Discover, me: LoadClient) -> None:
         self._group = group

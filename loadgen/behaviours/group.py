@@ -67,6 +67,8 @@ class Group(Part):
 
     operations: ClassVar[tuple[str, ...]]
     """Operations of its requests, as their rows call them; the first is what it is about."""
+    changes_topics: ClassVar[bool] = False
+    """Whether it makes or deletes topics of its namespaces."""
     virtual: ClassVar[bool] = True
     """Whether it runs in virtual time: it needs no HTTP and no messages."""
 

@@ -11,6 +11,8 @@ from loadgen.documents.fields import Bytes, Duration
 from loadgen.engine.frames import HEADER_BYTES, Message, message_frame, producer_frame
 
 if TYPE_CHECKING:
+    import asyncio
+
     from loadgen.engine.client import Link, LoadClient
     from loadgen.engine.connection import LoadConnection
 
@@ -30,6 +32,7 @@ class Publish(Group):
     """
 
     operations: ClassVar[tuple[str, ...]] = ("publish", "lookup", "producer")
+    changes_topics: ClassVar[bool] = True
     virtual: ClassVar[bool] = False
 
     do: Literal["publish"] = "publish"
@@ -64,7 +67,7 @@ class _Producer:
         self._topic = topic_of(me.namespace, group.name, me.plan.index)
         self._link: Link | None = None
         self._on: LoadConnection | None = None
-        self._opening = None
+        self._opening: asyncio.Task[None] | None = None
 
     async def publish(self, message: Message) -> None:
         """Send a message, over a producer that is opened first if there is none."""

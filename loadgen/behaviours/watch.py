@@ -9,12 +9,14 @@ import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.create_and_delete import due_of
 from loadgen.behaviours.group import Group
 from loadgen.documents.fields import Pattern
-from loadgen.engine.answers import parse_answer
 from loadgen.engine.rows import Outcome
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
     from loadgen.engine.client import LoadClient
+
+LOOKS, LOOK_SECONDS = 10, 0.4
+"""So often, and so far apart, a watch is compared with a list before it is called wrong."""
 
 
 class Watch(Group):
@@ -52,25 +54,29 @@ class Watch(Group):
             return
         names.update(opened.value.topic)
         me.back()
-        await _first(me.stopping, link.lost)
-        if not link.lost.is_set():
-            await self._compare(me, pattern, names)
+        with me.not_idle():
+            await _first(me.stopping, link.lost)
+            if not link.lost.is_set():
+                await self._compare(me, pattern, names)
 
     async def _compare(self, me: LoadClient, pattern: str, names: set[str]) -> None:
-        """Judge the names at the end by a list of them."""
-        answer = await me.list_topics(pattern=pattern if self.pattern else None)
-        if not answer.ok:
-            return
-        listed = set(parse_answer(answer.value.body.data()).topics)
-        missing, extra = len(listed - names), len(names - listed)
-        if missing or extra:
-            row = me.begin_row("update")
-            me.end_row(row)
-            row.outcome = Outcome.WRONG
-            row.reason = (
-                f"at the end the watch of {me.namespace} lacks {missing} names that a list has, "
-                f"and has {extra} that it has not"
-            )
+        """Judge the names at the end by a list of them; changes under way are waited for."""
+        missing = extra = 0
+        for _ in range(LOOKS):
+            listed = await me.names_now(pattern if self.pattern else None)
+            if listed is None:
+                return
+            missing, extra = len(listed - names), len(names - listed)
+            if not missing and not extra:
+                return
+            await me.sleep(LOOK_SECONDS)
+        row = me.begin_row("update")
+        me.end_row(row)
+        row.outcome = Outcome.WRONG
+        row.reason = (
+            f"at the end the watch of {me.namespace} lacks {missing} names that a list has, and "
+            f"has {extra} that it has not"
+        )
 
 
 def _told(

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from loadgen.documents.fields import Count, Duration, Moment, Part, Rate
 
+
 class AtOnce(Part):
     """All clients start at the same moment."""
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.documents.fields import Count, Duration, Moment, Name, Part
+from loadgen.documents.fields import Duration, Moment, Name, Part
 from loadgen.engine.plan import MOST_REQUESTS, start_moments
 from loadgen.engine.task import Phases
 from loadgen.units import format_seconds
@@ -132,7 +132,9 @@ class Shock(Part):
     def _one(self) -> Self:
         if len(self.said) != 1:
             kinds = "kill, restart, stop, pause, set, anew"
-            raise ValueError(f"must say one of {kinds}, and says {' and '.join(self.said) or 'none'}")
+            raise ValueError(
+                f"must say one of {kinds}, and says {' and '.join(self.said) or 'none'}"
+            )
         return self
 
     @property
@@ -201,7 +203,9 @@ class Document(Part):
             if isinstance(group, Consume):
                 of = publishers.get(group.of)
                 if of is None:
-                    raise ValueError(f"group {group.name} consumes of {group.of}: no group publishes so")
+                    raise ValueError(
+                        f"group {group.name} consumes of {group.of}: no group publishes so"
+                    )
                 group = group.model_copy(update={"publishers": of.count, "size": of.size})
             clients.append(group)
         return self.model_copy(update={"clients": tuple(clients)})
@@ -232,6 +236,4 @@ class Document(Part):
     def resolved_text(self) -> str:
         """Return the document that says everything itself, as YAML."""
         values = self.model_dump(mode="json", by_alias=True, exclude_defaults=False)
-        return yaml.safe_dump(
-            values, sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2
-        )
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2)

@@ -12,12 +12,12 @@ Verification is put off until the run is over, because it would make other clien
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.engine.plan import Namespace
 from proto.topic_hash import topics_hash
-
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024
 # changed, a hash of eight digits, filtered; with names there is more.
@@ -129,7 +129,9 @@ class AnswerChecker:
         shared = self._shared.get(key)
         if shared is None:
             # Of a part nothing is known beforehand.
-            known = Namespace(name=namespace.name) if selection else namespace
+            known = namespace
+            if selection or namespace.changes:
+                known = Namespace(name=namespace.name, changes=namespace.changes)
             shared = self._shared[key] = SharedAnswer(known)
             # An answer without names has to fit what the same question brought without a hash.
             shared.full = self._shared.get((*key[:2], False), shared)
@@ -177,7 +179,7 @@ def _unchanged(data: bytes, asked_hash: str, full: SharedAnswer) -> AnswerVerdic
 
 
 def _compared_with_reference(verdict: AnswerVerdict, shared: SharedAnswer) -> AnswerVerdict:
-    if verdict.problem is not None:
+    if verdict.problem is not None or shared.expectation.changes:
         return verdict
     if shared.reference is None:
         shared.reference = verdict

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
+from limiter.clock import clock_sleep
+from loadgen.engine.answers import parse_answer
 from loadgen.engine.chance import Chance
 from loadgen.engine.connection import BrokerAddress, Failed, Listed, LoadConnection, Selection
 from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
 from loadgen.engine.rows import EventRow, Outcome, RequestRow
-from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 
+    import proto.PulsarApi_pb2 as pb
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.context import TaskContext
@@ -279,9 +280,26 @@ class LoadClient:
             item=item,
         )
         self.context.rows.requests.append(row)
+        self._began()
+        return row
+
+    def _began(self) -> None:
         self._under_way += 1
         self._idle.clear()
-        return row
+
+    def _finished(self) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
+
+    @contextmanager
+    def not_idle(self) -> Iterator[None]:
+        """Have the end of the run wait for a block, at most for as long as it drains."""
+        self._began()
+        try:
+            yield
+        finally:
+            self._finished()
 
     def end_row(self, row: RequestRow, failed: Failed | None = None) -> None:
         """End a row, unless it has ended."""
@@ -301,11 +319,9 @@ class LoadClient:
             row.first_byte = row.done
         if row.due >= self.context.warm_up:
             self.context.totals.end(row)
-        self._under_way -= 1
-        if not self._under_way:
-            self._idle.set()
+        self._finished()
 
-    async def request(
+    async def request(  # noqa: PLR0913 - parts of one row
         self,
         link: Link,
         operation: str,
@@ -408,6 +424,30 @@ class LoadClient:
         frame = lambda number: watch_frame(number, self.namespace, pattern, topics_hash)  # noqa: E731
         return await self.request(link, "watch", frame, due=due)
 
+    async def names_now(self, pattern: str | None) -> set[str] | None:
+        """List the topics of its namespace without a row, to check what it knows; None: no answer.
+
+        Args:
+            pattern: Full; None for all topics.
+        """
+        if await self.service.ready() is not None or self.service.connection is None:
+            return None
+        connection = self.service.connection
+        self._asked += 1
+        frame = list_frame(self._asked, self.namespace, pattern, None, {})
+        waiting = connection.request(self._asked, frame, Selection("check"))
+        timer = self.context.clock.call_at(
+            self.context.clock.now() + self.group.timeout, _expire, waiting, _NOT_IN_TIME
+        )
+        try:
+            found = await waiting
+        finally:
+            timer.cancel()
+            connection.forget(self._asked)
+        if isinstance(found, Failed):
+            return None
+        return set(parse_answer(found.body.data()).topics)
+
     # -- connections --------------------------------------------------------------------------
 
     @property
@@ -441,7 +481,7 @@ class LoadClient:
         for link in self.links:
             link.drop()
 
-    def _stall(self, stalled: bool) -> None:  # noqa: FBT001 - a timer's argument
+    def _stall(self, stalled: bool) -> None:
         self.stalled = stalled
         for link in self.links:
             if link.connection is not None:
@@ -477,6 +517,9 @@ class LoadClient:
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
+
+
+_NOT_IN_TIME = Failed(Unanswered.TIMED_OUT, "no complete answer in time")
 
 
 def _expire(waiting: asyncio.Future[Any], failed: Failed) -> None:

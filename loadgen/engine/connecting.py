@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from limiter.clock import LoopClock, deadline
 from loadgen.access import own_tls
-from loadgen.errors import LoadgenError
 from loadgen.engine.connection import ConnectFailedError, LoadConnection
+from loadgen.errors import LoadgenError
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 # Below the smallest listen backlog in use (128), so that no SYN is dropped and sent again a

@@ -394,7 +394,10 @@ _ANSWERS: dict[int, Callable[[LoadConnection, pb.BaseCommand], tuple[int, object
         each.watchTopicListSuccess,
     ),
     Type.SUCCESS: lambda _, each: (each.success.request_id, each.success),
-    Type.PRODUCER_SUCCESS: lambda _, each: (each.producer_success.request_id, each.producer_success),
+    Type.PRODUCER_SUCCESS: lambda _, each: (
+        each.producer_success.request_id,
+        each.producer_success,
+    ),
     # Messages have numbers of their own: the negative ones.
     Type.SEND_RECEIPT: lambda _, each: (-each.send_receipt.sequence_id, each.send_receipt),
     Type.SEND_ERROR: LoadConnection._send_error,

@@ -199,9 +199,7 @@ class Message(NamedTuple):
 
 def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
     """Return SEND of a message, whose payload has so many bytes, and one of so many keys."""
-    send = pb.CommandSend(
-        producer_id=PRODUCER_ID, sequence_id=message.number, num_messages=1
-    )
+    send = pb.CommandSend(producer_id=PRODUCER_ID, sequence_id=message.number, num_messages=1)
     metadata = pb.MessageMetadata(
         producer_name=f"loadgen-{message.client}", sequence_id=message.number, publish_time=1
     )

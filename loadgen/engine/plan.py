@@ -35,6 +35,8 @@ class Namespace(BaseModel):
         name: ``tenant/namespace``.
         topics: Number of listed names, or None when unknown.
         hash: Pulsar's topics hash of the names, or None when unknown.
+        changes: Whether topics of it are made or deleted while the run lasts: then two lists may
+            differ and both be right.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +44,7 @@ class Namespace(BaseModel):
     name: str
     topics: Annotated[int, Field(ge=0)] | None = None
     hash: Annotated[str, Field(pattern="^[0-9a-f]{8}$")] | None = None
+    changes: bool = False
 
     @field_validator("name")
     @classmethod
