@@ -130,7 +130,7 @@ class _Subscription:
     async def run(self) -> Failed:
         """Follow the schedule; return why the subscription failed."""
         me = self._me
-        me.on_pushed = self._pushed
+        me.on_pushed, me.on_lost = self._pushed, self._lost
         self._due = me.started if not self._schedule.listings else None
         try:
             self._schedule.start()
@@ -182,7 +182,7 @@ class _Subscription:
         self._progress()
 
     def _follow(self, link: Link) -> None:
-        """Tell the schedule of a new connection, and of its end."""
+        """Tell the schedule of a new connection."""
         connection = link.connection
         if connection is None or connection is self._known:
             return
@@ -191,19 +191,14 @@ class _Subscription:
         # proxy in between, which offers none itself.
         reconciles = connection.features.supports_topic_watcher_reconcile
         self._schedule.connected(watches=True, reconciles=reconciles)
-        self._me.spawn(self._lost_with(link))
 
-    async def _lost_with(self, link: Link) -> None:
-        await link.lost.wait()
-        if link is self._me.service:
-            known, self._known = self._known, None
-            if known is None:
-                return
-        elif link is not self._watch_link:
-            return
-        self._close_watch()
-        self._known = None
-        self._schedule.connection_lost()
+    def _lost(self, link: Link) -> None:
+        """Go on without a connection: of two, the other may still be there."""
+        listed = link is self._me.service and self._known is not None
+        if listed or link is self._watch_link:
+            self._close_watch()
+            self._known = None
+            self._schedule.connection_lost()
 
     def _progress(self) -> None:
         attached = self._attached is not None and self._attached >= self._wanted
@@ -237,8 +232,6 @@ class _Subscription:
             self._watch_failed(answer.failed)
             return
         self._watch_link, self._unwatched = link, False
-        if link is not me.service:
-            me.spawn(self._lost_with(link))
         self._schedule.watch_opened(answer.value.topics_hash)
         self._progress()
 

@@ -114,6 +114,7 @@ class Link:
             self.connection = None
             self.lost.set()
             self._client.event("connection-lost", text=reason)
+            self._client.on_lost(self)
 
     def drop(self) -> None:
         """Lose the connection of the client's own accord."""
@@ -157,6 +158,7 @@ class LoadClient:
         service: Its connection to the service URL.
         times_out_late: Its library looks at the age of requests once in a timeout.
         on_pushed: Takes commands that answer nothing.
+        on_lost: Told of a connection that is gone, before the requests on it fail.
         settled: Set once it is back, or has given up: another may start where places are few.
         stopping: Set when nothing new is to begin.
     """
@@ -171,6 +173,7 @@ class LoadClient:
         self.service = Link(self, None)
         self.times_out_late = False
         self.on_pushed: Callable[[pb.BaseCommand], None] = lambda command: None
+        self.on_lost: Callable[[Link], None] = lambda link: None
         self.settled = asyncio.Event()
         self.stopping = asyncio.Event()
         self.stalled = self.ended = False

@@ -1,7 +1,6 @@
-"""A broker for one consumer of a pattern: it does as a script says, and writes down what it sees.
+"""A broker of plain values below the connections of a load's clients, on a virtual loop.
 
-It knows nothing of Floodgate. Every topic is its own, every SUBSCRIBE is accepted; what becomes of
-a listing or watch is the script's business.
+It answers, refuses or is silent as a test says; commands are handed over without bytes.
 """
 
 from __future__ import annotations
@@ -12,264 +11,227 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
-from proto.frames import encode_command
-from proto.parsing.parser import parse_command
+from loadgen.engine.answer_stream import Listing
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
-    from tests.support.discovery.scripts import Script
+    from limiter.clock import Clock
+    from loadgen.engine.connection import LoadConnection
 
-Type = pb.BaseCommand
 BASE = "persistent://public/default/"
-_QUIET = (Type.PING, Type.PONG, Type.FLOW, Type.ACK, Type.PARTITIONED_METADATA)
+URL = "pulsar://broker:6650"
+Type = pb.BaseCommand
 
 
 @dataclass
 class ScriptedBroker:
-    """A broker that follows a script.
+    """A broker, behind a proxy or not, and the connections of clients to it: a Connects.
 
     Attributes:
-        topics: Local names of the namespace's topics.
-        seen: What came and what was done, in order, with seconds since the first listing.
+        topics: Full names, all in one namespace.
+        steps: Of each kind of request what becomes of the first, the second and so on: ``answer``,
+            ``silence`` or an error's name; beyond them ``answer``.
+        delays: Seconds that answers to a kind of request take; at once without.
+        earliest: The moment before which no answer to a kind of request comes.
+        asked: When a request came, its kind, and its fields.
+        open: The connections that stand.
+        made: Servers that connections were made to; None is the service URL.
     """
 
-    script: Script
-    topics: set[str] = field(init=False)
-    seen: list[dict[str, Any]] = field(default_factory=list)
-    _started: float | None = None
-    _counts: dict[str, int] = field(default_factory=dict)
-    _watches: dict[int, tuple[asyncio.StreamWriter, str]] = field(default_factory=dict)
-    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
-    _server: asyncio.Server | None = None
-    _port: int = 0
-    first_listing: asyncio.Event = field(default_factory=asyncio.Event)
+    clock: Clock
+    topics: set[str] = field(default_factory=lambda: {BASE + "t-a", BASE + "t-b"})
+    steps: dict[str, list[str]] = field(default_factory=dict)
+    delays: dict[str, float] = field(default_factory=dict)
+    earliest: dict[str, float] = field(default_factory=dict)
+    watches: bool = True
+    reconciles: bool = False
+    proxied: bool = False
+    down: bool = False
+    service: str = "broker:6650"
+    asked: list[tuple[float, str, dict[str, Any]]] = field(default_factory=list)
+    open: list[ScriptedTransport] = field(default_factory=list)
+    made: list[str | None] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.topics = set(self.script.topics)
+    def allow(self, connections: int) -> None:
+        """Do nothing."""
 
-    async def listen(self) -> str:
-        """Listen, again on the same port, and return the service URL."""
-        self._server = await asyncio.start_server(self._converse, "127.0.0.1", self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
-        return f"pulsar://127.0.0.1:{self._port}"
+    async def resolve(self, service_url: str) -> None:
+        """Do nothing."""
 
-    def note(self, what: str, **fields: object) -> None:
-        """Write down something that happened."""
-        now = asyncio.get_running_loop().time()
-        if self._started is None and what == "list":
-            self._started = now
-            self.first_listing.set()
-        at = round(now - self._started, 2) if self._started is not None else None
-        self.seen.append({"at": at, "what": what, **fields})
-
-    # -- events -------------------------------------------------------------------------------
-
-    async def happen(self, event: str) -> None:
-        """Do one thing of the script."""
-        verb, _, name = event.partition(" ")
-        self.note("event", event=event)
-        if verb == "create":
-            self.topics.add(name)
-            self._push([name], [])
-        elif verb == "delete":
-            self.topics.discard(name)
-            self._push([], [name])
-        elif verb == "create-unseen":
-            self.topics.add(name)
-        elif verb == "delete-unseen":
-            self.topics.discard(name)
-        elif verb == "drop":
-            self._drop()
-        elif verb == "down":
-            assert self._server is not None
-            self._server.close()
-            self._drop()
-        elif verb == "up":
-            await self.listen()
-        else:
-            raise AssertionError(event)
-
-    def _drop(self) -> None:
-        self._watches.clear()
-        for writer in self._writers:
-            writer.transport.abort()
-
-    def _push(self, new: list[str], gone: list[str]) -> None:
-        for watcher, (writer, pattern) in self._watches.items():
-            update = pb.CommandWatchTopicUpdate(watcher_id=watcher)
-            update.new_topics.extend(BASE + name for name in new)
-            update.deleted_topics.extend(BASE + name for name in gone)
-            update.topics_hash = topics_hash(self._matching(pattern))
-            writer.write(
-                encode_command(Type(type=Type.WATCH_TOPIC_UPDATE, watchTopicUpdate=update))
-            )
-
-    # -- conversation -------------------------------------------------------------------------
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        try:
-            while True:
-                total = int.from_bytes(await reader.readexactly(4), "big")
-                command = parse_command((await reader.readexactly(total))[4:])
-                if (answer := self._answer(command, writer)) is not None:
-                    writer.write(encode_command(answer))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            self._writers.discard(writer)
-            writer.close()
-
-    def _answer(self, command: pb.BaseCommand, writer: asyncio.StreamWriter) -> Type | None:
-        kind = command.type
-        if kind == Type.CONNECT:
-            self.note("connect")
-            connected = pb.CommandConnected(server_version="scripted", protocol_version=21)
-            connected.max_message_size = 5_242_880
-            flags = connected.feature_flags
-            flags.supports_topic_watchers = self.script.watchers
-            flags.supports_topic_watcher_reconcile = self.script.reconcile
-            return Type(type=Type.CONNECTED, connected=connected)
-        if kind == Type.PING:
-            return Type(type=Type.PONG, pong=pb.CommandPong())
-        if kind in _ANSWERS:
-            return _ANSWERS[kind](self, command, writer)
-        assert kind in _QUIET, command
+    async def connect(
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
+    ) -> str | None:
+        if self.down:
+            return "Connection refused"
+        transport = ScriptedTransport(self, client)
+        self.open.append(transport)
+        self.made.append(other)
+        client.connection_made(transport)
         return None
 
-    def _partitions(self, command: Type, _: object) -> Type:
-        asked = command.partitionMetadata
-        answer = pb.CommandPartitionedTopicMetadataResponse(request_id=asked.request_id)
-        start = asked.topic + "-partition-"
-        answer.partitions = sum((BASE + name).startswith(start) for name in self.topics)
-        answer.response = pb.CommandPartitionedTopicMetadataResponse.Success
-        kind = Type.PARTITIONED_METADATA_RESPONSE
-        return Type(type=kind, partitionMetadataResponse=answer)
+    def drop(self) -> None:
+        """Lose all connections."""
+        lost, self.open = self.open, []
+        for each in lost:
+            each.client.connection_lost(ConnectionResetError("reset"))
 
-    def _lookup(self, command: Type, _: object) -> Type | None:
-        asked = command.lookupTopic
-        answer = pb.CommandLookupTopicResponse(request_id=asked.request_id)
-        if re.fullmatch(r"[-\w:/.]+", asked.topic):  # a topic, not a pattern
-            answer.response = pb.CommandLookupTopicResponse.Connect
-        else:
-            step = self._step("lookup")
-            self.note("lookup", topic=asked.topic, answer=step)
-            if step == "silence":
-                return None
+    def kinds(self) -> list[str]:
+        """The kinds of what was asked, in order."""
+        return [kind for _, kind, _ in self.asked]
+
+    def change(self, name: str, *, told: bool = True) -> None:
+        """Create a topic, or delete it if it is there."""
+        self.topics ^= {BASE + name}
+        for each in self.open if told else ():
+            if each.watching:
+                update = pb.CommandWatchTopicUpdate(
+                    watcher_id=1, topics_hash=topics_hash(self.matching(each.watching))
+                )
+                names = update.new_topics if BASE + name in self.topics else update.deleted_topics
+                names.append(BASE + name)
+                each.client.receive(Type(type=Type.WATCH_TOPIC_UPDATE, watchTopicUpdate=update))
+
+    def matching(self, pattern: str) -> list[str]:
+        return sorted(name for name in self.topics if re.fullmatch(pattern, name))
+
+
+class ScriptedTransport(asyncio.Transport):
+    """One connection."""
+
+    def __init__(self, broker: ScriptedBroker, client: LoadConnection) -> None:
+        super().__init__()
+        self.broker = broker
+        self.client = client
+        self.watching = ""
+        self.paused = self.closed = False
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def abort(self) -> None:
+        self.closed = True
+        if self in self.broker.open:
+            self.broker.open.remove(self)
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def write(self, data: bytes) -> None:
+        command = Type.FromString(data[8:])
+        getattr(self, f"_{Type.Type.Name(command.type).lower()}", lambda _: None)(command)
+
+    def _connect(self, _: pb.BaseCommand) -> None:
+        connected = pb.CommandConnected(server_version="scripted")
+        connected.feature_flags.supports_topic_watchers = self.broker.watches
+        connected.feature_flags.supports_topic_watcher_reconcile = self.broker.reconciles
+        self.client.receive(Type(type=Type.CONNECTED, connected=connected))
+
+    def _request(
+        self, kind: str, request_id: int, fields: dict[str, Any], answer: Callable[[], None]
+    ) -> None:
+        broker = self.broker
+        assert self in broker.open, "asked on a connection that is gone"
+        broker.asked.append((broker.clock.now(), kind, fields))
+        steps = broker.steps.get(kind)
+        step = steps.pop(0) if steps else "answer"
+        if step == "silence":
+            return
+
+        def respond() -> None:
+            if self not in broker.open:
+                return
             if step == "answer":
-                answer.response = pb.CommandLookupTopicResponse.Connect
-            else:
-                answer.response = pb.CommandLookupTopicResponse.Failed
-                answer.error = pb.ServerError.Value(step)
-                answer.message = "as the script says"
-        answer.brokerServiceUrl = f"pulsar://127.0.0.1:{self._port}"
-        answer.authoritative = True
-        return Type(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=answer)
+                answer()
+                return
+            code = pb.ServerError.Value(step)
+            error = pb.CommandError(request_id=request_id, error=code, message="scripted")
+            self.client.receive(Type(type=Type.ERROR, error=error))
 
-    def _list(self, command: Type, _: object) -> Type | None:
+        now = broker.clock.now()
+        due = max(now + broker.delays.get(kind, 0.0), broker.earliest.get(kind, 0.0))
+        if due == now:
+            respond()
+        else:
+            broker.clock.call_at(due, respond)
+
+    def _get_topics_of_namespace(self, command: pb.BaseCommand) -> None:
         asked = command.getTopicsOfNamespace
-        fields: dict[str, object] = {"mode": asked.mode}
-        if asked.HasField("topics_pattern"):
-            fields["pattern"] = asked.topics_pattern
-        if asked.HasField("topics_hash"):
-            fields["hash"] = asked.topics_hash
-        if asked.properties:
-            fields["properties"] = {one.key: one.value for one in asked.properties}
-        step = self._step("list")
-        self.note("list", **fields, answer=step)
-        if step == "silence":
-            return None
-        if step != "answer":
-            return _error(asked.request_id, step)
-        names = self._matching(asked.topics_pattern or ".*")
-        answer = pb.CommandGetTopicsOfNamespaceResponse(request_id=asked.request_id)
-        answer.filtered = asked.HasField("topics_pattern")
-        answer.topics_hash = topics_hash(names)
-        answer.changed = answer.topics_hash != asked.topics_hash
-        if answer.changed:
-            answer.topics.extend(names)
-        kind = Type.GET_TOPICS_OF_NAMESPACE_RESPONSE
-        return Type(type=kind, getTopicsOfNamespaceResponse=answer)
+        pattern = asked.topics_pattern if asked.HasField("topics_pattern") else None
+        known = asked.topics_hash if asked.HasField("topics_hash") else None
+        fields = {
+            "pattern": pattern,
+            "hash": known,
+            "properties": {each.key: each.value for each in asked.properties} or None,
+        }
 
-    def _watch(self, command: Type, writer: asyncio.StreamWriter) -> Type | None:
+        def answer() -> None:
+            names = self.broker.matching(pattern or ".*")
+            digest = topics_hash(names)
+            changed = digest != known
+            response = pb.CommandGetTopicsOfNamespaceResponse(
+                topics=names if changed else (),
+                topics_hash=digest,
+                changed=changed,
+                filtered=pattern is not None,
+            )
+            body = self.client.new_body(asked.request_id)
+            body.feed(memoryview(response.SerializePartialToString()))
+            self.client.receive(Listing(asked.request_id, body))
+
+        self._request("list", asked.request_id, fields, answer)
+
+    def _lookup(self, command: pb.BaseCommand) -> None:
+        asked = command.lookupTopic
+        found = pb.CommandLookupTopicResponse(
+            request_id=asked.request_id,
+            response=pb.CommandLookupTopicResponse.Connect,
+            brokerServiceUrl=URL,
+            proxy_through_service_url=self.broker.proxied,
+        )
+        told = Type(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=found)
+        kind = "lookup" if asked.topic.endswith("*") else "lookup of a topic"
+        self._request(
+            kind, asked.request_id, {"topic": asked.topic}, lambda: self.client.receive(told)
+        )
+
+    def _watch_topic_list(self, command: pb.BaseCommand) -> None:
         asked = command.watchTopicList
-        step = self._step("watch")
-        self.note(
-            "watch",
-            watcher=asked.watcher_id,
-            pattern=asked.topics_pattern,
-            hash=asked.topics_hash if asked.HasField("topics_hash") else None,
-            answer=step,
-        )
-        if step == "silence":
-            return None
-        if step != "answer":
-            return _error(asked.request_id, step)
-        self._watches[asked.watcher_id] = writer, asked.topics_pattern
-        names = self._matching(asked.topics_pattern)
-        answer = pb.CommandWatchTopicListSuccess(
-            request_id=asked.request_id, watcher_id=asked.watcher_id
-        )
-        answer.topics_hash = topics_hash(names)
-        if answer.topics_hash != asked.topics_hash:
-            answer.topic.extend(names)
-        return Type(type=Type.WATCH_TOPIC_LIST_SUCCESS, watchTopicListSuccess=answer)
 
-    def _close_watch(self, command: Type, _: object) -> Type:
-        asked = command.watchTopicListClose
-        self.note("close watch", watcher=asked.watcher_id)
-        self._watches.pop(asked.watcher_id, None)
-        return _success(asked.request_id)
+        def answer() -> None:
+            self.watching = asked.topics_pattern
+            names = self.broker.matching(asked.topics_pattern)
+            opened = pb.CommandWatchTopicListSuccess(
+                request_id=asked.request_id,
+                watcher_id=asked.watcher_id,
+                topic=names,
+                topics_hash=topics_hash(names),
+            )
+            told = Type(type=Type.WATCH_TOPIC_LIST_SUCCESS, watchTopicListSuccess=opened)
+            self.client.receive(told)
 
-    def _subscribe(self, command: Type, _: object) -> Type:
+        known = asked.topics_hash if asked.HasField("topics_hash") else None
+        fields = {"pattern": asked.topics_pattern, "hash": known}
+        self._request("watch", asked.request_id, fields, answer)
+
+    def _watch_topic_list_close(self, _: pb.BaseCommand) -> None:
+        self.watching = ""
+        self.broker.asked.append((self.broker.clock.now(), "close watch", {}))
+
+    def _subscribe(self, command: pb.BaseCommand) -> None:
         asked = command.subscribe
-        local = asked.topic.removeprefix(BASE)
-        self.note("subscribe", topic=local, creates=asked.force_topic_creation)
-        return _success(asked.request_id)
-
-    def _unsubscribe(self, command: Type, _: object) -> Type:
-        self.note("unsubscribe")
-        return _success(command.unsubscribe.request_id)
-
-    def _close_consumer(self, command: Type, _: object) -> Type:
-        self.note("close consumer")
-        return _success(command.close_consumer.request_id)
-
-    def _step(self, kind: str) -> str:
-        """Return what the script has for the next command of a kind; at its end: an answer."""
-        number = self._counts[kind] = self._counts.get(kind, 0) + 1
-        steps = self.script.steps.get(kind, ())
-        return steps[number - 1] if number <= len(steps) else "answer"
-
-    def _matching(self, pattern: str) -> list[str]:
-        compiled = re.compile(pattern.replace("persistent://", "", 1))
-        found = (BASE + name for name in sorted(self.topics))
-        return [
-            one
-            for one in found
-            if compiled.fullmatch(re.sub(r"-partition-\d+$", "", one.partition("://")[2]))
-        ]
+        told = Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=asked.request_id))
+        fields = {"topic": asked.topic, "consumer": asked.consumer_id}
+        self._request("subscribe", asked.request_id, fields, lambda: self.client.receive(told))
 
 
-_ANSWERS: dict[int, Callable[[ScriptedBroker, Any, Any], Type | None]] = {
-    Type.PARTITIONED_METADATA: ScriptedBroker._partitions,
-    Type.LOOKUP: ScriptedBroker._lookup,
-    Type.GET_TOPICS_OF_NAMESPACE: ScriptedBroker._list,
-    Type.WATCH_TOPIC_LIST: ScriptedBroker._watch,
-    Type.WATCH_TOPIC_LIST_CLOSE: ScriptedBroker._close_watch,
-    Type.SUBSCRIBE: ScriptedBroker._subscribe,
-    Type.UNSUBSCRIBE: ScriptedBroker._unsubscribe,
-    Type.CLOSE_CONSUMER: ScriptedBroker._close_consumer,
-}
+def on_virtual_loop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a coroutine on a loop whose time jumps; return what it returns."""
+    from loadgen.virtual.loop import VirtualLoop
 
-
-def _success(request_id: int) -> Type:
-    return Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=request_id))
-
-
-def _error(request_id: int, code: str) -> Type:
-    error = pb.CommandError(request_id=request_id, error=pb.ServerError.Value(code))
-    error.message = "as the script says"
-    return Type(type=Type.ERROR, error=error)
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(work())

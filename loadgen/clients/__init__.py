@@ -1,1 +1,0 @@
-"""Clients of a load: how they connect, ask, read and are recorded."""

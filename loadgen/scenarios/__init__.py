@@ -1,1 +1,0 @@
-"""Scenarios: what the clients of a run do, one folder each."""

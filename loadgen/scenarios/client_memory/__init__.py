@@ -1,1 +1,0 @@
-"""Consumers on a backlog, and producers whose broker stops reading, under one memory limit."""

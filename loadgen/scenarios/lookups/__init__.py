@@ -1,1 +1,0 @@
-"""The lookups: clients look topics up on a schedule."""

@@ -1,1 +1,0 @@
-"""Producers that read their receipts, beside clients that publish or subscribe and read nothing."""

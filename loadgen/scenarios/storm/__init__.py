@@ -1,1 +1,0 @@
-"""The storm: all clients ask for the topics of a namespace at once."""

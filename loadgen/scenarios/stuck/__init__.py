@@ -1,1 +1,0 @@
-"""The stuck peer: some clients read nothing while healthy ones ask on a schedule."""

@@ -1,1 +1,0 @@
-"""The scenario ``watch-churn``: topics come and go under the eyes of watchers."""

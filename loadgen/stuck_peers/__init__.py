@@ -1,1 +1,0 @@
-"""Peers that do not read beside healthy clients, as several scenarios have them."""

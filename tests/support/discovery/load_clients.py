@@ -1,0 +1,55 @@
+"""Clients of a load over a scripted broker, on a virtual loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from loadgen.behaviours.registry import AnyGroup
+from loadgen.engine.client import LoadClient
+from loadgen.engine.context import RunTime, TaskContext
+from loadgen.engine.plan import ClientPlan, Namespace
+from loadgen.virtual.loop import VirtualClock, VirtualLoop
+from tests.support.discovery.scripted_broker import URL, ScriptedBroker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+NAMESPACE = Namespace(name="public/default")
+
+
+def virtual_clock() -> VirtualClock:
+    """Return the clock of the loop that runs."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return VirtualClock(loop)
+
+
+def broker_of(**fields: Any) -> ScriptedBroker:
+    """Return a broker on the loop that runs."""
+    return ScriptedBroker(virtual_clock(), **fields)
+
+
+def client_of(broker: ScriptedBroker, *, drops: tuple[float, ...] = (), **group: Any) -> LoadClient:
+    """Return a client that has not begun; the agreed start is now."""
+    values = {"name": "g", "count": 1, **group}
+    own = TypeAdapter(AnyGroup).validate_python(values)
+    now = broker.clock.now()
+    context = TaskContext(URL, broker, RunTime(broker.clock.now, now), broker.clock)
+    return LoadClient(ClientPlan(0, 0, own, NAMESPACE, 0.0, 1, drops), context)
+
+
+@asynccontextmanager
+async def running(client: LoadClient) -> AsyncIterator[asyncio.Task[None]]:
+    """Let a client do what its behaviour says during a block; it ends with it."""
+    await client.service.ready()
+    task = asyncio.get_running_loop().create_task(client.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await client.end()

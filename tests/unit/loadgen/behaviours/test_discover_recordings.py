@@ -1,0 +1,116 @@
+"""A client that discovers topics sends what the official client was seen to send, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from limiter.clock import clock_sleep
+from tests.support.discovery.load_clients import broker_of, client_of, running
+from tests.support.discovery.replay import (
+    LATE_BEHIND_DOWNTIME_SECONDS,
+    LATE_SECONDS,
+    recorded,
+    with_losses,
+)
+from tests.support.discovery.scripted_broker import BASE, on_virtual_loop
+from tests.support.discovery.scripts import OPERATION_SECONDS, SCRIPTS
+
+if TYPE_CHECKING:
+    import asyncio
+
+SEEN = {"cpp": recorded("python"), "go": recorded("go")}
+JAVA = recorded("java")
+CASES = [(family, name) for family, seen in SEEN.items() for name in seen]
+# A load's client keeps no names: it takes the broker's hash, which then always fits.
+UNFIT = ("wrong hash", "wrong hash, reconciled")
+JAVA_CASES = [
+    ("java-watch" if SCRIPTS[name].watchers else "java-poll", name)
+    for name in JAVA
+    if name not in UNFIT
+]
+# What chance gave the official client where a hundredth decides on one attempt more.
+JITTERS = {"watch always refused": 0.2}
+REQUESTS = ("list", "lookup", "watch", "close watch")
+
+
+def requests_of(seen):
+    """Return when the official client asked for what, without its lists of single topics."""
+    return [
+        (each["at"], each["what"], wanted(each))
+        for each in seen
+        if each["what"] in REQUESTS and not each.get("pattern", "").startswith("^")
+    ]
+
+
+def wanted(seen):
+    """Return the fields of a recorded request."""
+    if seen["what"] == "list":
+        return {key: seen.get(key) for key in ("pattern", "hash", "properties")}
+    if seen["what"] == "watch":
+        return {"pattern": seen["pattern"], "hash": seen["hash"]}
+    return {"topic": seen["topic"]} if seen["what"] == "lookup" else {}
+
+
+async def replayed(family: str, name: str, seen: list[dict[str, Any]]) -> list[Any]:
+    """Let a client go through the same course of events; return when it asked for what."""
+    script = SCRIPTS[name]
+    broker = broker_of(
+        topics={BASE + each for each in script.topics},
+        steps={kind: list(steps) for kind, steps in script.steps.items()},
+        watches=script.watchers,
+        reconciles=script.reconcile,
+    )
+    said = [each for each in seen if each.get("says") == "subscribed"]
+    broker.earliest["subscribe"] = said[0]["at"] if said else 0.0
+    client = client_of(
+        broker,
+        do="discover",
+        library=family,
+        pattern="t-.*",
+        properties={"team": "red"},
+        attach=1,
+        period=script.period_seconds,
+        timeout=OPERATION_SECONDS,
+    )
+    client.random = lambda: JITTERS.get(name, 0.5)
+    async with running(client) as task:
+        for each in with_losses(seen):
+            if each["at"] is None:
+                continue
+            await clock_sleep(broker.clock, max(0.0, each["at"] - broker.clock.now()))
+            if each["what"] == "lost":
+                broker.drop()
+            elif each["what"] == "event":
+                happen(broker, task, *each["event"].partition(" ")[::2])
+    return [each for each in broker.asked if each[1] in REQUESTS]
+
+
+def happen(broker, task: asyncio.Task[None], verb: str, topic: str) -> None:
+    if verb.startswith(("create", "delete")):
+        broker.change(topic, told="unseen" not in verb)
+    elif verb in ("down", "drop"):
+        broker.down = verb == "down"
+        broker.drop()
+    elif verb == "up":
+        broker.down = False
+    elif verb == "close":
+        task.cancel()
+
+
+@pytest.mark.parametrize(("family", "name"), CASES + JAVA_CASES)
+def test_requests_are_those_of_the_official_client(family, name):
+    seen = SEEN.get(family, JAVA)[name]
+    # When
+    asked = on_virtual_loop(lambda: replayed(family, name, seen))
+    # Then
+    expected = requests_of(seen)
+    both = min(len(asked), len(expected))
+    assert [each[1:] for each in asked[:both]] == [each[1:] for each in expected[:both]]
+    beyond = [at for at, *_ in asked[both:] + expected[both:]]
+    assert all(at > SCRIPTS[name].seconds - 2 * LATE_SECONDS for at in beyond)
+    down = any(event == "down" for _, event in SCRIPTS[name].events)
+    late = LATE_BEHIND_DOWNTIME_SECONDS if down else LATE_SECONDS
+    for (at, *_), (expected_at, *_) in zip(asked[:both], expected[:both], strict=True):
+        assert at == pytest.approx(expected_at, abs=late)

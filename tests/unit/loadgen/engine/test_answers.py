@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from loadgen.engine import answers
+from loadgen.engine.answers import AnswerChecker, AnswerVerdict, disagreement, verify_answer
+from loadgen.engine.plan import Namespace
+from proto.topic_hash import topics_hash
+from tests.support.peers.stand_in_broker import listing_body, topic_names
+
+NAMES = topic_names("load/ns", 20)
+RIGHT = Namespace(name="load/ns", topics=20, hash=topics_hash(NAMES))
+UNKNOWN = Namespace(name="load/ns")
+
+
+def submit(checker: AnswerChecker, data: bytes, expectation=UNKNOWN, step: int = 7):
+    body = checker.body(expectation)
+    for start in range(0, len(data), step):
+        body.feed(memoryview(data)[start : start + step])
+    return body, checker.submit(body)
+
+
+def verdict_of(data: bytes, expectation=UNKNOWN) -> AnswerVerdict:
+    return submit(AnswerChecker(), data, expectation)[1].verdict()
+
+
+def test_a_right_answer_is_right_in_any_order_of_names() -> None:
+    for names in (NAMES, NAMES[::-1]):
+        verdict = verdict_of(listing_body(names), RIGHT)
+        assert verdict == AnswerVerdict(20, RIGHT.hash)
+
+
+@pytest.mark.parametrize(
+    ("body", "expectation", "problem"),
+    [
+        (listing_body(NAMES[1:], topics_hash(NAMES)), UNKNOWN, "says hash"),
+        (listing_body(NAMES[1:]), RIGHT, "lists 19 topics, expected 20"),
+        (listing_body([*NAMES[1:], "x"]), RIGHT, "expected " + str(RIGHT.hash)),
+        (b"\x12\x7f", UNKNOWN, "is not a CommandGetTopicsOfNamespaceResponse"),
+        (b"\x28\x00", UNKNOWN, "nothing changed"),
+    ],
+)
+def test_a_wrong_answer_says_what_is_wrong(body: bytes, expectation, problem: str) -> None:
+    assert problem in (verify_answer(body, expectation).problem or "")
+
+
+def test_answers_without_a_hash_are_checked_against_what_is_expected() -> None:
+    body = listing_body(NAMES).replace(b"\x22\x08" + str(RIGHT.hash).encode(), b"")
+    assert verify_answer(body, RIGHT).problem is None
+
+
+def test_the_same_bytes_are_verified_once_and_held_once(monkeypatch) -> None:
+    # Given
+    verified: list[bytes] = []
+    real = answers.verify_answer
+    monkeypatch.setattr(
+        answers, "verify_answer", lambda body, known: (verified.append(body), real(body, known))[1]
+    )
+    checker = AnswerChecker()
+    data = listing_body(NAMES)
+    # When
+    submitted = [submit(checker, data, RIGHT, step) for step in (5, 11, 4096)]
+    verdicts = {pending.verdict() for _, pending in submitted}
+    # Then
+    assert verdicts == {AnswerVerdict(20, RIGHT.hash)}
+    assert verified == [data]
+    assert all(body.own is None for body, _ in submitted)
+
+
+def test_one_different_byte_is_found_wherever_it_is() -> None:
+    # Given an answer that was right
+    data = listing_body(NAMES)
+    for place in range(len(data)):
+        checker = AnswerChecker()
+        submit(checker, data, RIGHT)
+        # When
+        changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        body, _ = submit(checker, changed, RIGHT)
+        # Then
+        assert body.own is not None
+        assert body.data() == changed
+
+
+def test_readers_of_one_namespace_may_take_turns_at_being_ahead() -> None:
+    # Given
+    checker = AnswerChecker()
+    data = memoryview(listing_body(NAMES))
+    first, second = checker.body(RIGHT), checker.body(RIGHT)
+    # When
+    first.feed(data[:10])
+    second.feed(data[:50])
+    first.feed(data[10:])
+    second.feed(data[50:])
+    # Then
+    assert checker.submit(first).verdict() == checker.submit(second).verdict()
+    assert first.own is None
+    assert second.own is None
+
+
+def test_a_shorter_answer_is_not_taken_for_the_longer_one() -> None:
+    # Given
+    checker = AnswerChecker()
+    long, short = listing_body(NAMES), listing_body(NAMES)[:-2]
+    submit(checker, long, RIGHT)[1].verdict()
+    # When
+    verdict = submit(checker, short, RIGHT)[1].verdict()
+    # Then the last field, changed, is missing: its default says the same
+    assert verdict.problem is None
+    assert submit(checker, long[:100], RIGHT)[1].verdict().problem is not None
+
+
+def test_answers_of_a_namespace_have_to_agree() -> None:
+    # Given
+    checker = AnswerChecker()
+    # When
+    first = submit(checker, listing_body(NAMES))[1].verdict()
+    second = submit(checker, listing_body(NAMES[1:]))[1].verdict()
+    # Then
+    assert first.problem is None
+    assert "another answer of the same namespace 20" in (second.problem or "")
+    assert disagreement(first, first).problem is None
+
+
+def test_with_a_pattern_the_manifest_says_nothing_about_an_answer() -> None:
+    body = AnswerChecker().body(RIGHT, "t-.*")
+    body.feed(memoryview(listing_body(NAMES[:3])))
+    assert body.verdict().problem is None
+
+
+def test_lists_of_a_namespace_that_changes_may_differ() -> None:
+    checker, changing = AnswerChecker(), RIGHT.model_copy(update={"changes": True})
+    for names in (NAMES, NAMES[1:]):
+        assert submit(checker, listing_body(names), changing)[1].verdict().problem is None
+
+
+def test_answers_that_differ_are_not_kept_beyond_the_limit(monkeypatch) -> None:
+    # Given
+    monkeypatch.setattr(answers, "PENDING_LIMIT_BYTES", 100)
+    checker = AnswerChecker()
+    submit(checker, listing_body(NAMES), RIGHT)
+    # When
+    _, pending = submit(checker, listing_body(NAMES[::-1]), RIGHT)
+    # Then
+    assert pending.own is None
+    assert pending.verdict() == AnswerVerdict(20, RIGHT.hash)
+
+
+UNCHANGED = pb.CommandGetTopicsOfNamespaceResponse(
+    request_id=1, changed=False, topics_hash=RIGHT.hash
+).SerializeToString()[2:]
+
+
+def asked_again(checker: AnswerChecker, asked_hash: str, data: bytes) -> AnswerVerdict:
+    body = checker.body(UNKNOWN, "", asked_hash)
+    body.feed(memoryview(data))
+    return checker.submit(body).verdict()
+
+
+def test_nothing_changed_is_right_only_behind_the_hash_of_the_names() -> None:
+    # Given
+    checker = AnswerChecker()
+    submit(checker, listing_body(NAMES))[1].verdict()
+    # When
+    verdicts = [asked_again(checker, each, UNCHANGED) for each in (str(RIGHT.hash), "deadbeef")]
+    # Then
+    assert verdicts[0] == AnswerVerdict(None, "")
+    assert "behind hash deadbeef" in (verdicts[1].problem or "")
+
+
+def test_nothing_changed_and_names_contradict_each_other() -> None:
+    data = UNCHANGED + listing_body(NAMES[:1])[:-2]
+    verdict = asked_again(AnswerChecker(), str(RIGHT.hash), data)
+    assert verdict.problem == "says that nothing changed, and lists 1 topics"
+
+
+def test_a_list_that_comes_behind_a_hash_is_verified_like_any_other() -> None:
+    found = asked_again(AnswerChecker(), "deadbeef", listing_body(NAMES))
+    assert found == AnswerVerdict(20, RIGHT.hash)
+
+
+def test_answers_to_different_questions_share_no_bytes_and_need_not_agree() -> None:
+    # Given
+    checker = AnswerChecker()
+    whole, part = checker.body(UNKNOWN), checker.body(UNKNOWN, "t-.*")
+    # When
+    whole.feed(memoryview(listing_body(NAMES)))
+    part.feed(memoryview(listing_body(NAMES[:3])))
+    # Then
+    assert part.own is None
+    assert [each.verdict().problem for each in (whole, part)] == [None, None]
