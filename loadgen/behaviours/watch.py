@@ -62,6 +62,10 @@ class Watch(Group):
     async def _compare(self, me: LoadClient, pattern: str, names: set[str]) -> None:
         """Judge the names at the end by a list of them; changes under way are waited for."""
         missing = extra = 0
+        # What clients have created goes when its time is up, also behind the end.
+        await me.sleep(LOOK_SECONDS)
+        while any(due_of(name, created=False) is not None for name in names):
+            await me.sleep(LOOK_SECONDS)
         for _ in range(LOOKS):
             listed = await me.names_now(pattern if self.pattern else None)
             if listed is None:

@@ -214,6 +214,8 @@ class LoadClient:
         beat = 0
         while not self.stopping.is_set():
             due = self.started + beat * every
+            if due >= self.context.end - ON_TIME_SECONDS:
+                return
             if beat:
                 await self.until(due)
             if self.stopping.is_set():

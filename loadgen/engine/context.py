@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 from dataclasses import dataclass, field
@@ -71,6 +72,7 @@ class TaskContext:
         service_url: ``pulsar://host:port`` of the broker or proxy.
         admin_url: Of its web port, for behaviours that call REST; empty if nobody named it.
         warm_up: What is due earlier is not counted in the totals, nor in figures.
+        end: What is due then, or later, is not sent.
         authentication: Shown in CONNECT, and when a server asks again; None: nothing is.
         lags: How late each moment of the schedule came; clients of one moment are one.
         scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
@@ -83,6 +85,7 @@ class TaskContext:
     clock: Clock
     admin_url: str = ""
     warm_up: float = 0.0
+    end: float = math.inf
     rows: Rows = field(default_factory=Rows, repr=False)
     totals: Totals = field(default_factory=Totals)
     lags: array[float] = field(default_factory=lambda: array("d"), repr=False)

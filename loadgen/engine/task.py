@@ -149,6 +149,7 @@ class Task:
             ground.clock,
             plan.admin_url,
             plan.phases.warm_up,
+            plan.phases.end,
         )
         self._agree = agree
         share = TaskShare(plan.task, plan.tasks, plan.seed, plan.phases.end, plan.loopback)
