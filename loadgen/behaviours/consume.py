@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.group import Group
@@ -44,9 +45,9 @@ class Consume(Group):
     of: Name
     subscription: Annotated[str, Field(min_length=1, max_length=80)] = "loadgen"
     type: Literal["exclusive", "shared", "failover", "key-shared"] = "exclusive"
-    publishers: Annotated[int, Field(ge=0)] = 0
+    publishers: SkipJsonSchema[int] = 0
     """Clients of ``of``: put in when the document is read."""
-    size: Annotated[int, Field(ge=0)] = 0
+    size: SkipJsonSchema[int] = 0
     """Bytes of their messages: the same."""
 
     @property
@@ -76,9 +77,7 @@ class Consume(Group):
                 lost.cancel()
             await me.sleep(0.1)
 
-    async def _subscribed(
-        self, me: LoadClient, topic: str, deliveries: _Deliveries
-    ) -> Link | None:
+    async def _subscribed(self, me: LoadClient, topic: str, deliveries: _Deliveries) -> Link | None:
         found = await me.look_up(topic)
         if found.failed is not None:
             me.gave_up(found.failed)
@@ -132,8 +131,12 @@ class _Deliveries:
         row.sent = row.due
         row.item = "" if found is None else f"{found.client} {found.number}"
         me.end_row(row)
-        problem = "a message that nobody sent like this" if found is None else self._problem(
-            (found.client, found.number), redelivered=command.redelivery_count > 0
+        problem = (
+            "a message that nobody sent like this"
+            if found is None
+            else self._problem(
+                (found.client, found.number), redelivered=command.redelivery_count > 0
+            )
         )
         if problem:
             row.outcome, row.reason = Outcome.WRONG, problem

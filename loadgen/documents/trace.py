@@ -13,7 +13,7 @@ from loadgen.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-_KIND, _FILE, _MOMENTS = "trace", "file", "at_seconds"
+_KIND, _FILE, _MOMENTS = "trace", "file", "at"
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?(?=\s|[]|,;]|$)"
 )
@@ -37,7 +37,7 @@ def with_traces(tree: Any) -> Any:  # noqa: ANN401
         return tree
     if tree.get("kind") == _KIND and _FILE in tree and _MOMENTS not in tree:
         place = tree.places[_FILE]
-        moments = read_trace(place.file.parent / str(tree[_FILE]))
+        moments = read_trace(place.folder / str(tree[_FILE]))
         values = {key: value for key, value in tree.items() if key != _FILE}
         return Branch({**values, _MOMENTS: moments}, {**tree.places, _MOMENTS: place})
     return Branch({key: with_traces(value) for key, value in tree.items()}, tree.places)
