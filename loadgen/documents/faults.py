@@ -69,19 +69,15 @@ class DocumentError(UsageError):
 
 def document_error(tree: Branch, faults: Iterable[Fault], whole: str) -> DocumentError:
     """Return the error of some faults; ``whole`` is named where a fault has no place."""
-    told = dict.fromkeys(
-        f"{place_of(tree, fault.path) or whole}: {_said(tree, fault)}" for fault in faults
+    told = (
+        f"{place_of(tree, fault.path) or whole}: {_key_of(tree, fault.path)}{fault.sentence}"
+        for fault in faults
     )
-    return DocumentError(list(told))
-
-
-def _said(tree: Branch, fault: Fault) -> str:
-    key = _key_of(tree, fault.path)
-    return f"{key} {fault.sentence}" if key else fault.sentence
+    return DocumentError(list(dict.fromkeys(told)))
 
 
 def _key_of(tree: Any, path: Sequence[str | int]) -> str:  # noqa: ANN401
-    """Write a path as ``clients.go.count``, without what is no key of the document."""
+    """Write a path as ``clients.go.count``, without what is no key there, and a space."""
     text, last = "", len(path) - 1
     for number, part in enumerate(path):
         inside = isinstance(tree, dict) and part in tree
@@ -92,7 +88,7 @@ def _key_of(tree: Any, path: Sequence[str | int]) -> str:  # noqa: ANN401
         elif inside or number == last:
             text += f".{part}"
             tree = tree[part] if inside else None
-    return text.removeprefix(".")
+    return f"{text.removeprefix('.')} ".lstrip()
 
 
 def fault_of(error: ErrorDetails) -> Fault:

@@ -20,6 +20,8 @@ from loadgen.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    CheckExpectation = Callable[[str, Sequence[str]], object]
+
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -54,14 +56,15 @@ def document_file(target: str, folder: Path | None = None) -> Path:
 def read_document(
     target: str,
     settings: Sequence[str] = (),
-    check_expectation: Callable[[str], object] = lambda text: None,
+    check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
     """Read a shipped scenario by its name, or a file, with all that it extends.
 
     Args:
         target: The name or the file.
         settings: Laid over it in turn, ``clients.consumers.count=5000`` each.
-        check_expectation: Raises UsageError if an expectation cannot be understood.
+        check_expectation: Takes an expectation and the names of the groups; raises UsageError if
+            it cannot be understood.
 
     Raises:
         DocumentError: It has faults; says each with file, line and key.
@@ -77,7 +80,7 @@ def parse_document(
     text: str,
     file: Path = Path("scenario.yaml"),
     settings: Sequence[str] = (),
-    check_expectation: Callable[[str], object] = lambda text: None,
+    check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
     """Make a document of a text; ``file`` is where its sentences say it stands.
 
@@ -89,7 +92,7 @@ def parse_document(
 
 
 def _document(
-    tree: Branch, file: Path, settings: Sequence[str], check: Callable[[str], object]
+    tree: Branch, file: Path, settings: Sequence[str], check: CheckExpectation
 ) -> Document:
     whole = _extended(tree, (file,))
     whole.pop("extends", None)
@@ -127,14 +130,10 @@ def _extended(tree: Branch, chain: Sequence[Path]) -> Branch:
         base = read_tree(file)
     except UsageError as error:
         raise UsageError(f"{place}: extends {error}") from None
-    if any(_same(file, each) for each in chain):
+    if file.resolve() in [each.resolve() for each in chain]:
         names = " extends ".join(each.name for each in (*chain, file))
         raise UsageError(f"{place}: this goes in a circle: {names}")
     return merged_documents(_extended(base, (*chain, file)), tree)
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
 
 
 def _server_faults(whole: Branch) -> Iterator[Fault]:
@@ -151,11 +150,13 @@ def _server_faults(whole: Branch) -> Iterator[Fault]:
                 yield Fault((*path, key), said)
 
 
-def _expectation_faults(whole: Branch, check: Callable[[str], object]) -> Iterator[Fault]:
-    expected = whole.get("expect")
+def _expectation_faults(whole: Branch, check: CheckExpectation) -> Iterator[Fault]:
+    expected, clients = whole.get("expect"), whole.get("clients")
+    known = clients if isinstance(clients, Row) else ()
+    groups = [str(each.get("name")) for each in known if isinstance(each, Branch)]
     for number, text in enumerate(expected if isinstance(expected, Row) else ()):
         try:
             if isinstance(text, str):
-                check(text)
+                check(text, groups)
         except UsageError as error:
             yield Fault(("expect", number), f"is not possible: {error}")

@@ -7,6 +7,7 @@ import stat
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from loadgen.documents.fields import MOST_SECONDS
 from loadgen.documents.tree import Branch, Row
 from loadgen.errors import UsageError
 
@@ -20,7 +21,6 @@ _ISO = re.compile(
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 _MOST_MOMENTS = 1_000_000
 _MOST_BYTES = 256 * 2**20
-_LONGEST_SECONDS = 86_400
 
 
 def with_traces(tree: Any) -> Any:  # noqa: ANN401
@@ -67,10 +67,10 @@ def read_trace(file: Path) -> list[float]:
     if len(moments) > _MOST_MOMENTS:
         raise UsageError(f"the trace {file} has more than {_MOST_MOMENTS:,} moments")
     (first, line_of_first), (last, line_of_last) = moments[0], moments[-1]
-    if last - first > _LONGEST_SECONDS:
+    if last - first > MOST_SECONDS:
         raise UsageError(
             f"{file}, line {line_of_last}: this moment is {last - first:,.0f} s behind the first, "
-            f"of line {line_of_first}: a trace lasts at most {_LONGEST_SECONDS:,} s"
+            f"of line {line_of_first}: a trace lasts at most {MOST_SECONDS:,} s"
         )
     return [round(moment - first, 6) for moment, _ in moments]
 
