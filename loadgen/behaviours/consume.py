@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.group import Group
@@ -44,9 +45,9 @@ class Consume(Group):
     of: Name
     subscription: Annotated[str, Field(min_length=1, max_length=80)] = "loadgen"
     type: Literal["exclusive", "shared", "failover", "key-shared"] = "exclusive"
-    publishers: Annotated[int, Field(ge=0)] = 0
+    publishers: SkipJsonSchema[int] = 0
     """Clients of ``of``: put in when the document is read."""
-    size: Annotated[int, Field(ge=0)] = 0
+    size: SkipJsonSchema[int] = 0
     """Bytes of their messages: the same."""
 
     @property

@@ -18,7 +18,7 @@ from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
 from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Duration, Moment, Pattern
+from loadgen.documents.fields import Duration, Moment, Pattern, Whole
 from loadgen.engine.connection import Failed
 from loadgen.engine.frames import Subscribing, close_watch_frame, subscribe_frame
 
@@ -68,7 +68,7 @@ class Discover(Group):
     library: Family
     pattern: Pattern | None = None
     properties: dict[str, str] = Field(default_factory=dict)
-    attach: Annotated[int, Field(ge=0, le=10_000)] = 0
+    attach: Annotated[Whole, Field(ge=0, le=10_000)] = 0
     period: Duration = 60.0
     restart: Moment = 0.0
 

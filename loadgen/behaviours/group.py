@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from loadgen.documents.arrivals import Arrivals, AtOnce
-from loadgen.documents.fields import Bytes, Count, Duration, Moment, Name, Part, Share, Speed
+from loadgen.documents.fields import Bytes, Count, Duration, Moment, Name, Part, Share, Speed, Whole
 
 if TYPE_CHECKING:
     from loadgen.engine.client import LoadClient
+
+_SHORTEST_PERIOD = 0.1
 
 
 class Reader(Part):
@@ -34,6 +36,13 @@ class Reader(Part):
     stall: Moment = 0.0
 
 
+def _once_or_rarely(period: float) -> float:
+    """Refuse a period in which nobody could connect again."""
+    if 0 < period < _SHORTEST_PERIOD:
+        raise ValueError(f"must be 0 (once) or at least {_SHORTEST_PERIOD:g}")
+    return period
+
+
 class Drops(Part):
     """Connections that clients lose of their own accord, and make again when they next request.
 
@@ -45,7 +54,7 @@ class Drops(Part):
     """
 
     at: Moment
-    every: Annotated[Moment, Field(json_schema_extra={"not_between": [0, 0.1]})] = 0.0
+    every: Annotated[Moment, AfterValidator(_once_or_rarely)] = 0.0
     jitter: Share = 0.0
     share: Annotated[Share, Field(gt=0)] = 1.0
 
@@ -74,7 +83,7 @@ class Group(Part):
 
     name: Name
     count: Count
-    namespaces: tuple[int, int] | None = None
+    namespaces: tuple[Whole, Whole] | None = None
     arrive: Arrivals = AtOnce()
     after: Moment = 0.0
     read: Reader = Reader()

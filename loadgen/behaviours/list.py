@@ -9,7 +9,7 @@ from pydantic import Field
 
 from loadgen.behaviours.group import Group
 from loadgen.documents.arrivals import Concurrency
-from loadgen.documents.fields import Moment, Pattern
+from loadgen.documents.fields import Moment, Pattern, Whole
 
 if TYPE_CHECKING:
     from loadgen.engine.client import Answer, LoadClient
@@ -30,7 +30,7 @@ class List(Group):
     do: Literal["list"] = "list"
     pattern: Pattern | None = None
     properties: dict[str, str] = Field(default_factory=dict)
-    pipelined: Annotated[int, Field(ge=1, le=100_000)] = 1
+    pipelined: Annotated[Whole, Field(ge=1, le=100_000)] = 1
     every: Moment = 0.0
 
     def requests_each(self, seconds: float) -> float:

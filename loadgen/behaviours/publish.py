@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Bytes, Duration
+from loadgen.documents.fields import Bytes, Duration, Whole
 from loadgen.engine.frames import HEADER_BYTES, Message, message_frame, producer_frame
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Publish(Group):
     do: Literal["publish"] = "publish"
     every: Duration = 1.0
     size: Annotated[Bytes, Field(ge=HEADER_BYTES, le=5 << 20)] = 1024
-    keys: Annotated[int, Field(ge=0, le=10_000)] = 0
+    keys: Annotated[Whole, Field(ge=0, le=10_000)] = 0
 
     def requests_each(self, seconds: float) -> float:
         """See Group."""

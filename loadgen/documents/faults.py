@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from loadgen.documents.keys import keys_at, models_at, tag_of
 from loadgen.documents.tree import place_of
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from pydantic_core import ErrorDetails, ValidationError
+    from pydantic_core import ErrorDetails
 
+    from loadgen.documents.keys import Tag
     from loadgen.documents.tree import Branch
 
 _REASONS = {
@@ -21,22 +24,19 @@ _REASONS = {
     "greater_than_equal": "must be at least {ge}",
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
-    "literal_error": "must be {expected}",
     "missing": "is missing",
-    "model_type": "must be a mapping of keys to values",
-    "model_attributes_type": "must be a mapping of keys to values",
-    "dict_type": "must be a mapping of keys to values",
+    **dict.fromkeys(
+        ("model_type", "model_attributes_type", "dict_type"), "must be a mapping of keys to values"
+    ),
     "tuple_type": "must be a list",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "int_type": "must be a whole number",
+    **dict.fromkeys(("int_parsing", "int_from_float", "int_type"), "must be a whole number"),
     "int_parsing_size": "must be a whole number of fewer digits",
-    "float_parsing": "must be a number",
-    "float_type": "must be a number",
+    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
     "bool_parsing": "must be true or false",
     "string_type": "must be a text: write it in quotes",
-    "union_tag_not_found": "needs a kind",
-    "union_tag_invalid": "has the kind {tag!r}; there are {expected_tags}",
+    "string_pattern_mismatch": "must fit {pattern}",
+    "too_short": "must have at least {min_length}",
+    "too_long": "must have at most {max_length}",
 }
 """Sentences for the faults that pydantic finds, by its names for them."""
 _PREFIX = "Value error, "
@@ -69,61 +69,70 @@ class DocumentError(UsageError):
 
 def document_error(tree: Branch, faults: Iterable[Fault], whole: str) -> DocumentError:
     """Return the error of some faults; ``whole`` is named where a fault has no place."""
-    told = dict.fromkeys(
-        f"{place_of(tree, fault.path) or whole}: {_said(tree, fault)}" for fault in faults
+    told = (
+        f"{place_of(tree, fault.path) or whole}: {_key_of(tree, fault.path)}{fault.sentence}"
+        for fault in faults
     )
-    return DocumentError(list(told))
-
-
-def _said(tree: Branch, fault: Fault) -> str:
-    key = _key_of(tree, fault.path)
-    return f"{key} {fault.sentence}" if key else fault.sentence
+    return DocumentError(list(dict.fromkeys(told)))
 
 
 def _key_of(tree: Any, path: Sequence[str | int]) -> str:  # noqa: ANN401
-    """Write a path as ``load.groups[2].clients``, without what is no key of the document."""
+    """Write a path as ``clients.go.count``, without what is no key there, and a space."""
     text, last = "", len(path) - 1
     for number, part in enumerate(path):
         inside = isinstance(tree, dict) and part in tree
         if isinstance(part, int):
-            text += f"[{part}]"
             tree = tree[part] if isinstance(tree, list) and part < len(tree) else None
+            name = tree.get("name") if isinstance(tree, dict) else None
+            text += f".{name}" if isinstance(name, str) else f"[{part}]"
         elif inside or number == last:
             text += f".{part}"
             tree = tree[part] if inside else None
-    return text.removeprefix(".")
+    return f"{text.removeprefix('.')} ".lstrip()
 
 
-def fault_of(
-    error: ErrorDetails, keys: Mapping[tuple[str | int, ...], Sequence[str]] | None = None
-) -> Fault:
-    """Return the fault that pydantic found.
-
-    Args:
-        error: As pydantic tells it.
-        keys: The keys that exist, by the path of what has them, for a misspelt one.
-    """
-    path = tuple(error["loc"])
-    kind = error["type"]
+def fault_of(error: ErrorDetails) -> Fault:
+    """Return the fault that pydantic found."""
+    path, kind = tuple(error["loc"]), error["type"]
     if kind == "extra_forbidden":
-        return Fault(path, f"does not exist{meant(str(path[-1]), (keys or {}).get(path[:-1], ()))}")
-    words, reason = kind in _REASONS, reason_of(error)
-    if kind == "missing" or not path or isinstance(error["input"], dict | list):
-        return Fault(path, reason if words or not path else f"is not possible: {reason}")
+        return Fault(path, _unknown_key(path))
+    if kind == "union_tag_not_found":
+        tags = _tags_at(path)
+        return Fault(
+            path, f"needs a {tags[0].key}; there are {', '.join(each.value for each in tags)}"
+        )
+    if kind == "union_tag_invalid":
+        found = error["ctx"]
+        path = (*path, found["discriminator"].strip("'"))
+        return Fault(path, _none(found["tag"], found["expected_tags"]))
+    if kind == "literal_error" and isinstance(error["input"], str):
+        return Fault(path, _none(error["input"], error["ctx"]["expected"]))
+    words = _REASONS.get(kind)
+    reason = words.format(**error.get("ctx", {})) if words else error["msg"].removeprefix(_PREFIX)
+    if kind == "missing" or not path or isinstance(error["input"], dict | list | tuple):
+        whole = words or not path or reason.startswith("must")
+        return Fault(path, reason if whole else f"is not possible: {reason}")
     return Fault(path, f"{shown(error['input'])}: {reason}")
 
 
-def reason_of(error: ErrorDetails) -> str:
-    """Say what is wrong with a value, without the value."""
-    words = _REASONS.get(error["type"])
-    return words.format(**error.get("ctx", {})) if words else error["msg"].removeprefix(_PREFIX)
+def _none(given: str, expected: str) -> str:
+    known = re.findall("'([^']+)'", expected)
+    return f"{shown(given)} is none{meant(given, known)}"
 
 
-def option_reason(found: ValidationError) -> str:
-    """Say what is wrong with the value of an option, with the value."""
-    error = found.errors()[0]
-    reason = reason_of(error)
-    return f"{shown(error['input'])} {reason}" if error["type"] in _REASONS else reason
+def _unknown_key(path: tuple[str | int, ...]) -> str:
+    """Say of a key that does not exist whose it is, or which was meant."""
+    key, tags = str(path[-1]), _tags_at(path[:-2])
+    owners = [each.value for each in tags if key in keys_at((*path[:-2], each.value))]
+    if owners and path[-2] in [each.value for each in tags]:
+        return (
+            f"is a key of {tags[0].key}: {' and '.join(owners)}, not of {tags[0].key}: {path[-2]}"
+        )
+    return f"does not exist{meant(key, keys_at(path[:-1]))}"
+
+
+def _tags_at(path: Sequence[str | int]) -> list[Tag]:
+    return [tag for tag in map(tag_of, models_at(path)) if tag is not None]
 
 
 def shown(value: Any) -> str:  # noqa: ANN401

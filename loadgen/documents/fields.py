@@ -7,27 +7,47 @@ in the unit of the field: seconds, bytes, bytes a second, times a second, a shar
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import re2
 import regex
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from loadgen.errors import UsageError
-from loadgen.units import parse_rate, parse_size
+from loadgen.units import parse_size
 
-MOST_SECONDS = 86_400.0
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+MOST_SECONDS = 86_400
 MOST_CLIENTS = 1_000_000
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)")
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(ms|s|m|min|h)")
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_PLAIN = re.compile(r"[-+]?\d[\d_]*(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class Part(BaseModel):
     """A part of a document: what it does not know is refused, what it has never changes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+
+
+class _OrText:
+    """In the schema for editors: the number, or a text with a unit."""
+
+    def __init__(self, form: str) -> None:
+        self._form = form
+
+    def __get_pydantic_json_schema__(
+        self,
+        core_schema: CoreSchema,
+        handler: GetJsonSchemaHandler,
+    ) -> dict[str, Any]:
+        """Return the schema of a field of this type."""
+        return {"anyOf": [handler(core_schema), {"type": "string", "pattern": self._form}]}
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
@@ -37,45 +57,31 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
     return value
 
 
-def _seconds(value: Any) -> Any:  # noqa: ANN401
-    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if isinstance(value, str) and found is None and not _is_number(value):
-        raise ValueError("must be a time such as 30s, 5m or 250ms")
-    return _number(value) if found is None else round(float(found[1]) * _SECONDS[found[2]], 12)
+def _unit(form: str, said: str, number: Callable[[float, str], float]) -> BeforeValidator:
+    """Return what reads a number with a unit, or refuses a text that is none."""
+    expression = re.compile(rf"(\d+(?:\.\d+)?)\s*{form}")
+
+    def read(value: Any) -> Any:  # noqa: ANN401
+        found = expression.fullmatch(value.strip()) if isinstance(value, str) else None
+        if isinstance(value, str) and not found and not _PLAIN.fullmatch(value.strip()):
+            raise ValueError(f"must be {said}")
+        return _number(value) if found is None else round(number(float(found[1]), found[2]), 12)
+
+    return BeforeValidator(read)
 
 
-def _per_second(value: Any) -> Any:  # noqa: ANN401
-    found = _RATE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if isinstance(value, str) and found is None and not _is_number(value):
-        raise ValueError("must be a rate such as 50/s")
-    return _number(value) if found is None else round(float(found[1]) / _SECONDS[found[2]], 12)
+def _size(said: str, suffix: str = "") -> BeforeValidator:
+    """Return what reads a number of bytes, or of bytes a second."""
 
+    def read(value: Any) -> Any:  # noqa: ANN401
+        try:
+            return (
+                parse_size("", value, suffix=suffix) if isinstance(value, str) else _number(value)
+            )
+        except UsageError:
+            raise ValueError(f"must be {said}") from None
 
-def _share(value: Any) -> Any:  # noqa: ANN401
-    found = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
-    return _number(value) if found is None else round(float(found[1]) / 100, 12)
-
-
-def _bytes(value: Any) -> Any:  # noqa: ANN401
-    try:
-        return int(parse_size("", value)) if isinstance(value, str) else _number(value)
-    except UsageError:
-        raise ValueError("must be a size such as 64KiB or 100kB") from None
-
-
-def _bytes_per_second(value: Any) -> Any:  # noqa: ANN401
-    try:
-        return parse_rate("", value) if isinstance(value, str) else _number(value)
-    except UsageError:
-        raise ValueError("must be a speed such as 100kB/s") from None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return BeforeValidator(read)
 
 
 def _expression(pattern: str) -> str:
@@ -98,14 +104,40 @@ def _expression(pattern: str) -> str:
     return pattern
 
 
-Moment = Annotated[float, BeforeValidator(_seconds), Field(ge=0, le=MOST_SECONDS)]
+def _in_tenant(value: str) -> str:
+    if len([part for part in value.split("/") if part]) != 2 or value.count("/") != 1:
+        raise ValueError("must be a namespace with its tenant, such as public/default")
+    return value
+
+
+def _word(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("must be of small letters, digits and -, at most 40 of them")
+    return value
+
+
+_TIME = _unit(
+    "(ms|s|m|min|h)", "a time such as 30s, 5m or 250ms", lambda many, unit: many * _SECONDS[unit]
+)
+_RATE = _unit(
+    r"/\s*(ms|s|m|min|h)", "a rate such as 50/s", lambda many, unit: many / _SECONDS[unit]
+)
+_SHARE = _unit("(%)", "a share such as 10%", lambda many, _: many / 100)
+_TIME_TEXT = _OrText(r"^\d+(\.\d+)?\s*(ms|s|m|min|h)$")
+_RATE_TEXT = _OrText(r"^\d+(\.\d+)?\s*/\s*(ms|s|m|min|h)$")
+Whole = Annotated[int, BeforeValidator(_number)]
+Moment = Annotated[float, Field(ge=0, le=MOST_SECONDS), _TIME, _TIME_TEXT]
 """Seconds, 0 included: since the agreed start, or of something that may be left out."""
-Duration = Annotated[float, BeforeValidator(_seconds), Field(gt=0, le=MOST_SECONDS)]
-Rate = Annotated[float, BeforeValidator(_per_second), Field(gt=0, le=1_000_000)]
-Share = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1)]
-Bytes = Annotated[int, BeforeValidator(_bytes), Field(ge=0, le=1 << 30)]
-Speed = Annotated[float, BeforeValidator(_bytes_per_second), Field(ge=0)]
-Count = Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_CLIENTS)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
+Duration = Annotated[float, Field(gt=0, le=MOST_SECONDS), _TIME, _TIME_TEXT]
+Rate = Annotated[float, Field(gt=0, le=1_000_000), _RATE, _RATE_TEXT]
+RateOrNone = Annotated[float, Field(ge=0, le=1_000_000), _RATE, _RATE_TEXT]
+"""The same, 0 included."""
+Share = Annotated[float, Field(ge=0, le=1), _SHARE, _OrText(r"^\d+(\.\d+)?\s*%$")]
+_BYTES, _SPEED = _size("a size such as 64KiB or 100kB"), _size("a speed such as 100kB/s", "/s")
+Bytes = Annotated[int, Field(ge=0, le=1 << 30), _BYTES, _OrText(r"^\d")]
+Speed = Annotated[float, Field(ge=0), _SPEED, _OrText(r"^\d")]
+Count = Annotated[Whole, Field(ge=1, le=MOST_CLIENTS)]
+Name = Annotated[str, AfterValidator(_word)]
+NamespaceName = Annotated[str, AfterValidator(_in_tenant)]
 Pattern = Annotated[str, AfterValidator(_expression)]
 """A regular expression of topics' names."""

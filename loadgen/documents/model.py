@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.documents.fields import Duration, Moment, Name, Part
-from loadgen.engine.plan import MOST_REQUESTS, start_moments
+from loadgen.corpus.distributions import FIXED
+from loadgen.corpus.topic_plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
+from loadgen.documents.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
+from loadgen.engine.plan import MOST_REQUESTS, Namespace, start_moments
 from loadgen.engine.task import Phases
 from loadgen.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Profile = Literal["pulsar", "floodgate"]
 Role = Literal["broker", "proxy"]
 MOST_NAMESPACES = 100_000
 MOST_REPEATS = 1_000
+LENGTH_KEY = "subscriptionPatternMaxLength"
+_PULSARS_LENGTH = 50
+_SEND_NO_PATTERN = ("cpp", "go")
+"""Libraries that ask for whole namespaces anyway."""
+_SHOCKS = ("kill", "restart", "stop", "pause", "cut", "slow", "set", "anew")
 _WIDTH = 100
 
 
-def _texts(keys: Any) -> Any:  # noqa: ANN401 - not checked yet
+def texts(keys: Any) -> Any:  # noqa: ANN401 - not checked yet
     """Return configuration keys as a file has them: YAML's numbers and switches as words."""
-    if not isinstance(keys, dict):
-        return keys
-    words = {True: "true", False: "false", None: ""}
-    return {
-        key: words[value] if value is None or isinstance(value, bool) else str(value)
-        for key, value in keys.items()
-    }
+    return {key: _text(each) for key, each in keys.items()} if isinstance(keys, dict) else keys
 
 
-Keys = Annotated[dict[str, str], BeforeValidator(_texts)]
+def _text(value: Any) -> Any:  # noqa: ANN401
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+Keys = Annotated[dict[str, str], BeforeValidator(texts)]
 
 
 class FurtherTopics(Part):
     """Namespaces of another size."""
 
-    namespaces: Annotated[int, Field(ge=1, le=MOST_NAMESPACES)]
-    per_namespace: Annotated[int, Field(ge=1, le=2_000_000)]
+    namespaces: Annotated[Whole, Field(ge=1, le=MOST_NAMESPACES)]
+    per_namespace: Annotated[Whole, Field(ge=1, le=2_000_000)]
 
 
 class Topics(Part):
@@ -55,20 +65,42 @@ class Topics(Part):
         of: Names of namespaces that a server has already, whatever they hold.
     """
 
-    namespaces: Annotated[int, Field(ge=1, le=MOST_NAMESPACES)] = 10
-    per_namespace: Annotated[int, Field(ge=1, le=2_000_000)] = 10_000
-    mean_name_bytes: Annotated[int, Field(ge=32, le=512)] = 100
-    seed: Annotated[int, Field(ge=0)] = 1
+    namespaces: Annotated[Whole, Field(ge=1, le=MOST_NAMESPACES)] = 10
+    per_namespace: Annotated[Whole, Field(ge=1, le=2_000_000)] = 10_000
+    mean_name_bytes: Annotated[Whole, Field(ge=32, le=512)] = 100
+    seed: Annotated[Whole, Field(ge=0)] = 1
     further: Annotated[tuple[FurtherTopics, ...], Field(max_length=1_000)] = ()
     corpus: str | None = None
-    of: tuple[str, ...] = ()
+    of: tuple[NamespaceName, ...] = ()
 
     @model_validator(mode="after")
-    def _few(self) -> Self:
+    def _possible(self) -> Self:
         namespaces = self.namespaces + sum(each.namespaces for each in self.further)
         if namespaces > MOST_NAMESPACES:
             raise ValueError(f"{namespaces:,} namespaces in all; at most {MOST_NAMESPACES:,}")
+        if self.corpus is not None and self.of:
+            raise ValueError("corpus and of are two places to take topics from: leave one out")
+        self.plan()
         return self
+
+    def plan(self) -> TopicPlan:
+        """Return the plan by which topics are made up."""
+        sizes, length = self.sizes, self.mean_name_bytes
+        shape = TopicShape(max(length, WORDS_NAME_BYTES))
+        if length < WORDS_NAME_BYTES:
+            shape = TopicShape(length, plain_share=1.0, name_lengths=FIXED)
+        # Equal namespaces are dealt by number: that keeps the plan small.
+        return TopicPlan(sum(sizes), len(sizes), self.seed, shape, sizes if self.further else ())
+
+    def expected(self) -> tuple[Namespace, ...]:
+        """Return the namespaces that clients list; those of a corpus are its own to tell."""
+        if self.corpus is not None:
+            return ()
+        made = () if self.of else plan_namespaces(self.plan())
+        return (
+            *(Namespace(name=each) for each in self.of),
+            *(Namespace(name=each.name, topics=each.topics) for each in made),
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -113,8 +145,8 @@ class Shock(Part):
         restart: The same, and it is started again.
         stop: A server is asked to end, and stays away.
         pause: A server stands still (SIGSTOP) ``for`` so long.
-        cut: The link to the service URL is cut ``for`` so long.
-        slow: The link to the service URL lets so many bytes a second through ``for`` so long.
+        cut: The ``link`` to the service URL lets nothing through ``for`` so long.
+        slow: It lets so many bytes a second through ``for`` so long, all connections together.
         set: Configuration keys that are changed at run time, of the broker.
         anew: A group of clients: all of its connections are lost.
     """
@@ -124,6 +156,8 @@ class Shock(Part):
     restart: Role | None = None
     stop: Role | None = None
     pause: Role | None = None
+    cut: Literal["link"] | None = None
+    slow: Annotated[Speed, Field(gt=0)] | None = None
     set: Keys | None = None
     anew: Name | None = None
     lasts: Annotated[Duration, Field(alias="for")] = 3.0
@@ -131,17 +165,28 @@ class Shock(Part):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if len(self.said) != 1:
-            kinds = "kill, restart, stop, pause, set, anew"
-            raise ValueError(
-                f"must say one of {kinds}, and says {' and '.join(self.said) or 'none'}"
-            )
+            said = " and ".join(self.said) or "none"
+            raise ValueError(f"must say one of {', '.join(_SHOCKS)}, and says {said}")
         return self
 
     @property
     def said(self) -> list[str]:
         """What it says that happens."""
-        kinds = ("kill", "restart", "stop", "pause", "set", "anew")
-        return [kind for kind in kinds if getattr(self, kind) is not None]
+        return [kind for kind in _SHOCKS if getattr(self, kind) is not None]
+
+    @property
+    def role(self) -> Role | None:
+        """The server that it is of, if it is of one."""
+        return self.kill or self.restart or self.stop or self.pause
+
+    @property
+    def words(self) -> str:
+        """What happens, in words."""
+        kind = self.said[0]
+        said = getattr(self, kind)
+        if kind == "set":
+            said = " ".join(f"{key}={value}" for key, value in said.items())
+        return f"slow link to {said:g} B/s" if kind == "slow" else f"{kind} {said}"
 
 
 class Document(Part):
@@ -157,58 +202,72 @@ class Document(Part):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
     description: Annotated[str, Field(max_length=4000)] = ""
-    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
-    seed: Annotated[int, Field(ge=0)] = 1
+    repeats: Annotated[Whole, Field(ge=1, le=MOST_REPEATS)] = 1
+    seed: Annotated[Whole, Field(ge=0)] = 1
     topics: Topics = Topics()
     servers: Servers = Servers()
     clients: Annotated[tuple[AnyGroup, ...], Field(min_length=1, max_length=100)]
     shocks: Annotated[tuple[Shock, ...], Field(max_length=100)] = ()
     phases: Phases = Phases()
     expect: tuple[str, ...] = ()
+    _written: str = PrivateAttr("")
+
+    @field_validator("clients")
+    @classmethod
+    def _know_each_other(cls, clients: tuple[AnyGroup, ...]) -> tuple[AnyGroup, ...]:
+        """Tell groups that consume what those publish of which they consume."""
+        if len({each.name for each in clients}) < len(clients):
+            raise ValueError("two groups have the same name")
+        publishers = {each.name: each for each in clients if isinstance(each, Publish)}
+        found = list(clients)
+        for number, group in enumerate(clients):
+            if isinstance(group, Consume):
+                of = publishers.get(group.of)
+                if of is None:
+                    raise ValueError(
+                        f"{group.name} consumes of {group.of}, and no group publishes so"
+                    )
+                found[number] = group.model_copy(update={"publishers": of.count, "size": of.size})
+        return tuple(found)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        names = [group.name for group in self.clients]
-        if len(set(names)) < len(names):
-            raise ValueError("two groups of clients have the same name")
         asked = sum(
             group.count * group.requests_each(self.phases.end - group.after)
             for group in self.clients
         )
         if asked > MOST_REQUESTS:
             raise ValueError(
-                f"its clients make {asked:,.0f} requests: one run keeps at most {MOST_REQUESTS:,}"
+                f"its clients make {asked:,.0f} requests, and one run keeps at most "
+                f"{MOST_REQUESTS:,}: lower count or phases.measure, or raise every"
             )
-        if self.servers.proxy is None and any(
-            "proxy" in (each.kill, each.restart, each.stop, each.pause) for each in self.shocks
-        ):
+        if self.servers.proxy is None and any(each.role == "proxy" for each in self.shocks):
             raise ValueError("a shock is of the proxy, and there is none: add proxy: {}")
-        for group in self.clients:
-            self._check_namespaces(group)
-        return self._with_publishers()
-
-    def _check_namespaces(self, group: AnyGroup) -> None:
-        if group.namespaces is None or self.topics.corpus is not None:
-            return
-        first, end = group.namespaces
+        unknown = {name for _, name in self.anew} - {each.name for each in self.clients}
+        if unknown:
+            raise ValueError(f"a shock is of group {min(unknown)}: no group has that name")
         count = len(self.topics.of or self.topics.sizes)
-        if not 0 <= first < end <= count:
-            raise ValueError(f"group {group.name} has namespaces {first} to {end} of {count}")
-
-    def _with_publishers(self) -> Self:
-        """Tell groups that consume what those publish of which they consume."""
-        publishers = {each.name: each for each in self.clients if isinstance(each, Publish)}
-        clients = []
         for group in self.clients:
-            if isinstance(group, Consume):
-                of = publishers.get(group.of)
-                if of is None:
-                    raise ValueError(
-                        f"group {group.name} consumes of {group.of}: no group publishes so"
-                    )
-                group = group.model_copy(update={"publishers": of.count, "size": of.size})
-            clients.append(group)
-        return self.model_copy(update={"clients": tuple(clients)})
+            first, end = group.namespaces or (0, count)
+            if self.topics.corpus is None and not 0 <= first < end <= count:
+                raise ValueError(f"group {group.name} has namespaces {first} to {end} of {count}")
+        return self
+
+    @property
+    def written(self) -> str:
+        """Its text as its author wrote it; empty if there is none."""
+        return self._written
+
+    def written_as(self, text: str) -> Self:
+        """Return the document with the text that its author wrote."""
+        found = self.model_copy()
+        found._written = text
+        return found
+
+    @property
+    def anew(self) -> tuple[tuple[float, str], ...]:
+        """The moments at which all connections of a group are lost, and its name."""
+        return tuple((each.at, each.anew) for each in self.shocks if each.anew is not None)
 
     @property
     def title(self) -> str:
@@ -220,20 +279,45 @@ class Document(Part):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences on what is possible and hardly meant, each with its remedy."""
-        found = []
+        return (*self._late_clients(), *self._long_patterns())
+
+    def _late_clients(self) -> Iterator[str]:
         for number, group in enumerate(self.clients):
             moments = start_moments(group, self.seed + number)
             late = sum(moment >= self.phases.end for moment in moments)
             if late:
-                found.append(
+                yield (
                     f"group {group.name}: {late:,} of {group.count:,} clients never start: the "
                     f"last is due at {format_seconds(max(moments))}, and the run ends at "
                     f"{format_seconds(self.phases.end)}; raise phases.measure, or let them arrive "
                     "sooner"
                 )
-        return tuple(found)
+
+    def _long_patterns(self) -> Iterator[str]:
+        """Yield a sentence for each pattern that a broker leaves to its clients."""
+        longest = int(self.servers.broker.get(LENGTH_KEY) or _PULSARS_LENGTH)
+        for group in self.clients:
+            pattern = getattr(group, "pattern", None)
+            if pattern is None or group.family in _SEND_NO_PATTERN:
+                continue
+            asked = self.topics.expected()[slice(*(group.namespaces or (None, None)))]
+            before = f"persistent://{max((each.name for each in asked), key=len, default='')}/"
+            # As Java counts: two for a character above U+FFFF.
+            length = len((before + pattern).encode("utf-16-le", "surrogatepass")) // 2
+            if length > longest:
+                yield (
+                    f"group {group.name}: the pattern {pattern[:60]!r} behind {before} makes "
+                    f"{length} characters, and a broker applies {longest} at most and sends the "
+                    f"whole namespace for more: shorten it, or set servers.broker.{LENGTH_KEY} to "
+                    f"{length}"
+                )
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the document that says everything itself; it resolves to itself."""
+        return self.model_dump(mode="json")
 
     def resolved_text(self) -> str:
-        """Return the document that says everything itself, as YAML."""
-        values = self.model_dump(mode="json", by_alias=True, exclude_defaults=False)
-        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2)
+        """Return the resolved document as YAML."""
+        return yaml.safe_dump(
+            self.resolved(), sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2
+        )

@@ -1,28 +1,26 @@
-"""Reads a document: from its file or the shipped ones to a scenario with every value in place."""
+"""Reads a document: from its file or the shipped ones to a value with everything in place."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from loadgen.analysis.thresholds import parse_threshold
-from loadgen.documents.document import Document, Head, scenario_of_load
 from loadgen.documents.faults import Fault, document_error, fault_of, meant, shown
-from loadgen.documents.kinds import MODELS, keys_below, load_fields
-from loadgen.documents.merging import merged_documents
+from loadgen.documents.merging import merged_documents, with_setting
+from loadgen.documents.model import Document, texts
 from loadgen.documents.server_keys import server_key_faults
 from loadgen.documents.trace import with_traces
-from loadgen.documents.tree import Branch, parse_tree, read_tree
-from loadgen.documents.values import plain, texts
+from loadgen.documents.tree import Branch, Row, parse_tree, read_tree
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    CheckExpectation = Callable[[str, Sequence[str]], object]
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -55,8 +53,18 @@ def document_file(target: str, folder: Path | None = None) -> Path:
     return shipped()[target]
 
 
-def read_document(target: str) -> Document:
+def read_document(
+    target: str,
+    settings: Sequence[str] = (),
+    check_expectation: CheckExpectation = lambda text, groups: None,
+) -> Document:
     """Read a shipped scenario by its name, or a file, with all that it extends.
+
+    Args:
+        target: The name or the file.
+        settings: Laid over it in turn, ``clients.consumers.count=5000`` each.
+        check_expectation: Takes an expectation and the names of the groups; raises UsageError if
+            it cannot be understood.
 
     Raises:
         DocumentError: It has faults; says each with file, line and key.
@@ -64,37 +72,49 @@ def read_document(target: str) -> Document:
     """
     file = document_file(target)
     tree = read_tree(file)
-    return replace(resolved_document(tree, file), written=file.read_text(encoding="utf-8"))
+    found = _document(tree, file, settings, check_expectation)
+    return found.written_as(file.read_text(encoding="utf-8"))
 
 
-def parse_document(text: str, file: Path = Path("scenario.yaml")) -> Document:
+def parse_document(
+    text: str,
+    file: Path = Path("scenario.yaml"),
+    settings: Sequence[str] = (),
+    check_expectation: CheckExpectation = lambda text, groups: None,
+) -> Document:
     """Make a document of a text; ``file`` is where its sentences say it stands.
 
     Raises:
         UsageError: As :func:`read_document`.
     """
-    return replace(resolved_document(parse_tree(text, file), file), written=text)
+    found = _document(parse_tree(text, file), file, settings, check_expectation)
+    return found.written_as(text)
 
 
-def resolved_document(tree: Branch, file: Path) -> Document:
-    """Make a document of a tree; its ``file`` names it unless it has a name.
-
-    Raises:
-        UsageError: As :func:`read_document`.
-    """
-    whole = with_traces(_extended(tree, (file,)))
-    faults: list[Fault] = []
-    values = plain(whole, on_fault=lambda path, said: faults.append(Fault(tuple(path), said)))
-    values.setdefault("name", file.stem)
-    values.pop("extends", None)
-    _texts_of_servers(values)
-    head = _head(values, faults)
-    if head is not None:
-        faults += [*server_key_faults(head.cluster), *_threshold_faults(head)]
-    if head is None or faults:
-        raise document_error(whole, faults, str(file))
-    scenario, makes_topics = _scenario(head, whole, file)
-    return Document(head, scenario, makes_topics)
+def _document(
+    tree: Branch, file: Path, settings: Sequence[str], check: CheckExpectation
+) -> Document:
+    whole = _extended(tree, (file,))
+    whole.pop("extends", None)
+    whole.setdefault("name", file.stem)
+    for setting in settings:
+        whole = with_setting(whole, setting)
+    whole = with_traces(whole)
+    faults = [*_server_faults(whole), *_expectation_faults(whole, check)]
+    try:
+        document = Document.model_validate(whole)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        # A list is told to be too short as well where all of its values have faults.
+        faults = [
+            fault_of(each)
+            for each in found
+            if each["type"] != "too_short" or len(each["input"]) < each["ctx"]["min_length"]
+        ] + faults
+    else:
+        if not faults:
+            return document
+    raise document_error(whole, faults, str(file))
 
 
 def _extended(tree: Branch, chain: Sequence[Path]) -> Branch:
@@ -106,75 +126,37 @@ def _extended(tree: Branch, chain: Sequence[Path]) -> Branch:
     if not isinstance(target, str):
         raise UsageError(f"{place}: extends {shown(target)}: must be a name or a file")
     try:
-        file = document_file(target, place.file.parent)
+        file = document_file(target, place.folder)
         base = read_tree(file)
     except UsageError as error:
         raise UsageError(f"{place}: extends {error}") from None
-    if any(_same(file, each) for each in chain):
+    if file.resolve() in [each.resolve() for each in chain]:
         names = " extends ".join(each.name for each in (*chain, file))
         raise UsageError(f"{place}: this goes in a circle: {names}")
     return merged_documents(_extended(base, (*chain, file)), tree)
 
 
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+def _server_faults(whole: Branch) -> Iterator[Fault]:
+    servers, shocks = whole.get("servers"), whole.get("shocks")
+    found: list[tuple[str, tuple[str | int, ...], Any]] = []
+    if isinstance(servers, Branch):
+        found += [(role, ("servers", role), servers.get(role)) for role in ("broker", "proxy")]
+    for number, shock in enumerate(shocks if isinstance(shocks, Row) else ()):
+        if isinstance(shock, Branch):
+            found.append(("broker", ("shocks", number, "set"), shock.get("set")))
+    for role, path, keys in found:
+        if isinstance(keys, Branch):
+            for key, said in server_key_faults(role, texts(keys)):
+                yield Fault((*path, key), said)
 
 
-def _texts_of_servers(values: dict[str, Any]) -> None:
-    cluster = values.get("cluster")
-    for role in ("broker", "proxy"):
-        if isinstance(cluster, dict) and isinstance(cluster.get(role), Branch):
-            cluster[role] = texts(cluster[role])
-
-
-def _head(values: dict[str, Any], faults: list[Fault]) -> Head | None:
-    """Return the general part; None if it has faults, which are added to those known."""
-    kind = values.get("kind")
-    if kind is not None and str(kind) not in MODELS:  # Which may be a list.
-        faults.append(Fault(("kind",), f"{shown(kind)} is none{meant(str(kind), list(MODELS))}"))
-    try:
-        return Head.model_validate(values)
-    except ValidationError as error:
-        faults += _faults(error, Head, ())
-        return None
-
-
-def _threshold_faults(head: Head) -> Iterator[Fault]:
-    for number, threshold in enumerate(head.thresholds):
+def _expectation_faults(whole: Branch, check: CheckExpectation) -> Iterator[Fault]:
+    expected, clients = whole.get("expect"), whole.get("clients")
+    known = clients if isinstance(clients, Row) else ()
+    groups = [str(each.get("name")) for each in known if isinstance(each, Branch)]
+    for number, text in enumerate(expected if isinstance(expected, Row) else ()):
         try:
-            parse_threshold(threshold)
+            if isinstance(text, str):
+                check(text, groups)
         except UsageError as error:
-            yield Fault(("thresholds", number), f"is not possible: {error}")
-
-
-def _scenario(head: Head, whole: Branch, file: Path) -> tuple[Any, bool]:
-    model, known = MODELS[head.kind], load_fields(head.kind)
-    faults = [
-        Fault(("load", key), f"does not exist in kind {head.kind}{meant(key, known)}")
-        for key in head.load
-        if key not in known
-    ]
-    if "groups" in head.load and "groups" in known:
-        # Looked at by itself first: within the whole, pydantic does not say which group it is.
-        groups: Any = model.model_fields["groups"].annotation
-        try:
-            TypeAdapter(groups).validate_python(head.load["groups"])
-        except ValidationError as error:
-            faults += _faults(error, model, ("load", "groups"))
-    if faults:
-        raise document_error(whole, faults, str(file))
-    try:
-        return scenario_of_load(head.kind, head.load, head.cluster)
-    except ValidationError as error:
-        raise document_error(whole, _faults(error, model, ("load",)), str(file)) from None
-
-
-def _faults(error: ValidationError, model: Any, above: tuple[str, ...]) -> list[Fault]:  # noqa: ANN401
-    """Return the faults of a part of a document, with their paths in the whole of it."""
-    found = []
-    for each in error.errors():
-        path = (*above, *each["loc"])
-        inside = path[1:] if above else path
-        keys = {path[:-1]: keys_below(model, inside[:-1])}
-        found.append(fault_of({**each, "loc": path}, keys))
-    return found
+            yield Fault(("expect", number), f"is not possible: {error}")

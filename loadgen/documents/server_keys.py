@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from loadgen.documents.faults import Fault
 from server.configuration.authentication import literal_refusal
 from server.configuration.known_keys import KnownKeys
 from server.module_names import module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from loadgen.cluster import ClusterPlan
+    from collections.abc import Iterator, Mapping
 
 FOLDER = "{folder}"
 """Stands in a value for a folder of the run's own, which is gone after it."""
 
 
-def server_key_faults(cluster: ClusterPlan) -> Iterator[Fault]:
-    """Yield the faults of both servers' keys: unknown ones and values that cannot be read."""
-    for role, keys in (("broker", cluster.broker), ("proxy", cluster.proxy or {})):
-        known = known_keys(role)
-        for key, value in keys.items():
-            path = ("cluster", role, key)
-            if literal_refusal(key, value):
-                yield Fault(path, f"is a secret: leave it to the file of --{role}-conf")
-            if refusal := known.refusal(key):
-                yield Fault(path, f"is unknown to the {role}; {refusal.partition('; ')[2]}")
-            for problem in known.check({key: value}).problems:
-                yield Fault(path, f"cannot be read: {problem}")
+def server_key_faults(role: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each key of a server that is wrong, and why: unknown, unreadable or a secret."""
+    known = known_keys(role)
+    for key, value in keys.items():
+        if not isinstance(value, str):
+            continue
+        if literal_refusal(key, value):
+            yield key, f"is a secret: leave it to the file of --{role}-conf"
+        if refusal := known.refusal(key):
+            yield key, f"is unknown to the {role}; {refusal.partition('; ')[2]}"
+        for problem in known.check({key: value}).problems:
+            yield key, f"cannot be read: {problem}"
 
 
 @cache

@@ -7,20 +7,20 @@ import stat
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from loadgen.documents.fields import MOST_SECONDS
 from loadgen.documents.tree import Branch, Row
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_KIND, _FILE, _MOMENTS = "trace", "file", "at_seconds"
+_KIND, _FILE, _MOMENTS = "trace", "file", "at"
 _ISO = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?(?=\s|[]|,;]|$)"
 )
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 _MOST_MOMENTS = 1_000_000
 _MOST_BYTES = 256 * 2**20
-_LONGEST_SECONDS = 86_400
 
 
 def with_traces(tree: Any) -> Any:  # noqa: ANN401
@@ -37,7 +37,7 @@ def with_traces(tree: Any) -> Any:  # noqa: ANN401
         return tree
     if tree.get("kind") == _KIND and _FILE in tree and _MOMENTS not in tree:
         place = tree.places[_FILE]
-        moments = read_trace(place.file.parent / str(tree[_FILE]))
+        moments = read_trace(place.folder / str(tree[_FILE]))
         values = {key: value for key, value in tree.items() if key != _FILE}
         return Branch({**values, _MOMENTS: moments}, {**tree.places, _MOMENTS: place})
     return Branch({key: with_traces(value) for key, value in tree.items()}, tree.places)
@@ -67,10 +67,10 @@ def read_trace(file: Path) -> list[float]:
     if len(moments) > _MOST_MOMENTS:
         raise UsageError(f"the trace {file} has more than {_MOST_MOMENTS:,} moments")
     (first, line_of_first), (last, line_of_last) = moments[0], moments[-1]
-    if last - first > _LONGEST_SECONDS:
+    if last - first > MOST_SECONDS:
         raise UsageError(
             f"{file}, line {line_of_last}: this moment is {last - first:,.0f} s behind the first, "
-            f"of line {line_of_first}: a trace lasts at most {_LONGEST_SECONDS:,} s"
+            f"of line {line_of_first}: a trace lasts at most {MOST_SECONDS:,} s"
         )
     return [round(moment - first, 6) for moment, _ in moments]
 

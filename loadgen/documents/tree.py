@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -12,7 +13,6 @@ from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 _LARGEST_BYTES = 4 << 20
 _MOST_NODES = 500_000
@@ -31,13 +31,18 @@ false. As texts they are what their author saw, or are refused by the key that c
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file and the line (from 1) at which something was written."""
+    """The file and the line (from 1) at which something was written, or the option that says it."""
 
-    file: Path
+    file: Path | str
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}, line {self.line}"
+        return self.file if isinstance(self.file, str) else f"{self.file}, line {self.line}"
+
+    @property
+    def folder(self) -> Path:
+        """The folder that names of files there are relative to."""
+        return Path() if isinstance(self.file, str) else self.file.parent
 
 
 class Branch(dict[str, Any]):
@@ -98,14 +103,14 @@ def parse_tree(text: str, file: Path) -> Branch:
     tree = parse_values(text, file)
     if not isinstance(tree, Branch):
         raise UsageError(
-            f"{file} is not a scenario: one begins with its kind, as `kind: discovery`; "
-            "see: loadgen scenarios show restart-storm"
+            f"{file} is not a scenario: one has clients, as `clients: [{{name: a, do: list, "
+            "count: 10}]`; see: loadgen scenarios show restart-storm"
         )
     return tree
 
 
-def parse_values(text: str, file: Path) -> Any:  # noqa: ANN401
-    """Turn YAML of any form into values; ``file`` is what places name.
+def parse_values(text: str, file: Path | str) -> Any:  # noqa: ANN401
+    """Turn YAML of any form into values; ``file``, or an option, is what places name.
 
     Raises:
         UsageError: It is no YAML, or names a key twice; says the line.
@@ -115,15 +120,15 @@ def parse_values(text: str, file: Path) -> Any:  # noqa: ANN401
         node = loader.get_single_node()
         return _Reader(loader, file).value(node) if node is not None else None
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
+        place = Place(file, text.count("\n", 0, error.position) + 1)
         raise UsageError(
-            f"{file}, line {line}: the character U+{ord(text[error.position]):04X} cannot stand in "
+            f"{place}: the character U+{ord(text[error.position]):04X} cannot stand in "
             "YAML: remove it"
         ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f", line {mark.line + 1}" if mark else ""
-        raise UsageError(f"{file}{where}: this is not YAML: {error.problem}") from None
+        where = Place(file, mark.line + 1) if mark else file
+        raise UsageError(f"{where}: this is not YAML: {error.problem}") from None
     except OverflowError:
         raise _too_many(file) from None
     except RecursionError:
@@ -134,7 +139,7 @@ def parse_values(text: str, file: Path) -> Any:  # noqa: ANN401
         raise UsageError(f"{file}: this is not YAML: {str(error)[:200]}") from None
 
 
-def _too_many(file: Path) -> UsageError:
+def _too_many(file: Path | str) -> UsageError:
     return UsageError(
         f"{file} has more than {_MOST_NODES:,} values, each alias (*) counted with all below it"
     )
@@ -160,7 +165,7 @@ class _Reader:
     Mutable state: the number of nodes so far.
     """
 
-    def __init__(self, loader: yaml.SafeLoader, file: Path) -> None:
+    def __init__(self, loader: yaml.SafeLoader, file: Path | str) -> None:
         self._loader = loader
         self._file = file
         self._nodes = 0

@@ -22,8 +22,8 @@ VALUES = (
 )  # fmt: skip
 _YAML_VALUES = (
     "", "0", "-1", "1.5", "4s", "10/s", "5 MB", "50%", "true", "null", "~", "[]", "{}", "[0, 1]",
-    "{kind: constant}", "*x", "&x 1", "!!python/object:x", "discovery", "storm", "stuck", "lookups",
-    "floodgate", "pulsar", "once", "polite", ".inf", ".nan", "1e309", "999999999999999999999",
+    "{kind: constant}", "*x", "&x 1", "!!python/object:x", "discover", "list", "consume", "lookup",
+    "floodgate", "pulsar", "go", "polite", ".inf", ".nan", "1e309", "999999999999999999999",
     "'", '"', "|", ">", "? x", "<<: *x", "restart-storm", "a.yaml", "list.p99 < 2s", "x" * 200,
 )  # fmt: skip
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.documents.merging import merged
+from loadgen.documents.merging import merged, with_setting
 from loadgen.documents.tree import Branch, parse_tree, place_of
+from loadgen.errors import UsageError
 
 KEYS = st.sampled_from(["a", "b", "c", "name"])
 LEAVES = st.one_of(st.none(), st.integers(), st.booleans(), st.sampled_from(["x", "y"]))
@@ -36,12 +38,8 @@ def leaves(value: Any, path: tuple = ()) -> dict[tuple, Any]:
 
 
 @given(value=TREES)
-def test_a_tree_is_the_yaml_it_was_read_from(value: dict[str, Any]) -> None:
-    assert tree(value) == value
-
-
-@given(value=TREES)
 def test_a_document_over_itself_or_over_nothing_is_itself(value: dict[str, Any]) -> None:
+    assert tree(value) == value
     assert merged(tree(value), tree(value)) == value
     assert merged(tree({}), tree(value)) == value
     assert merged(tree(value), tree({})) == value
@@ -64,13 +62,75 @@ def named_rows(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(each, dict) for each in value)
 
 
-def test_every_value_knows_the_file_and_line_that_it_came_from() -> None:
+def test_every_value_knows_the_file_and_line_or_the_setting_that_it_came_from() -> None:
     # Given
     base = tree({"load": {"groups": [{"name": "a", "x": 1}, {"name": "b", "x": 1}]}}, "base.yaml")
     over = tree({"load": {"groups": [{"name": "b", "y": 2}]}}, "over.yaml")
     # When
-    found = merged(base, over)
+    found = with_setting(merged(base, over), "load.groups.a.z=3")
     # Then
     assert str(place_of(found, ("load", "groups", 1, "x"))) == "base.yaml, line 6"
     assert str(place_of(found, ("load", "groups", 1, "y"))) == "over.yaml, line 4"
-    assert str(place_of(found, ("load", "groups", 0))) == "base.yaml, line 3"
+    assert str(place_of(found, ("load", "groups", 0, "x"))) == "base.yaml, line 4"
+    assert str(place_of(found, ("load", "groups", 0, "z"))) == "--set load.groups.a.z=3"
+
+
+@pytest.mark.parametrize(
+    ("base", "over", "found"),
+    [
+        ({"kind": "constant", "rate": 1}, {"kind": "burst"}, {"kind": "burst"}),
+        ({"kind": "burst", "count": 1}, {"count": 2}, {"kind": "burst", "count": 2}),
+        (
+            {"do": "list", "count": 1, "pipelined": 2},
+            {"do": "watch"},
+            {"do": "watch", "count": 1},
+        ),
+    ],
+)
+def test_of_another_kind_only_what_both_have_stays(base: dict, over: dict, found: dict) -> None:
+    assert merged(tree(base), tree(over)) == found
+
+
+GROUPS = [{"name": "go", "do": "list", "count": 1}, {"name": "cpp", "do": "list", "count": 2}]
+
+
+@pytest.mark.parametrize(
+    ("setting", "path", "value"),
+    [
+        ("clients.cpp.count=5", ("clients", 1, "count"), 5),
+        ("clients.cpp.every=5s", ("clients", 1, "every"), "5s"),
+        ("clients.go.arrive={kind: burst}", ("clients", 0, "arrive"), {"kind": "burst"}),
+        ("clients.go.properties.a.b=c", ("clients", 0, "properties"), {"a.b": "c"}),
+        ("servers.broker.x.y=010", ("servers", "broker"), {"x.y": "010"}),
+        ("servers.proxy=", ("servers", "proxy"), None),
+        ("seed = 7", ("seed",), 7),
+        ("expect+=list.p99 == 2s", ("expect",), ["a", "list.p99 == 2s"]),
+        ("shocks+={at: 8s, kill: broker}", ("shocks",), [{"at": "8s", "kill": "broker"}]),
+        ("clients+={name: new}", ("clients", 2), {"name": "new"}),
+        ("expect.0=b", ("expect",), ["b"]),
+    ],
+)
+def test_a_setting_is_laid_over_by_its_path(setting: str, path: tuple, value: Any) -> None:
+    # When
+    found: Any = with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting)
+    # Then
+    assert [each["name"] for each in found["clients"]][:2] == ["go", "cpp"]
+    for part in path:
+        found = found[part]
+    assert found == value
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("count", "--set count: write PATH=VALUE, as clients.consumers.count=500"),
+        ("a..b=1", "--set a..b=1: write PATH=VALUE"),
+        ("clients.cp.count=1", "--set clients.cp.count=1: clients has no cp; did you mean cpp?"),
+        ("expect.1=b", "--set expect.1=b: expect has no 1; there are 0"),
+        ("seed=[", "--set seed=[: this is not YAML: "),
+    ],
+)
+def test_a_setting_that_cannot_be_laid_over_says_why(setting: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        with_setting(tree({"clients": GROUPS, "expect": ["a"]}), setting)
+    assert str(caught.value).startswith(sentence)

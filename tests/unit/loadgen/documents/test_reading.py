@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -11,21 +12,23 @@ from hypothesis import strategies as st
 
 from loadgen.documents.faults import DocumentError
 from loadgen.documents.reading import parse_document, read_document, shipped
+from loadgen.engine.plan import TaskShare, client_plans
 from loadgen.errors import UsageError
-from loadgen.scenarios.discovery.scenario import DiscoveryScenario, client_plans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 GROUPS = """\
-kind: discovery
-cluster:
+servers:
   profile: pulsar
   broker: {maxTopicListInFlightHeapMemSizeMB: 5, dispatcherPauseOnAckStatePersistentEnabled: true}
-  topics: {namespaces: 4, per_namespace: 2000}
-load:
-  groups:
-    - {name: go, family: go, clients: 20, reader: {rate_bytes_per_second: 100kB/s}}
-    - {name: cpp, clients: 5, disconnects: {at_seconds: 5s, every_seconds: 1m, jitter: 10%}}
-  phases: {measure_seconds: 2m}
+topics: {namespaces: 4, per_namespace: 2000}
+clients:
+  - {name: go, do: discover, library: go, count: 20, read: {rate: 100kB/s}}
+  - {name: cpp, do: list, count: 5, drop: {at: 5s, every: 1m, jitter: 10%}}
+phases: {measure: 2m}
 """
+SMALL = "clients: [{name: a, do: list, count: 1}]\n"
 
 
 def write(folder: Path, name: str, text: str) -> str:
@@ -33,81 +36,85 @@ def write(folder: Path, name: str, text: str) -> str:
     return str(folder / name)
 
 
-def test_a_kind_that_is_a_list_is_refused_as_any_other() -> None:
-    with pytest.raises(DocumentError, match=r"kind \[\] is none"):
-        parse_document("kind: []")
+def sentences(text: str, *settings: str) -> list[str]:
+    with pytest.raises(UsageError) as caught:
+        parse_document(text, Path("m.yaml"), settings)
+    error = caught.value
+    told = list(error.sentences) if isinstance(error, DocumentError) else [str(error)]
+    assert not [each for each in told if "\n" in each]
+    return told
 
 
-def test_values_have_units() -> None:
-    scenario = parse_document(GROUPS).scenario
-    assert isinstance(scenario, DiscoveryScenario)
-    assert scenario.groups[0].reader.rate_bytes_per_second == 100_000
-    assert scenario.groups[1].disconnects is not None
-    assert scenario.groups[1].disconnects.every_seconds == 60
-    assert scenario.groups[1].disconnects.jitter == 0.1
-    assert scenario.phases.measure_seconds == 120
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_document_says_everything_and_resolves_to_itself(name: str) -> None:
+    # When
+    document = read_document(name)
+    # Then
+    assert document.name == name
+    assert document.written.startswith("# yaml-language-server: $schema=../scenario.schema.json\n")
+    assert document.title
+    assert len(document.title) < 78  # one line of a list
+    assert document.expect
+    assert not document.warnings
+    assert parse_document(document.resolved_text()).resolved() == document.resolved()
+    assert document.resolved() == yaml.safe_load(document.resolved_text())
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_schedule_is_the_same_over_any_number_of_tasks(name: str) -> None:
+    document = read_document(name)
+    schedules = [
+        sorted(
+            (
+                plan
+                for task in range(tasks)
+                for plan in client_plans(
+                    document.clients,
+                    document.topics.expected(),
+                    TaskShare(task, tasks, document.seed, document.phases.end),
+                )
+            ),
+            key=lambda plan: plan.number,
+        )
+        for tasks in (1, 3)
+    ]
+    assert schedules[0] == schedules[1]
+    assert [plan.number for plan in schedules[0]] == list(range(len(schedules[0])))
 
 
 def test_server_keys_are_texts_as_in_a_file() -> None:
-    assert parse_document(GROUPS).cluster.broker == {
+    assert parse_document(GROUPS).servers.broker == {
         "maxTopicListInFlightHeapMemSizeMB": "5",
         "dispatcherPauseOnAckStatePersistentEnabled": "true",
     }
 
 
-def test_without_namespaces_of_its_own_a_load_has_those_of_the_clusters_topics() -> None:
-    document = parse_document(GROUPS)
-    assert document.makes_topics
-    assert [each.topics for each in document.scenario.namespaces] == [2000] * 4
-    named = parse_document("kind: storm\nload: {namespaces: [a/b, c/d]}")
-    assert not named.makes_topics
-    assert [each.name for each in named.scenario.namespaces] == ["a/b", "c/d"]
-
-
 def test_a_document_is_laid_over_what_it_extends(tmp_path: Path) -> None:
     # Given
-    write(tmp_path, "base.yaml", f"name: base\n{GROUPS}thresholds: [list.answered.count > 1]\n")
+    write(tmp_path, "base.yaml", f"name: base\n{GROUPS}expect: [list.answered == 100%]\n")
     file = write(
         tmp_path,
         "mine.yaml",
-        "extends: base.yaml\nthresholds: [list.answered.count > 3]\n"
-        "cluster: {topics: {namespaces: 8}}\n"
-        "load: {seed: 9, groups: [{name: cpp, family: cpp}, {name: new, clients: 1}]}\n",
+        "extends: base.yaml\nexpect: [list.answered == 99%]\ntopics: {namespaces: 8}\n"
+        "clients: [{name: cpp, do: watch}, {name: go, library: cpp},"
+        " {name: new, do: list, count: 1}]\n",
     )
     # When
-    document = read_document(file)
+    document = read_document(file, ["clients.new.count=2", "expect+=list.refused == 0%"])
     # Then
-    scenario = document.scenario
-    assert isinstance(scenario, DiscoveryScenario)
-    assert [(g.name, g.family, g.clients) for g in scenario.groups] == [
-        ("go", "go", 20), ("cpp", "cpp", 5), ("new", "once", 1),
+    assert [(each.name, each.do, each.family, each.count) for each in document.clients] == [
+        ("go", "discover", "cpp", 20), ("cpp", "watch", "", 5), ("new", "list", "", 2),
     ]  # fmt: skip
-    assert (document.name, scenario.seed, scenario.clients) == ("mine", 9, 26)
-    assert (document.cluster.topics.namespaces, document.cluster.topics.per_namespace) == (8, 2000)
-    assert document.head.thresholds == ("list.answered.count > 3",)
-
-
-def test_another_kind_of_part_replaces_the_part(tmp_path: Path) -> None:
-    # Given
-    arrivals = "load: {groups: [{name: go, arrivals: {kind: constant, per_second: 5/s}}]}"
-    base = write(tmp_path, "base.yaml", GROUPS)
-    write(tmp_path, "constant.yaml", f"extends: {base}\n{arrivals}")
-    burst = arrivals.replace(
-        "constant, per_second: 5/s", "burst, clients_each: 2, every_seconds: 1"
-    )
-    # When
-    scenario = read_document(write(tmp_path, "m.yaml", f"extends: ./constant.yaml\n{burst}"))
-    storm = read_document(write(tmp_path, "s.yaml", "extends: ./base.yaml\nkind: storm"))
-    # Then
-    assert scenario.load()["groups"][0]["arrivals"]["kind"] == "burst"
-    assert storm.load()["clients"] == 1000
-    assert storm.cluster.topics.namespaces == 4
+    assert (document.name, document.phases.measure) == ("mine", 120)
+    assert (document.topics.namespaces, document.topics.per_namespace) == (8, 2000)
+    assert document.expect == ("list.answered == 99%", "list.refused == 0%")
 
 
 def test_a_shipped_scenario_may_be_extended(tmp_path: Path) -> None:
-    document = read_document(write(tmp_path, "m.yaml", "extends: storm\nload: {clients: 3}"))
-    assert (document.head.kind, document.scenario.clients) == ("storm", 3)
-    assert document.head.description == read_document("storm").head.description
+    file = write(tmp_path, "m.yaml", "extends: storm\nclients: [{name: all, count: 3}]")
+    document = read_document(file)
+    assert (document.clients[0].do, document.clients[0].count) == ("list", 3)
+    assert document.description == read_document("storm").description
 
 
 def test_a_circle_is_refused_by_the_names_of_those_in_it(tmp_path: Path) -> None:
@@ -124,156 +131,176 @@ def test_a_circle_is_refused_by_the_names_of_those_in_it(tmp_path: Path) -> None
 def test_a_trace_is_read_from_beside_the_document_that_names_it(tmp_path: Path) -> None:
     # Given
     (tmp_path / "base").mkdir()
-    write(tmp_path, "base/restarts.log", "# started\n12.5 a\n12 b\n\n14\n")
-    trace = "arrivals: {kind: trace, file: restarts.log}"
-    write(tmp_path, "base/base.yaml", GROUPS.replace("clients: 5", f"clients: 5, {trace}"))
+    log = write(tmp_path, "base/restarts.log", "# started\n12.5 a\n12 b\n\n14\n")
+    arrive = "arrive: {kind: trace, file: restarts.log}"
+    write(tmp_path, "base/base.yaml", GROUPS.replace("count: 5", f"count: 5, {arrive}"))
     # When
     document = read_document(write(tmp_path, "mine.yaml", "extends: base/base.yaml"))
+    set_so = parse_document(SMALL, settings=[f"clients.a.arrive={{kind: trace, file: {log}}}"])
     # Then
-    arrivals = document.load()["groups"][1]["arrivals"]
-    assert arrivals == {"kind": "trace", "at_seconds": [0.0, 0.5, 2.0]}
-    assert parse_document(document.resolved_text()).load() == document.load()
+    assert document.clients[1].arrive == set_so.clients[0].arrive
+    assert document.resolved()["clients"][1]["arrive"] == {"kind": "trace", "at": [0.0, 0.5, 2.0]}
 
 
 @pytest.mark.parametrize(
-    ("text", "sentences"),
+    ("text", "wanted"),
     [
-        ("", ["m.yaml is not a scenario: one begins with its kind"]),
+        ("", ["m.yaml is not a scenario: one has clients, as `clients: [{name: a, do: list, "]),
         ("- a", ["m.yaml is not a scenario"]),
-        ("kind: [", ["m.yaml, line 1: this is not YAML: expected the node content"]),
+        ("clients: [", ["m.yaml, line 1: this is not YAML: expected the node content"]),
         ("a: !!python/name:os.system", ["m.yaml, line 1: this is not YAML: could not determine"]),
-        ("kind: storm\nkind: lookups", ["m.yaml, line 2: kind is there twice"]),
-        ("name: a", ["m.yaml: kind is missing"]),
-        ("kind: strom", ["m.yaml, line 1: kind 'strom' is none; did you mean storm?"]),
-        ("kind: storm\n\nlod: {}", ["m.yaml, line 3: lod does not exist; did you mean load?"]),
-        ("kind: storm\nrepeats: 0", ["m.yaml, line 2: repeats 0: must be at least 1"]),
-        ("kind: storm\nload: [1]", ["m.yaml, line 2: load must be a mapping of keys to values"]),
-        (
-            "kind: storm\nload:\n  clinets: 3\n  service_url: x",
-            [
-                "m.yaml, line 3: load.clinets does not exist in kind storm; did you mean clients?",
-                "m.yaml, line 4: load.service_url does not exist in kind storm; there are ",
-            ],
-        ),
-        ("kind: storm\nload: {clients: 0}", ["m.yaml, line 2: load.clients 0: must be at least 1"]),
-        (
-            "kind: storm\nload: {read_rate: 1kB/s}",
-            ["m.yaml, line 2: load.read_rate does not exist in kind storm; did you mean read_"],
-        ),
-        (
-            "kind: storm\nload:\n  spread_seconds: 5 parsecs\n  receive_buffer_bytes: much",
-            [
-                "line 3: load.spread_seconds '5 parsecs' is not a time such as 30s, 5m or 250ms",
-                "line 4: load.receive_buffer_bytes 'much' is not a number of bytes such as 100kB",
-            ],
-        ),
-        (
-            GROUPS.replace("family: go", "family: gopher").replace("jitter", "jiter"),
-            [
-                "line 8: load.groups[0].family 'gopher': must be 'once', 'polite'",
-                "line 9: load.groups[1].disconnects.jiter does not exist; did you mean jitter?",
-            ],
-        ),
-        (
-            GROUPS.replace("clients: 5", "clients: 5, arrivals: {kind: constant, per_scond: 1}"),
-            [
-                "load.groups[1].arrivals.per_second is missing",
-                "load.groups[1].arrivals.per_scond does not exist; did you mean per_second?",
-            ],
-        ),
-        (
-            GROUPS.replace("clients: 5", "clients: 5, arrivals: {kind: brust}"),
-            ["load.groups[1].arrivals has the kind 'brust'; there are 'at-once', 'constant'"],
-        ),
-        (
-            GROUPS.replace("every_seconds: 1m", "every_seconds: 10ms"),
-            ["disconnects.every_seconds 0.01: must be 0 (once) or at least 0.1"],
-        ),
-        (
-            GROUPS.replace("clients: 5", "clients: 5, repeat_seconds: 0.01ms"),
-            ["load is not possible: clients, pipelined and repeat_seconds of its groups make"],
-        ),
-        (GROUPS.replace("name: cpp", "name: go"), ["line 6: load is not possible: two groups hav"]),
-        (GROUPS.replace("clients: 5", "clients: 1.5"), ["groups[1].clients 1.5: must be a whole"]),
-        (GROUPS.replace("profile:", "prfile:"), ["line 3: cluster.prfile does not exist; did you"]),
-        (
-            GROUPS.replace("HeapMem", "HepMem"),
-            [
-                "line 4: cluster.broker.maxTopicListInFlightHepMemSizeMB is unknown to the broker; "
-                "did you mean maxTopicListInFlightHeapMemSizeMB?"
-            ],
-        ),
-        (GROUPS.replace("MB: 5", "MB: few"), ["line 4: cluster.broker.maxTopicListInFlightHeap"]),
-        (
-            f"{GROUPS}thresholds:\n  - list.answered.rate >= 99%\n  - list.p99 < 2s\n",
-            ["line 13: thresholds[1] is not possible: threshold 'list.p99 < 2s': list has no p99"],
-        ),
+        ("seed: 1\nseed: 2", ["m.yaml, line 2: seed is there twice"]),
+        ("name: a", ["m.yaml: clients is missing"]),
+        ("clients: []", ["m.yaml, line 1: clients must have at least 1"]),
+        (f"{SMALL}\nphses: {{}}", ["m.yaml, line 3: phses does not exist; did you mean phases?"]),
+        (f"{SMALL}repeats: 0", ["m.yaml, line 2: repeats 0: must be at least 1"]),
+        (f"{SMALL}topics: [1]", ["line 2: topics must be a mapping of keys to values"]),
+        (f"{SMALL}expect: 5", ["line 2: expect 5: must be a list"]),
+        (f"{SMALL}name: a/b", ["line 2: name 'a/b': must fit ^[A-Za-z0-9]"]),
+        (f"{SMALL}topics: {{of: a/b}}", ["line 2: topics.of 'a/b': must be a list"]),
+        (f"{SMALL}topics: {{of: [b]}}", ["line 2: topics.of[0] 'b': must be a namespace with its"]),
+        (f"{SMALL}topics: {{corpus: x, of: [a/b]}}", ["topics is not possible: corpus and of are"]),
+        (f"{SMALL}topics: {{namespaces: true}}", ["topics.namespaces true: must be a number or a"]),
         ("extends: strm", ["m.yaml, line 1: extends there is no scenario 'strm'; did you mean st"]),
         ("extends: ./no.yaml", ["m.yaml, line 1: extends there is no scenario document no.yaml"]),
-        (
-            GROUPS.replace("clients: 5", "clients: 5, arrivals: {kind: trace, file: no.log}"),
-            ["the trace no.log cannot be read: No such file"],
-        ),
     ],
 )
-def test_every_fault_is_a_sentence_with_its_place(text: str, sentences: list[str]) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_document(text, Path("m.yaml"))
-    told = (
-        caught.value.sentences if isinstance(caught.value, DocumentError) else [str(caught.value)]
-    )
-    assert len(told) == len(sentences)
-    for found, wanted in zip(told, sentences, strict=True):
-        assert wanted in found
-        assert "\n" not in found
+def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) -> None:
+    told = sentences(text)
+    assert len(told) == len(wanted)
+    for found, sentence in zip(told, wanted, strict=True):
+        assert sentence in found
 
 
 @pytest.mark.parametrize(
-    ("written", "clients"), [("010", 10), ("08", 8), ("1_000", 1000), ("+7", 7), ("5.0", 5)]
-)
-def test_a_number_is_what_its_author_saw(written: str, clients: int) -> None:
-    assert parse_document(f"kind: storm\nload: {{clients: {written}}}").scenario.clients == clients
-
-
-@pytest.mark.parametrize(
-    ("load", "sentence"),
+    ("old", "new", "wanted"),
     [
-        ("clients: 0x10", "line 2: load.clients '0x10': must be a whole number"),
-        ("clients: yes", "line 2: load.clients 'yes': must be a whole number"),
-        ("clients: true", "line 2: load.clients true: must be a number or a text"),
-        ("clients: 1:30", "line 2: load.clients '1:30': must be a whole number"),
-        ("clients:", "line 2: load.clients null: must be a whole number"),
-        (f"clients: {'9' * 5000}", "999...: must be a whole number of fewer digits"),
-        ("spread_seconds: 1:30", "line 2: load.spread_seconds '1:30' is not a time such as 30s"),
-        ("spread_seconds: .nan", "line 2: load.spread_seconds '.nan' is not a time such as 30s"),
-        ("spread_seconds: nan", "line 2: load.spread_seconds 'nan' is not a time such as 30s"),
-        ("spread_seconds: -.inf", "line 2: load.spread_seconds '-.inf' is not a time such as 30s"),
-        ("pattern: 12", "line 2: load.pattern 12: must be a text: write it in quotes"),
-        ("pattern: '['", "line 2: load.pattern '[': no broker has this regular expression: "),
-        ("namespaces: a/b", "line 2: load.namespaces 'a/b': must be a list"),
-        ("namespaces: 5", "line 2: load.namespaces 5: must be a list"),
+        ("library: go", "library: gpp", ["line 6: clients.go.library 'gpp' is none; did you mean"]),
+        ("library: go", "library: once", ["library 'once' is none; there are polite, java-watch"]),
+        ("library: go, ", "", ["m.yaml, line 6: clients.go.library is missing"]),
+        (
+            "do: list",
+            "do: lits",
+            ["m.yaml, line 7: clients.cpp.do 'lits' is none; did you mean li"],
+        ),
+        ("do: list, ", "", ["line 7: clients.cpp needs a do; there are list, discover, watch"]),
+        (
+            "do: list",
+            "do: list, subscription: x, lifetime: 3, evry: 1",
+            [
+                "line 7: clients.cpp.subscription is a key of do: consume, not of do: list",
+                "clients.cpp.lifetime is a key of do: create-and-delete, not of do: list",
+                "clients.cpp.evry does not exist; did you mean every?",
+            ],
+        ),
+        (
+            "name: cpp",
+            "name: go",
+            ["line 5: clients is not possible: two groups have the same nam"],
+        ),
+        ("name: cpp", "name: C", ["clients.C.name 'C': must be of small letters, digits and -"]),
+        ("name: cpp, ", "", ["m.yaml, line 7: clients[1].name is missing"]),
+        ("count: 5", "count: 1.5", ["clients.cpp.count 1.5: must be a whole number"]),
+        ("count: 5", "count:", ["clients.cpp.count null: must be a whole number"]),
+        ("count: 5", "count: yes", ["clients.cpp.count 'yes': must be a whole number"]),
+        ("count: 5", f"count: {'9' * 5000}", ["999...: must be a whole number of fewer digits"]),
+        ("count: 5", "count: 5, pattern: 1", ["pattern 1: must be a text: write it in quotes"]),
+        ("count: 5", "count: 5, pattern: '['", ["pattern '[': no broker has this regular express"]),
+        ("count: 5", "count: 5, after: 5 d", ["after '5 d': must be a time such as 30s, 5m or 25"]),
+        ("count: 5", "count: 5, every: 0.1ms", ["m.yaml: its clients make 6,000,020 reque"]),
+        ("count: 5", "count: 5, namespaces: [1, 9]", ["group cpp has namespaces 1 to 9 of 4"]),
+        (
+            "count: 5",
+            "count: 5, arrive: {kind: constant, rat: 1, every: 2s}",
+            [
+                "clients.cpp.arrive.rate is missing",
+                "clients.cpp.arrive.rat does not exist; did you mean rate?",
+                "clients.cpp.arrive.every is a key of kind: burst, not of kind: constant",
+            ],
+        ),
+        ("count: 5", "count: 5, arrive: {kind: brst}", ["arrive.kind 'brst' is none; did you mea"]),
+        (
+            "count: 5",
+            "count: 5, arrive: {rate: 1}",
+            ["arrive needs a kind; there are at-once, con"],
+        ),
+        ("count: 5", "count: 5, arrive: {kind: trace, file: no.log}", ["the trace no.log cannot"]),
+        ("do: list", "do: consume, of: orders", ["cpp consumes of orders, and no group publishe"]),
+        ("every: 1m", "every: 10ms", ["clients.cpp.drop.every '10ms': must be 0 (once) or at lea"]),
+        (
+            "jitter",
+            "jiter",
+            ["line 7: clients.cpp.drop.jiter does not exist; did you mean jitter?"],
+        ),
+        (
+            "HeapMem",
+            "HepMem",
+            ["line 3: servers.broker.maxTopicListInFlightHepMemSizeMB is unknow"],
+        ),
+        ("MB: 5", "MB: few", ["line 3: servers.broker.maxTopicListInFlightHeapMemSizeMB cannot"]),
+        ("phases", "shocks: [{at: 1}]\nphases", ["line 8: shocks[0] must say one of kill, restar"]),
+        ("phases", "shocks: [{at: 1, kill: proxy}]\nphases", ["of the proxy, and there is none"]),
+        ("phases", "shocks: [{at: 1, anew: g}]\nphases", ["a shock is of group g: no group has"]),
+        ("phases", "shocks: [{at: 1, set: {a: 1}}]\nphases", ["shocks[0].set.a is unknown to the"]),
     ],
 )
-def test_what_yaml_takes_for_something_else_is_refused_by_its_key(load: str, sentence: str) -> None:
+def test_every_fault_of_a_group_or_a_server_names_it(old: str, new: str, wanted: list[str]) -> None:
+    told = sentences(GROUPS.replace(old, new, 1))
+    assert len(told) == len(wanted)
+    for found, sentence in zip(told, wanted, strict=True):
+        assert sentence in found
+
+
+@pytest.mark.parametrize(
+    ("setting", "wanted"),
+    [
+        (
+            "clients.go.cuont=5",
+            "--set clients.go.cuont=5: clients.go.cuont does not exist; did you",
+        ),
+        ("clients.go.count=x", "--set clients.go.count=x: clients.go.count 'x': must be a whole"),
+        ("servers.profile=p", "--set servers.profile=p: servers.profile 'p' is none; there are pu"),
+        ("servers.broker.a=1", "--set servers.broker.a=1: servers.broker.a is unknown to the brok"),
+        ("topics.namespaces.x=1", "--set topics.namespaces.x=1: topics.namespaces must be a whole"),
+        ("extends=storm", "--set extends=storm: extends does not exist; there are name, descript"),
+        ("clients+={name: b}", "--set clients+={name: b}: clients.b needs a do; there are list"),
+    ],
+)
+def test_a_fault_of_a_setting_names_the_setting(setting: str, wanted: str) -> None:
+    [told] = sentences(GROUPS, "seed=3", setting)
+    assert told.startswith(wanted)
+
+
+def test_expectations_are_checked_by_who_understands_them() -> None:
+    def check(text: str, groups: Sequence[str]) -> None:
+        if text.partition(".")[0] not in groups:
+            raise UsageError("there is no such group")
+
     with pytest.raises(DocumentError) as caught:
-        parse_document(f"kind: storm\nload: {{{load}}}", Path("m.yaml"))
-    assert len(caught.value.sentences) == 1
-    assert sentence in str(caught.value)
+        parse_document(f"{SMALL}expect:\n  - a.p99 < 1s\n  - b\n  - 1", check_expectation=check)
+    assert caught.value.sentences == (
+        "scenario.yaml, line 5: expect[2] 1: must be a text: write it in quotes",
+        "scenario.yaml, line 4: expect[1] is not possible: there is no such group",
+    )
 
 
-def test_true_is_no_number_of_topics() -> None:
-    sentence = r"m\.yaml, line 2: cluster\.topics\.namespaces true: must be a number or a text"
-    with pytest.raises(DocumentError, match=sentence):
-        parse_document("kind: storm\ncluster: {topics: {namespaces: true}}", Path("m.yaml"))
+@pytest.mark.parametrize("role", ["broker", "proxy"])
+def test_a_secret_in_a_document_is_refused_and_not_said_again(role: str) -> None:
+    keys = {"broker": "tokenSecretKey", "proxy": "brokerClientAuthenticationParameters"}
+    told = sentences(f"{SMALL}servers: {{{role}: {{{keys[role]}: 'token:planted'}}}}")
+    assert [one for one in told if f"--{role}-conf" in one]
+    assert "planted" not in "".join(told)
 
 
 def test_words_stay_words() -> None:
-    document = parse_document(
-        "kind: storm\ncluster: {broker: {clusterName: 2026-01-01}}\nload: {pattern: no}"
-    )
-    assert document.scenario.pattern == "no"
-    assert document.cluster.broker == {"clusterName": "2026-01-01"}
-    assert parse_document(document.resolved_text()).resolved() == document.resolved()
+    text = SMALL.replace("count", "pattern: no, count")
+    document = parse_document(f"{text}servers: {{broker: {{clusterName: 2026-01-01}}}}")
+    assert document.resolved()["clients"][0]["pattern"] == "no"
+    assert document.servers.broker == {"clusterName": "2026-01-01"}
+    assert parse_document(document.resolved_text()).resolved() == {
+        **document.resolved(),
+        "name": "scenario",
+    }
 
 
 def tenfold(levels: int) -> str:
@@ -287,101 +314,46 @@ def tenfold(levels: int) -> str:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("kind: storm\nload: &l {a: *l}", "m.yaml is nested too deeply, or an alias"),
-        (f"kind: {'[' * 600}", "m.yaml is nested too deeply"),
+        ("clients: &l {a: *l}", "m.yaml is nested too deeply, or an alias"),
+        (f"clients: {'[' * 600}", "m.yaml is nested too deeply"),
         (f"a: {tenfold(12)}", "m.yaml has more than 500,000 values, each alias"),
-        ("kind: storm\n\nname: \a", "m.yaml, line 3: the character U+0007 cannot stand in YAML"),
+        ("seed: 1\n\nname: \a", "m.yaml, line 3: the character U+0007 cannot stand in YAML"),
     ],
 )
 def test_what_would_never_end_is_refused(text: str, sentence: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_document(text, Path("m.yaml"))
-    assert sentence in str(caught.value)
-    assert "\n" not in str(caught.value)
+    [told] = sentences(text)
+    assert sentence in told
 
 
-def test_a_fault_of_what_is_extended_is_told_where_it_stands(tmp_path: Path) -> None:
-    write(tmp_path, "base.yaml", "kind: storm\nload:\n  clients: none\n")
-    with pytest.raises(DocumentError, match=r"base\.yaml, line 3: load\.clients 'none': must be a"):
-        read_document(write(tmp_path, "mine.yaml", "extends: base.yaml"))
-
-
-def test_many_faults_are_counted_in_the_first_sentence() -> None:
-    with pytest.raises(DocumentError, match=r"a does not .* \(and 2 more: loadgen scenarios check"):
-        parse_document("kind: storm\nload: {a: 1, b: 1, c: 1}")
-
-
-@pytest.mark.parametrize("name", shipped())
-def test_a_shipped_scenario_is_valid_and_says_what_it_shows_and_expects(name: str) -> None:
-    # When
-    document = read_document(name)
-    # Then
-    assert document.name == name
-    assert document.written.startswith("# yaml-language-server: $schema=../scenario.schema.json\n")
-    assert document.head.description.strip()
-    assert document.head.thresholds or name == "client-memory"  # which checks itself
-    again = parse_document(document.resolved_text())
-    assert again.resolved() == document.resolved()
-    assert again.makes_topics == document.makes_topics
-    assert document.resolved()["load"] == yaml.safe_load(document.resolved_text())["load"]
-
-
-@pytest.mark.parametrize("name", shipped())
-def test_a_shipped_schedule_is_the_same_over_any_number_of_tasks(name: str) -> None:
-    scenario = read_document(name).scenario
-    if not isinstance(scenario, DiscoveryScenario):
-        return
-    schedules = [
-        sorted(
-            (plan for task in range(tasks) for plan in client_plans(scenario, task, tasks)),
-            key=lambda plan: plan.client,
-        )
-        for tasks in (1, 2, 3)
-    ]
-    assert schedules[0] == schedules[1] == schedules[2]
-    assert [plan.client for plan in schedules[0]] == list(range(scenario.clients))
-
-
-SECONDS = st.integers(0, 5000).map(lambda ms: ms / 1000)
 GROUP = st.fixed_dictionaries(
-    {"clients": st.integers(1, 50)},
+    {"do": st.sampled_from(["list", "watch"]), "count": st.integers(1, 50)},
     optional={
-        "family": st.sampled_from(["once", "polite", "go"]),
-        "attach": st.integers(0, 3),
-        "period_seconds": st.integers(1, 90).map(lambda each: f"{each}s"),
-        "arrives_at_seconds": SECONDS,
-        "reader": st.fixed_dictionaries(
-            {},
-            optional={
-                "never": st.booleans(),
-                "rate_bytes_per_second": st.sampled_from([0, "1kB/s"]),
-            },
+        "after": st.integers(0, 5000).map(lambda ms: ms / 1000),
+        "timeout": st.integers(1, 90).map(lambda each: f"{each}s"),
+        "read": st.fixed_dictionaries(
+            {}, optional={"never": st.booleans(), "rate": st.sampled_from([0, "1kB/s"])}
         ),
-        "arrivals": st.one_of(
-            st.fixed_dictionaries({"kind": st.just("poisson"), "per_second": st.integers(1, 9)}),
+        "arrive": st.one_of(
+            st.fixed_dictionaries({"kind": st.just("poisson"), "rate": st.integers(1, 9)}),
             st.fixed_dictionaries({"kind": st.just("at-once")}),
         ),
     },
 )
-LOADS = st.dictionaries(st.sampled_from(["a", "b", "c"]), GROUP, min_size=1).map(
+CLIENTS = st.dictionaries(st.sampled_from(["a", "b", "c"]), GROUP, min_size=1).map(
     lambda groups: [{"name": name, **group} for name, group in groups.items()]
 )
 
 
-@given(base=LOADS, over=LOADS)
+@given(base=CLIENTS, over=CLIENTS)
 def test_resolving_twice_changes_nothing(base, over, tmp_path_factory) -> None:
     # Given
     folder = tmp_path_factory.mktemp("documents")
-    head = {"kind": "discovery", "cluster": {"topics": {"namespaces": 2, "per_namespace": 5}}}
-    write(folder, "base.yaml", yaml.safe_dump({**head, "load": {"groups": base}}))
-    file = write(
-        folder, "m.yaml", yaml.safe_dump({"extends": "./base.yaml", "load": {"groups": over}})
-    )
+    write(folder, "base.yaml", yaml.safe_dump({"clients": base}))
+    file = write(folder, "m.yaml", yaml.safe_dump({"extends": "./base.yaml", "clients": over}))
     # When
     once = read_document(file)
     twice = parse_document(once.resolved_text())
     # Then
     assert twice.resolved() == once.resolved()
-    assert twice.scenario == once.scenario
-    names = [each["name"] for each in once.load()["groups"]]
+    names = [each.name for each in once.clients]
     assert names == list(dict.fromkeys(each["name"] for each in (*base, *over)))

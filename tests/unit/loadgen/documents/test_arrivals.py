@@ -1,0 +1,45 @@
+"""When clients start: in order, as many as there are, and the same by the same seed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from loadgen.documents.arrivals import Arrivals
+
+ARRIVALS = TypeAdapter(Arrivals)
+
+
+@pytest.mark.parametrize(
+    ("arrive", "moments"),
+    [
+        ({"kind": "at-once"}, [0, 0, 0, 0, 0]),
+        ({"kind": "constant", "rate": "2/s"}, [0, 0.5, 1, 1.5, 2]),
+        ({"kind": "ramp", "from": 0, "to": "2/s", "over": "2s"}, [0, 2**0.5, 2, 2.5, 3]),
+        ({"kind": "step", "rates": [1, "2/s"], "each": "2s"}, [0, 1, 2, 2.5, 3]),
+        ({"kind": "burst", "count": 2, "every": "1m"}, [0, 0, 60, 60, 120]),
+        ({"kind": "trace", "at": [0, 1, "3s"]}, [0, 1, 3, 4.5, 5.5]),
+        ({"kind": "concurrency", "count": 2}, [0, 0]),
+    ],
+)
+def test_clients_start_at_these_moments(arrive: dict, moments: list[float]) -> None:
+    assert ARRIVALS.validate_python(arrive).moments(5, 1) == pytest.approx(moments)
+
+
+@given(seed=st.integers(0, 99), rate=st.floats(0.1, 100))
+def test_independent_clients_start_in_order_and_by_the_seed(seed: int, rate: float) -> None:
+    poisson = ARRIVALS.validate_python({"kind": "poisson", "rate": rate})
+    assert poisson.moments(30, seed) == sorted(poisson.moments(30, seed))
+    assert poisson.moments(30, seed) != poisson.moments(30, seed + 1)
+
+
+def test_moments_of_a_trace_ascend() -> None:
+    with pytest.raises(ValidationError, match="must be in ascending order"):
+        ARRIVALS.validate_python({"kind": "trace", "at": [0, 2, 1]})
+
+
+def test_what_is_written_is_read_again() -> None:
+    ramp = ARRIVALS.validate_python({"kind": "ramp", "from": 1, "to": 2, "over": 3})
+    assert ARRIVALS.validate_json(ARRIVALS.dump_json(ramp)) == ramp

@@ -1,0 +1,81 @@
+"""A document that cannot be run as it stands is refused or warned of, in words with the remedy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.documents.reading import parse_document
+
+if TYPE_CHECKING:
+    from loadgen.documents.model import Document
+
+
+def document(group: str, more: str = "") -> Document:
+    return parse_document(f"clients: [{{name: a, {group}}}]\n{more}")
+
+
+def test_namespaces_are_made_up_or_those_that_are_named() -> None:
+    # When
+    made = document("do: list, count: 1", "topics: {namespaces: 4, per_namespace: 2000}").topics
+    named = document("do: list, count: 1", "topics: {of: [a/b, c/d]}").topics
+    # Then
+    assert [each.topics for each in made.expected()] == [2000] * 4
+    assert [each.name for each in named.expected()] == ["a/b", "c/d"]
+    assert (made.made, named.made) == (True, False)
+
+
+def test_further_namespaces_have_a_size_of_their_own() -> None:
+    more = "topics: {namespaces: 1, per_namespace: 9, further: [{namespaces: 2, per_namespace: 3}]}"
+    topics = document("do: list, count: 1", more).topics
+    assert [each.topics for each in topics.expected()] == [9, 3, 3]
+
+
+def test_consumers_know_what_is_published() -> None:
+    text = """\
+clients:
+  - {name: billing, do: consume, of: orders, count: 3}
+  - {name: orders, do: publish, count: 2, size: 4KiB}
+"""
+    consumers = parse_document(text).clients[0]
+    assert (consumers.publishers, consumers.size) == (2, 4096)
+
+
+def test_clients_whose_moment_comes_when_the_run_is_over_are_warned_of() -> None:
+    group = "do: list, count: 20, arrive: {kind: constant, rate: 1/s}"
+    [told] = document(group, "phases: {measure: 15s}").warnings
+    assert told == (
+        "group a: 5 of 20 clients never start: the last is due at 19.0 s, and the run ends at "
+        "15.0 s; raise phases.measure, or let them arrive sooner"
+    )
+    assert not document(group, "phases: {measure: 20s}").warnings
+
+
+@pytest.mark.parametrize(
+    ("group", "keys", "length"),
+    [
+        ("do: list", "", 51), ("do: watch", "", 51),
+        ("do: discover, library: polite", "subscriptionPatternMaxLength: 50", 51),
+        ("do: discover, library: polite", "subscriptionPatternMaxLength: 51", None),
+        ("do: discover, library: go", "", None), ("do: discover, library: cpp", "", None),
+    ],
+)  # fmt: skip
+def test_a_pattern_that_its_broker_leaves_to_clients_is_warned_of(
+    group: str, keys: str, length: int | None
+) -> None:
+    # Given
+    text = f"topics: {{of: [a/b, tenant/namespace]}}\nservers: {{broker: {{{keys}}}}}"
+    # When
+    told = document(f"{group}, count: 1, pattern: {'x' * 21}", text).warnings
+    # Then
+    assert len(told) == (length is not None)
+    assert all(f"behind persistent://tenant/namespace/ makes {length} char" in one for one in told)
+    assert all("set servers.broker.subscriptionPatternMaxLength to 51" in one for one in told)
+
+
+def test_a_pattern_is_counted_as_java_counts() -> None:
+    few, many = "\N{PILE OF POO}", "\N{PILE OF POO}" * 11
+    text = "topics: {of: [tenant/namespace]}"
+    assert not document(f"do: list, count: 1, pattern: {few}", text).warnings
+    assert document(f"do: list, count: 1, pattern: {many}", text).warnings
