@@ -39,6 +39,7 @@ class Consume(Group):
     """
 
     operations: ClassVar[tuple[str, ...]] = ("deliver", "lookup", "subscribe")
+    opens: ClassVar[bool] = True
     virtual: ClassVar[bool] = False
 
     do: Literal["consume"] = "consume"
@@ -54,6 +55,10 @@ class Consume(Group):
     def connections_each(self) -> int:
         """See Group: a proxy passes consumers on in a tunnel."""
         return 2
+
+    def namespace_of(self, index: int, namespaces: int) -> int:
+        """See Group: that of its publisher."""
+        return index % max(1, self.publishers) % namespaces
 
     def requests_each(self, seconds: float) -> float:
         """See Group: what the publishers send is counted there."""

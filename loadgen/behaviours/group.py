@@ -76,6 +76,8 @@ class Group(Part):
 
     operations: ClassVar[tuple[str, ...]]
     """Operations of its requests, as their rows call them; the first is what it is about."""
+    opens: ClassVar[bool] = False
+    """Whether it opens something first: one that never reads does so from then on."""
     changes_topics: ClassVar[bool] = False
     """Whether it makes or deletes topics of its namespaces."""
     virtual: ClassVar[bool] = True
@@ -99,6 +101,10 @@ class Group(Part):
     def connections_each(self) -> int:
         """Connections of a client at once, if the server is a proxy: it takes the most."""
         return 1
+
+    def namespace_of(self, index: int, namespaces: int) -> int:
+        """Return which of its namespaces a client has, by its number in the group."""
+        return index % namespaces
 
     def requests_each(self, seconds: float) -> float:
         """Return about how many requests a client sends in so many seconds."""

@@ -33,6 +33,7 @@ class Publish(Group):
 
     operations: ClassVar[tuple[str, ...]] = ("publish", "lookup", "producer")
     changes_topics: ClassVar[bool] = True
+    opens: ClassVar[bool] = True
     virtual: ClassVar[bool] = False
 
     do: Literal["publish"] = "publish"

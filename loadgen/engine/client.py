@@ -102,7 +102,7 @@ class Link:
         if failure is not None or client.ended:
             made.close()
             return failure or RUN_ENDED
-        if made.reader.never or client.stalled:
+        if client.stalled:
             made.stall()
         self.connection, self._connected_at = made, context.clock.now()
         self.lost.clear()
@@ -176,7 +176,8 @@ class LoadClient:
         self.on_lost: Callable[[Link], None] = lambda link: None
         self.settled = asyncio.Event()
         self.stopping = asyncio.Event()
-        self.stalled = self.ended = False
+        self.stalled = plan.group.read.never and not plan.group.opens
+        self.ended = False
         self.start_error = 0.0
         self.server_version = ""
         self._brokers: dict[BrokerAddress, Link] = {}
@@ -212,14 +213,14 @@ class LoadClient:
         there is one.
         """
         beat = 0
-        while not self.stopping.is_set():
+        while True:
             due = self.started + beat * every
             if due >= self.context.end - ON_TIME_SECONDS:
                 return
             if beat:
                 await self.until(due)
-            if self.stopping.is_set():
-                return
+            if self.stopping.is_set() and self.now() < self.context.end:
+                return  # The run was ended early; else this beat was only noticed late.
             yield due
             if not every:
                 return
@@ -254,6 +255,8 @@ class LoadClient:
         if not self.settled.is_set():
             self.event("back", self.now() - self.started)
             self.settled.set()
+            if self.group.read.never:
+                self._stall(True)
 
     def gave_up(self, failed: Failed) -> None:
         """Note that the client tries no more, unless it was back before."""

@@ -111,7 +111,7 @@ def client_plans(
                 number=client,
                 index=index,
                 group=group,
-                namespace=chosen[index % len(chosen)],
+                namespace=chosen[group.namespace_of(index, len(chosen))],
                 start=starts[index] if index < len(starts) else None,
                 seed=seed,
                 drops=_drops(group, share.end, seed),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 START = 2.0
 """Seconds until the agreed start."""
-EVENLY = {"kind": "constant", "per_second": 2}
+EVENLY = {"kind": "constant", "rate": 2}
 BATCH = {"name": "g", "do": "list", "count": 1}
 
 
@@ -101,7 +101,7 @@ def test_clients_start_at_their_moments_and_the_run_ends_when_all_are_back() -> 
 
 
 def test_a_closed_load_starts_the_next_when_one_is_back() -> None:
-    arrive = {"kind": "concurrency", "clients_at_once": 2}
+    arrive = {"kind": "concurrency", "count": 2}
     found = run(group(count=5, arrive=arrive))
     assert found.sent == pytest.approx([0.0, 0.0, 1.0, 1.0, 2.0], abs=1e-6)
     assert found.over == pytest.approx(3.0)
@@ -153,7 +153,7 @@ def test_a_task_without_clients_is_over_at_once() -> None:
 
 
 def test_a_run_that_is_interrupted_requests_no_more_and_lets_requests_end() -> None:
-    arrive = {"kind": "constant", "per_second": 1}
+    arrive = {"kind": "constant", "rate": 1}
     found = run(group(count=9, arrive=arrive), stop_at=1.5)
     assert found.sent == [0.0, 1.0]
     assert (found.over, found.interrupted) == (pytest.approx(2.0), True)
