@@ -6,14 +6,14 @@
 -- by-...; the tests' list of questions has each of them as it is run.
 --
 -- Percentiles are nearest rank, exact, and infinite for who got no answer. They are found in two
--- steps, so that memory does not grow with the rows: in which of some hundred buckets each lies,
+-- steps, so that memory does not grow with the rows: in which of some thousand buckets each lies,
 -- then which of the values in that bucket it is.
 
 -- name: split
 -- Counts by outcome and percentiles of the requests of each {part}.
 WITH asked AS (
   SELECT {part} AS part, {seconds} AS seconds, outcome, bytes,
-    CAST(floor(8 * ln(least(greatest({seconds}, 0.000001), 1000000))) AS BIGINT) AS bucket
+    CAST(floor(64 * ln(least(greatest({seconds}, 0.000001), 1000000))) AS BIGINT) AS bucket
   FROM measured r WHERE {where}
 ), coarse AS (
   SELECT part, bucket, count(*) AS n, max(seconds) AS longest, sum(bytes) AS bytes,
@@ -30,9 +30,13 @@ WITH asked AS (
   SELECT r.part, r.bucket, q.share, r.total, r.up_to - r.n AS below
   FROM ranked r CROSS JOIN (VALUES {shares}) AS q(share)
   WHERE r.up_to * 1000000 >= r.total * q.share AND (r.up_to - r.n) * 1000000 < r.total * q.share
+), again AS (
+  SELECT {part} AS part, {seconds} AS seconds,
+    CAST(floor(64 * ln(least(greatest({seconds}, 0.000001), 1000000))) AS BIGINT) AS bucket
+  FROM measured r WHERE {where}
 ), counted AS (
   SELECT a.part, a.bucket, a.seconds, count(*) AS n
-  FROM asked a JOIN (SELECT DISTINCT part, bucket FROM wanted) w
+  FROM again a JOIN (SELECT DISTINCT part, bucket FROM wanted) w
     ON a.part = w.part AND a.bucket = w.bucket
   GROUP BY a.part, a.bucket, a.seconds
 ), near AS (
