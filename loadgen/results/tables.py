@@ -125,9 +125,7 @@ def _request_columns(rows: list[RequestRow]) -> dict[str, list[object]]:
         "client", "group", "family", "operation", "namespace", "item", "due", "sent",
         "first_byte", "done", "reason", "bytes", "topics", "topics_hash",
     )  # fmt: skip
-    columns: dict[str, list[object]] = {
-        name: [getattr(row, name) for row in rows] for name in same
-    }
+    columns: dict[str, list[object]] = {name: [getattr(row, name) for row in rows] for name in same}
     columns["outcome"] = [str(row.outcome) for row in rows]
     columns["response_seconds"] = [_took(row, row.due) for row in rows]
     columns["service_seconds"] = [_took(row, row.sent) for row in rows]
