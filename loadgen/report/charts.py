@@ -63,6 +63,7 @@ class Chart:
         bands: Spans of x that are shaded, with what they are.
         marks: Moments at which something happened, and what.
         span: Where the horizontal axis begins and ends at least.
+        key: What tells it from others of its kind.
     """
 
     title: str
@@ -76,6 +77,7 @@ class Chart:
     span: tuple[float, float] | None = None
     x_title: str = ""
     height: int = HEIGHT
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class Bars:
 
     title: str
     bars: Sequence[Bar]
+    key: str = ""
 
 
 def colour_of(number: int) -> str:
@@ -162,8 +165,8 @@ def _chart(chart: Chart) -> tuple[int, str]:
         *(_band(plot, *each) for each in chart.bands),
         *_grid(plot),
         *(_series(plot, each) for each in chart.series),
-        *(_limit(plot, *each) for each in chart.limits if y.low <= each[0] <= y.high),
         *(_mark(plot, *each, row) for each, row in zip(chart.marks, rows, strict=True)),
+        *(_limit(plot, *each) for each in chart.limits if y.low <= each[0] <= y.high),
     ]
     if not any(each.points for each in chart.series):
         parts.append(
@@ -192,8 +195,11 @@ class _Plot:
     def y(self, value: float) -> float:
         return self.top + (1 - self.y_axis.share(value)) * self.height
 
+    def place(self, point: Point) -> Point:
+        return self.x(point[0]), self.y(point[1])
+
     def at(self, point: Point) -> str:
-        return f"{_n(self.x(point[0]))},{_n(self.y(point[1]))}"
+        return ",".join(map(_n, self.place(point)))
 
 
 def _finite(series: Series, *, log: bool) -> Series:
@@ -246,7 +252,7 @@ def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
 
 def _swatch(series: Series, x: float, y: float) -> str:
     if series.look in ("dots", "rings"):
-        return _dot(x + 9, y, series.look)
+        return _dots([(x + 9, y)], series.look)
     if series.look == "area":
         return f'<rect class="fill" x="{_n(x)}" y="{_n(y - 5)}" width="18" height="10"/>'
     return f'<path class="line"{_dash(series)} d="M{_n(x)} {_n(y)}h18"/>'
@@ -269,7 +275,7 @@ def _series(plot: _Plot, series: Series) -> str:
     if not series.points:
         return ""
     if series.look in ("dots", "rings"):
-        dots = "".join(_dot(plot.x(x), plot.y(y), series.look) for x, y in series.points)
+        dots = _dots(map(plot.place, series.points), series.look)
         return f'<g class="{series.colour}">{dots}</g>'
     points = list(series.points)
     if series.look != "line":  # a value holds until the next
@@ -291,7 +297,7 @@ def _series(plot: _Plot, series: Series) -> str:
             body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
         body += f'<polyline class="line"{_dash(series)} points="{path}"/>'
         if len(series.points) == 1 or (series.between and series.look == "line"):
-            body += "".join(_dot(plot.x(x), plot.y(y), "dots") for x, y in series.points)
+            body += _dots(map(plot.place, series.points), "dots")
     return f'<g class="{series.colour}">{body}</g>'
 
 
@@ -300,9 +306,11 @@ def _dash(series: Series) -> str:
     return f' stroke-dasharray="{dash}"' if dash else ""
 
 
-def _dot(x: float, y: float, look: str) -> str:
-    kind = "fill" if look == "dots" else "ring"
-    return f'<circle class="{kind}" cx="{_n(x)}" cy="{_n(y)}" r="{3 if look == "dots" else 3.4}"/>'
+def _dots(points: Iterable[Point], look: str) -> str:
+    """Draw dots, or rings, as one path: of thousands a circle each would make a large page."""
+    path = "".join(f"M{_n(x)} {_n(y)}h.1" for x, y in points)
+    hole = f'<path class="hole" d="{path}"/>' if look == "rings" else ""
+    return f'<path class="dots" d="{path}"/>{hole}'
 
 
 def _band(plot: _Plot, low: float, high: float, label: str) -> str:
