@@ -25,6 +25,8 @@ WIDTH, HEIGHT = 560, 250
 COLOURS = 6
 """Colours of series; further ones begin again, with other dashes."""
 MOST_POINTS, MOST_DOTS = 400, 1_500
+_FEW = 40
+"""So many points of a line with a band are dotted, to tell what was measured."""
 _LETTER = 6.6
 """Width of a letter of 12 pixels, on the average."""
 _TITLE, _LINE, _FOOT, _RIGHT = 22, 17, 24, 14
@@ -217,7 +219,7 @@ def _finite(series: Series, *, log: bool) -> Series:
 
 def _x_axis(chart: Chart) -> Axis:
     found = [p[0] for each in chart.series for p in each.points]
-    found += [at for each in chart.bands for at in each[:2]] + list(chart.span or ())
+    found += chart.span or ()
     found = [each for each in found if math.isfinite(each)] or [0.0, 1.0]
     if chart.x == "percentile":
         return percentile_axis(max(found))
@@ -296,7 +298,7 @@ def _series(plot: _Plot, series: Series) -> str:
             high = [plot.at((x, high)) for x, _, high in reversed(series.between)]
             body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
         body += f'<polyline class="line"{_dash(series)} points="{path}"/>'
-        if len(series.points) == 1 or (series.between and series.look == "line"):
+        if len(series.points) <= _FEW and (series.between or len(series.points) == 1):
             body += _dots(map(plot.place, series.points), "dots")
     return f'<g class="{series.colour}">{body}</g>'
 

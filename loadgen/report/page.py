@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from loadgen.results.results import Results
     from loadgen.results.verdict import Verdict
 
+PAGE_NAME = "index.html"
 LARGEST_PAGE_BYTES = 4_000_000
 _MOST_CHARTS = 12
 """Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
@@ -114,7 +115,7 @@ def sweep_page(title: str, charts: Sequence[Chart], rows: Sequence[Mapping[str, 
     return _page(title, [_drawn(charts), _section("All points", table(rows))])
 
 
-def pages_charts(title: str, drawn: Sequence[tuple[str, Sequence[Chart | Bars]]]) -> str:
+def charts_page(title: str, drawn: Sequence[tuple[str, Sequence[Chart | Bars]]]) -> str:
     """Return a page of charts that somebody else has, in sections by their headings."""
     return _page(title, [_section(heading, _drawn(charts)) for heading, charts in drawn])
 

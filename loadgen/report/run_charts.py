@@ -111,12 +111,18 @@ def requests(runs: Sequence[Results]) -> list[Drawn]:
                     ]
                 )
                 continue
-            for outcome, dash in ((Outcome.ANSWERED, 0), (Outcome.REFUSED, 1)):
-                if outcome in found:
-                    points, count = found[outcome]
-                    words = f"{format_count(count)} {outcome}"
-                    line = Series(label, points, "step", colour_of(number), words, dash)
-                    series.append(line)
+            others = [found[each] for each in found if each != Outcome.ANSWERED]
+            for words, dash, parts in (
+                ("answered", 0, [found[each] for each in found if each == Outcome.ANSWERED]),
+                ("not answered", 1, others),
+            ):
+                if parts:
+                    points = [
+                        (same[0][0], sum(y for _, y in same))
+                        for same in zip(*(points for points, _ in parts), strict=True)
+                    ]
+                    told = f"{format_count(sum(count for _, count in parts))} {words}"
+                    series.append(Series(label, points, "step", colour_of(number), told, dash))
         title = f"{operation_words(operation).capitalize()} a second, by when they were due"
         charts.append(replace(_over_time(runs, title, series, "number"), key=operation))
     return charts
@@ -339,6 +345,7 @@ def refusals(runs: Sequence[Results]) -> list[Drawn]:
             name = f"{whose}{row['outcome']}, {row['reason'] or 'no reason told'}"[:70]
             parts = [(row["requests"], COLOURS.get(row["outcome"], "ink"))]
             bars.append(Bar(name, parts, format_count(row["requests"])))
+    bars = sorted(bars, key=lambda bar: -bar.parts[0][0])[:_MOST_BARS]
     return [Bars("Requests without an answer, by reason", bars)] if bars else []
 
 
@@ -434,9 +441,7 @@ def _over_time(runs: Sequence[Results], title: str, series: list[Series], unit: 
     for name, seconds in (("hold", hold), ("drain", phases.get("drain") or 0.0)):
         bands.append((at, at + seconds, name))
         at += seconds
-    shown = [
-        (low, min(high, span[1]), name) for low, high, name in bands if low < min(high, span[1])
-    ]
+    shown = [each for each in bands if each[0] < min(each[1], span[1])]
     marks = []
     for number, run in enumerate(runs):
         for shock in run.run.get("shocks") or ():
