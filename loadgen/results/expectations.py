@@ -370,7 +370,9 @@ def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
     if each.subject in SERVERS:
         value = _of_server(each, results, servers)
         told = any(process == each.subject for process, _ in servers)
-        missing = f"the {each.subject} does not tell it" if told else f"nobody watched the {each.subject}"
+        missing = (
+            f"the {each.subject} does not tell it" if told else f"nobody watched the {each.subject}"
+        )
     else:
         value, missing = _of_rows(each, results), "nothing of it was requested"
     if value is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -110,7 +111,13 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
     title = summary.title or summary.name
     findings = sorted(verdict.findings, key=lambda each: -each.level.rank)
     rows = [
-        (each.part, f"{each.requests:,}", f"{each.answered:,}", f"{each.refused:,}", *_times(each.response_seconds))
+        (
+            each.part,
+            f"{each.requests:,}",
+            f"{each.answered:,}",
+            f"{each.refused:,}",
+            *_times(each.response_seconds),
+        )
         for each in [summary.total, *summary.splits["by-group-operation"][:_MOST_ROWS]]
     ]
     back = [
@@ -144,10 +151,12 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _times(found: Percentiles | None) -> Iterator[str]:
-    """Yield percentiles in words; there is a row, so what is not a number was never."""
-    for value in (found.p50, found.p99, found.max) if found else ("", "", ""):
-        yield "never" if value is None else in_words(Unit.SECONDS, value) if value != "" else ""
+def _times(found: Percentiles | None) -> tuple[str, ...]:
+    """Return percentiles in words; of a row that is there, what is no number was never."""
+    if found is None:
+        return ("", "", "")
+    values = (found.p50, found.p99, found.max)
+    return tuple(in_words(Unit.SECONDS, math.inf if x is None else x) for x in values)
 
 
 def _servers(summary: Summary) -> Iterator[tuple[str, ...]]:

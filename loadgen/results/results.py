@@ -101,17 +101,21 @@ class Results:
     Attributes:
         directory: Of the run, or the first of several.
         run: Its ``run.json``.
+        columns: Those of the last answer.
+        spill: Where DuckDB puts what does not fit into its memory.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
         runs = [read_run(directory) for directory in directories]
         self.directory, self.run = directories[0], runs[0]
+        self.columns: list[str] = []
         self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
+        self.spill = self._spill.name
         self.connection = duckdb.connect(
             config={
                 "memory_limit": _MEMORY,
                 "threads": _THREADS,
-                "temp_directory": self._spill.name,
+                "temp_directory": self.spill,
                 "preserve_insertion_order": False,
                 "autoinstall_known_extensions": False,
             }
@@ -121,7 +125,7 @@ class Results:
             if files:
                 quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
                 self.connection.execute(
-                    f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{quoted}])"  # noqa: S608
+                    f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{quoted}])"
                 )
             else:
                 self.connection.register(name, schema.empty_table())
@@ -164,8 +168,8 @@ class Results:
         found = self.connection.execute(
             _PARAMETER.sub(r"$\1", text), {name: {**_DEFAULTS, **parameters}[name] for name in used}
         )
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        self.columns = [column[0] for column in found.description or ()]
+        return [dict(zip(self.columns, row, strict=True)) for row in found.fetchall()]
 
     def value(self, text: str, **parameters: Any) -> Any:  # noqa: ANN401
         """Return the only value that a question has."""
@@ -248,7 +252,9 @@ def split(
         shares: Columns, and the millionths that they are the percentile of.
     """
     found = _TEXTS["split"].sql
-    columns = [f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()]
+    columns = [
+        f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
+    ]
     values = {
         "part": part,
         "where": where,
@@ -266,7 +272,10 @@ def _queries() -> Iterator[tuple[str, Query]]:
         yield name, Query(about.format(part=name.removeprefix("by-")), split(part))
     answered = "r.outcome = 'answered'"
     service = split(_PARTS["by-group-operation"], answered, "r.service_seconds")
-    yield "service", Query("Those answered by group and operation, from when they were sent.", service)
+    yield (
+        "service",
+        Query("Those answered by group and operation, from when they were sent.", service),
+    )
     for name, query in _TEXTS.items():
         if name != "split":
             inner = _TEXTS["clients"].sql.partition("ORDER BY k.")[0]
@@ -295,7 +304,8 @@ def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
                     "pattern": group.get("pattern"),
                     "publishers": group.get("of"),
                     # Of other publishers it is another subscription, whatever it is called.
-                    "subscription": group.get("of") and f"{group['of']}/{group.get('subscription', 'loadgen')}",
+                    "subscription": group.get("of")
+                    and f"{group['of']}/{group.get('subscription', 'loadgen')}",
                     "reads": not held,
                 }
             )
@@ -309,7 +319,9 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
         begin = float(phases.get("warm_up") or 0.0)
         until = begin + float(phases.get("measure") or float("inf"))
         rows.append({**run, "measured_from": begin, "measured_until": until})
-    return pa.Table.from_pylist([{name: row.get(name) for name in _RUNS.names} for row in rows], schema=_RUNS)
+    return pa.Table.from_pylist(
+        [{name: row.get(name) for name in _RUNS.names} for row in rows], schema=_RUNS
+    )
 
 
 def _measured(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -322,9 +334,12 @@ def _measured(runs: Sequence[Mapping[str, Any]]) -> str:
         # The rows of one run are asked for nothing else, which takes half the time.
         name = row["run"].replace("'", "''")
         spans.append(span if len(runs) == 1 else f"(q.run = '{name}' AND {span})")
-    return f"SELECT * FROM requests q WHERE {' OR '.join(spans)}"  # noqa: S608
+    return f"SELECT * FROM requests q WHERE {' OR '.join(spans)}"
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    kinds = [(each.name, pa.string() if pa.types.is_dictionary(each.type) else each.type) for each in schema]
+    kinds = [
+        (each.name, pa.string() if pa.types.is_dictionary(each.type) else each.type)
+        for each in schema
+    ]
     return pa.schema(kinds)

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 SCHEMA = Path(__file__).with_name("summary.schema.json")
 SUMMARY_VERSION = 2
 _MOST_PARTS = 100
-_SPLITS = ("by-operation", "by-group", "by-group-operation", "by-family", "by-tenant", "by-namespace")
+_SPLITS = (
+    "by-operation",
+    "by-group",
+    "by-group-operation",
+    "by-family",
+    "by-tenant",
+    "by-namespace",
+)
 
 Count = Annotated[int, Field(ge=0)]
 Figure = Annotated[
@@ -180,59 +187,60 @@ def summary_of(results: Results, verdict: Verdict) -> Summary:
     run = results.run
     total = next(iter(results.query("all")), None)
     back = results.query("back")
-    return Summary(
+    document: dict[str, Any] = {
         **{key: run[key] for key in ("run", "name", "server_version") if key in run},
         **{key: str(run.get(key) or "") for key in ("title", "place", "started_at")},
-        verdict=Judgement(
-            level=_name(verdict), word=verdict.word, exit_code=int(verdict.exit_code)
-        ),
-        clients=sum(row["clients"] for row in back),
-        duration_seconds=results.value("SELECT coalesce(max(done), 0E0) FROM requests"),
-        total=_split(total) if total else Split(part="all"),
-        splits={name: _largest(results.query(name)) for name in _SPLITS},
-        service=[Service(**row, service_seconds=row) for row in results.query("service")],
-        reasons=[Reason(**row) for row in results.query("reasons", most=_MOST_PARTS)],
-        answers=[Answers(**row) for row in results.query("answers")[:_MOST_PARTS]],
-        back=[Back(**row, back_seconds=row) for row in back],
-        servers=_servers(results),
-        shocks=[_shock(results, shock) for shock in run.get("shocks") or ()],
-        generator=generator_figures(results),
-        expectations=[
-            Expected(expectation=e.expectation.text, holds=e.holds, value=e.value, found=e.found)
-            for e in verdict.judged
+        "verdict": {
+            "level": _name(verdict),
+            "word": verdict.word,
+            "exit_code": int(verdict.exit_code),
+        },
+        "clients": sum(row["clients"] for row in back),
+        "duration_seconds": results.value("SELECT coalesce(max(done), 0E0) FROM requests"),
+        "total": {**total, "response_seconds": total} if total else {"part": "all"},
+        "splits": {name: _largest(results.query(name)) for name in _SPLITS},
+        "service": [{**row, "service_seconds": row} for row in results.query("service")],
+        "reasons": results.query("reasons", most=_MOST_PARTS),
+        "answers": results.query("answers")[:_MOST_PARTS],
+        "back": [{**row, "back_seconds": row} for row in back],
+        "servers": _servers(results),
+        "shocks": [
+            {**shock, **results.query("again", at=shock["at"])[0]}
+            for shock in run.get("shocks") or ()
         ],
-        findings=[
-            Found(level=_name(each), source=each.source, sentence=each.sentence)
+        "generator": generator_figures(results),
+        "expectations": [
+            {
+                "expectation": each.expectation.text,
+                "holds": each.holds,
+                "value": each.value,
+                "found": each.found,
+            }
+            for each in verdict.judged
+        ],
+        "findings": [
+            {"level": _name(each), "source": each.source, "sentence": each.sentence}
             for each in verdict.findings
         ],
-    )
+    }
+    return Summary.model_validate(document)
 
 
 def _name(found: Any) -> Any:  # noqa: ANN401 - a finding or a verdict
     return found.level.name.lower()
 
 
-def _split(row: dict[str, Any]) -> Split:
-    return Split(**row, response_seconds=row)
-
-
-def _largest(rows: list[dict[str, Any]]) -> list[Split]:
+def _largest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = sorted(rows, key=lambda row: -row["requests"])[:_MOST_PARTS]
-    return [_split(row) for row in rows]
+    return [{**row, "response_seconds": row} for row in rows]
 
 
-def _servers(results: Results) -> dict[str, Server]:
+def _servers(results: Results) -> dict[str, dict[str, Any]]:
     told = results.run.get("servers") or {}
-    servers = {name: Server(**facts) for name, facts in told.items()}
+    servers = {name: {**facts, "figures": {}} for name, facts in told.items()}
     for row in results.query("servers"):
-        server = servers.setdefault(row["process"], Server())
-        server.figures = {**server.figures, row["figure"]: ServerFigure(**row)}
+        servers.setdefault(row["process"], {"figures": {}})["figures"][row["figure"]] = row
     return servers
-
-
-def _shock(results: Results, shock: dict[str, Any]) -> Shock:
-    (again,) = results.query("again", at=shock["at"])
-    return Shock(**shock, again_seconds=again["again_seconds"])
 
 
 def rendered() -> str:

@@ -110,8 +110,10 @@ class Verdict:
     def count(self) -> str:
         """How many findings are not fine, in words."""
         bad = sum(not each.fine for each in self.findings)
-        return f"{bad} of {plural(len(self.findings), 'check')} failed" if bad else (
-            f"all {len(self.findings)} hold"
+        return (
+            f"{bad} of {plural(len(self.findings), 'check')} failed"
+            if bad
+            else (f"all {len(self.findings)} hold")
         )
 
 
@@ -138,7 +140,7 @@ def verdict_of(results: Results) -> Verdict:
     return Verdict(findings, judged)
 
 
-def _finding(bad: bool, level: Level, source: str, sentence: str, right: str) -> Finding:  # noqa: FBT001
+def _finding(bad: bool, level: Level, source: str, sentence: str, right: str) -> Finding:
     return Finding(level, sentence, source) if bad else Finding(Level.FINE, right, source)
 
 
@@ -167,15 +169,29 @@ def _answers(results: Results) -> Iterator[Finding]:
 def _delivered(results: Results) -> Iterator[Finding]:
     """Yield whether messages and updates came, and came once; nothing if there were none."""
     kinds = {
-        "lost": ("publish", "message", "{lost:,} messages of {group} never came to subscription {subscription}"),
-        "doubled": ("deliver", "message", "{doubled:,} messages came again to subscription {subscription}"),
-        "untold": ("update", "change", "{clients:,} clients of {group} were not told {untold:,} changes"),
+        "lost": (
+            "publish",
+            "message",
+            "{lost:,} messages of {group} never came to subscription {subscription}",
+        ),
+        "doubled": (
+            "deliver",
+            "message",
+            "{doubled:,} messages came again to subscription {subscription}",
+        ),
+        "untold": (
+            "update",
+            "change",
+            "{clients:,} clients of {group} were not told {untold:,} changes",
+        ),
     }
     for name, (operation, noun, sentence) in kinds.items():
         rows = results.query(name)
         for row in rows[:_NAMED]:
             yield Finding(Level.WRONG, f"{sentence.format(**row)}.", name)
-        count = results.value("SELECT count(*) FROM requests WHERE operation = :kind", kind=operation)
+        count = results.value(
+            "SELECT count(*) FROM requests WHERE operation = :kind", kind=operation
+        )
         if count and not rows:
             yield Finding(Level.FINE, f"No {noun} was {name} ({count:,} checked).", name)
 
@@ -197,7 +213,7 @@ def _books(results: Results) -> Iterator[Finding]:
         and not row["first"]
     ]
     held = [
-        f"{format_bytes(row['last'])} of {row['figure'].partition('.')[0]} memory ({row['process']})"
+        f"{format_bytes(row['last'])} of {row['process']} {row['figure'].partition('.')[0]} memory"
         for row in used
         if row["last"]
     ]
@@ -234,7 +250,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
     ]
     reasons = ", ".join(f"'{reason}'" for reason in _OWN_FAILURES)
     counted = results.sql(
-        f"SELECT count(*) AS n, count_if(reason IN ({reasons})) AS own FROM requests"  # noqa: S608
+        f"SELECT count(*) AS n, count_if(reason IN ({reasons})) AS own FROM requests"
     )[0]
     ended = any(t.get("interrupted") for t in tasks)
     wanted = max(0 if ended else results.run.get("planned") or 0, counted["n"])
@@ -252,7 +268,11 @@ def generator_figures(results: Results) -> dict[str, float | None]:
 
 _LATE = (
     ("start_error_seconds", START_ERROR_LIMIT_SECONDS, "a task began"),
-    ("client_start_error_seconds", CLIENT_START_ERROR_LIMIT_SECONDS, "a client's first request was"),
+    (
+        "client_start_error_seconds",
+        CLIENT_START_ERROR_LIMIT_SECONDS,
+        "a client's first request was",
+    ),
     ("lag_p99_seconds", LAG_P99_LIMIT_SECONDS, "1 % of a task's moments came"),
     ("loop_lag_p99_seconds", LOOP_LAG_P99_LIMIT_SECONDS, "1 % of the time its event loop was"),
     ("loop_lag_max_seconds", LOOP_LAG_MAX_LIMIT_SECONDS, "once its event loop was"),
