@@ -298,7 +298,8 @@ def _series(plot: _Plot, series: Series) -> str:
             high = [plot.at((x, high)) for x, _, high in reversed(series.between)]
             body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
         body += f'<polyline class="line"{_dash(series)} points="{path}"/>'
-        if len(series.points) <= _FEW and (series.between or len(series.points) == 1):
+        many = max(len(series.points), len(series.between))
+        if many <= _FEW and (series.between or many == 1):
             body += _dots(map(plot.place, series.points), "dots")
     return f'<g class="{series.colour}">{body}</g>'
 

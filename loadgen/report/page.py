@@ -320,7 +320,7 @@ def _ask(run: Results) -> str:
         for name, schema in TABLES.items()
     )
     examples = escape(
-        f"loadgen sql {place} --query by-namespace\n"
+        f"loadgen sql {place} by-namespace\n"
         f'loadgen sql {place} "SELECT r.group, count(*) FROM requests r GROUP BY r.group"'
     )
     questions = "".join(

@@ -1,0 +1,157 @@
+"""Pages: what they have follows from the tables, everything is escaped, nothing is fetched."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.errors import LoadgenError
+from loadgen.report import page
+from loadgen.report.charts import Chart, Series
+from loadgen.report.page import charts_page, comparison_page, run_page, sweep_page, write_page
+from loadgen.results.results import QUERIES, Results
+from loadgen.results.tables import TABLES
+from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+VOID = {"meta", "input", "path", "rect", "polyline", "polygon"}
+
+
+class _Balance(HTMLParser):
+    """Checks that what is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def headings(text: str) -> list[str]:
+    return re.findall(r"<h2>([^<]*)</h2>", text)
+
+
+def made(directory: Path, **said: object) -> str:
+    rows = [request(client=n, due=n / 10) for n in range(20)]
+    with Results.open(record_run(directory, rows, **said)) as run:  # type: ignore[arg-type]
+        return run_page(run)
+
+
+def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
+    assert headings(made(tmp_path / "a")) == [
+        "Requests by group and operation",
+        "Requests over time",
+        "Each request",
+        "How long they waited",
+        "Who came back",
+        "Slowest requests",
+        "Ask it yourself",
+        "What produced it",
+    ]
+    samples = [sample("resident", at, 1e6) for at in (0.0, 1.0)]
+    expect = {"expect": ["steady.list.answered == 100%"]}
+    fuller = headings(made(tmp_path / "b", samples=samples, document=expect))
+    assert {"The servers", "Expectations"} <= set(fuller)
+
+
+def test_the_verdict_comes_first_and_its_findings_worst_first(tmp_path: Path) -> None:
+    expect = {"expect": ["steady.list.response.p99 < 1ms", "steady.list.answered == 100%"]}
+    text = made(tmp_path / "a", document=expect)
+    signs = re.findall(r'class="sign (good|bad)"', text)
+    assert signs == sorted(signs)
+    assert signs[0] == "bad"
+    assert text.index('class="verdict"') < text.index("<svg")
+
+
+def test_words_of_a_run_are_escaped(tmp_path: Path) -> None:
+    rows = [
+        request(group=HOSTILE, namespace=HOSTILE, item=HOSTILE, operation=HOSTILE),
+        request(group=HOSTILE, due=1.0, outcome="refused", reason=HOSTILE),
+    ]
+    directory = record_run(
+        tmp_path / "run",
+        rows,
+        [event(HOSTILE, text=HOSTILE), event("back", group=HOSTILE)],
+        [sample(HOSTILE, 0.0, 1.0, HOSTILE)],
+        [{**GROUP, "name": "x", "pattern": HOSTILE}],
+        title=HOSTILE,
+        written=HOSTILE,
+        shocks=[{"at": 0.5, "what": HOSTILE, "ready_seconds": None}],
+        machine={HOSTILE: HOSTILE},
+    )
+    with Results.open(directory) as run, Results.open(directory) as other:
+        for text in (run_page(run), comparison_page([run, other], notes=[HOSTILE])):
+            assert "img" not in _Balance(text).seen
+            assert not _Balance(text).open
+
+
+def test_a_page_needs_no_script_and_no_network(tmp_path: Path) -> None:
+    text = made(tmp_path / "run")
+    parsed = _Balance(text)
+    assert not parsed.open
+    assert not {"script", "link", "iframe", "img"} & parsed.seen
+    assert "url(" not in text
+    assert not re.search(r"\b(NaN|inf)\b", text)
+
+
+def test_a_page_is_light_or_dark_as_the_system_or_its_reader_says(tmp_path: Path) -> None:
+    text = made(tmp_path / "run")
+    assert "color-scheme: light dark" in text
+    assert all(f'id="{each}"' in text and f"#{each}:checked" in text for each in ("light", "dark"))
+
+
+def test_every_column_and_every_named_question_is_on_the_page(tmp_path: Path) -> None:
+    text = made(tmp_path / "run")
+    for schema in TABLES.values():
+        assert ", ".join(schema.names) in text
+    assert all(f"<summary>{name}: " in text for name in QUERIES)
+
+
+def test_a_figure_that_fell_among_the_unanswered_says_never(tmp_path: Path) -> None:
+    rows = [request(), *(request(client=n, outcome="timeout") for n in range(3))]
+    with Results.open(record_run(tmp_path / "run", rows)) as run:
+        assert "<td>never</td>" in run_page(run)
+
+
+def test_runs_side_by_side_have_a_column_each(tmp_path: Path) -> None:
+    rows = [request(client=n, due=n / 10) for n in range(20)]
+    for name in ("a", "b"):
+        record_run(tmp_path / name, rows, title=f"run {name}")
+    with Results.open(tmp_path / "a") as a, Results.open(tmp_path / "b") as b:
+        text = comparison_page([a, b])
+    assert '<th scope="col" class="text">run a</th><th scope="col" class="text">run b</th>' in text
+    assert "<h1>run a beside run b</h1>" in text
+
+
+def test_a_sweep_and_charts_of_others_are_pages(tmp_path: Path) -> None:
+    chart = Chart("back", [Series("x", [(1.0, 2.0)])])
+    assert "All points" in headings(sweep_page("sweep", [chart], [{"limit": 5, "p99": 1.0}]))
+    assert headings(charts_page("demo", [("The storm", [chart])])) == ["The storm"]
+    write_page(tmp_path / "new" / "page.html", charts_page("demo", []))
+
+
+def test_a_page_that_cannot_be_written_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LoadgenError, match="cannot write the page"):
+        write_page(tmp_path / "file" / "page.html", "")
+    monkeypatch.setattr(page, "LARGEST_PAGE_BYTES", 10)
+    with pytest.raises(LoadgenError, match="name fewer run directories"):
+        write_page(tmp_path / "page.html", "x" * 11)

@@ -1,0 +1,36 @@
+"""Pictures: charts of the page by name, as one SVG file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.report.pictures import picture_of, write_picture
+from loadgen.results.results import Results
+from tests.support.runs.recorded_run import record_run, request, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_picture_has_the_charts_that_are_named(tmp_path: Path) -> None:
+    samples = [sample(name, 0.0, 5.0) for name in ("resident", "heap.used")]
+    with Results.open(record_run(tmp_path / "run", [request()], samples=samples)) as run:
+        text = picture_of([run], ["servers.resident", "outcomes"])
+        with pytest.raises(UsageError, match="there is no chart rabbits"):
+            picture_of([run], ["rabbits"])
+        with pytest.raises(UsageError, match=r"there is servers\.resident, servers\.heap\.used"):
+            picture_of([run], ["servers.unread"])
+    ET.fromstring(text)
+    assert text.count('class="title"') == 2
+    write_picture(tmp_path / "new" / "x.svg", text)
+    assert (tmp_path / "new" / "x.svg").read_text() == text
+
+
+def test_a_picture_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LoadgenError, match="cannot be written"):
+        write_picture(tmp_path / "file" / "x.svg", "")
