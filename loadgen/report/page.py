@@ -265,6 +265,12 @@ def _asked(name: str, hidden: Sequence[str] = ()) -> Callable[[Results], str]:
     return rendered
 
 
+def _back(run: Results) -> str:
+    some = any(each.get("do") == "discover" for each in run.document.get("clients", ()))
+    some = some or run.value("SELECT count(*) FROM events WHERE what = 'back'") > 0
+    return _asked("back")(run) if some else ""
+
+
 def _events(run: Results) -> str:
     rows = run.sql(
         "SELECT e.group AS group, e.what, e.text, count(*) AS events, "
@@ -304,7 +310,7 @@ def _server_value(figure: str, value: float) -> str:
 _TABLES: dict[str, Callable[[Results], str]] = {
     "figures": _figures,
     "answers": _asked("answers"),
-    "back": _asked("back"),
+    "back": _back,
     "events": _events,
     "reasons": _asked("reasons"),
     "servers": _servers,

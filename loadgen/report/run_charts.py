@@ -10,9 +10,11 @@ import math
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from loadgen.engine.rows import Outcome
 from loadgen.report.axes import amount, percentile_place
+from loadgen.report.charts import COLOURS as COLOUR_COUNT
 from loadgen.report.charts import Bar, Bars, Chart, Series, colour_of, peak_words, stacked
 from loadgen.units import format_count, plural
 
@@ -58,6 +60,8 @@ SELECT s.moment, sum(greatest(s.value - i.value, 0)) AS value
 FROM seen s JOIN idle i ON s.process = i.process GROUP BY s.moment
 HAVING count(*) = (SELECT count(*) FROM idle) ORDER BY s.moment"""
 _BUCKETS = 60
+_ends: WeakKeyDictionary[Results, float] = WeakKeyDictionary()
+"""When the last request of a run was done: every chart over time needs it."""
 _MOST_LINES, _MOST_BARS = 8, 12
 _MEMORY: tuple[tuple[str, str, Unit, str], ...] = (
     ("resident", "Resident memory", "bytes", ""),
@@ -183,40 +187,33 @@ def each_request(runs: Sequence[Results]) -> list[Drawn]:
 
 def back(runs: Sequence[Results]) -> list[Drawn]:
     """How many clients of each group were back by when; a line shows how many there are."""
-    labelled = zip(runs, labels_of(runs), strict=True)
-    named = [(run, label, each) for run, label in labelled for each in run.query("back")]
+    named: list[tuple[Results, str, str, list[float]]] = []
+    for run, label in zip(runs, labels_of(runs), strict=True):
+        rows = run.sql(
+            "SELECT e.group AS group, min(e.seconds) AS moment FROM events e "
+            "WHERE e.what = 'back' GROUP BY e.group, e.client ORDER BY e.group, moment"
+        )
+        for group, same in groupby(rows, lambda row: row["group"]):
+            whose = f"{label}, {group}" if len(runs) > 1 else group
+            named.append((run, group, whose, [row["moment"] for row in same]))
     lines: list[Series] = []
     limits: dict[int, str] = {}
-    for number, (run, label, each) in enumerate(named):
-        if len(named) > _MOST_LINES and not _retries(run, each["group"]):
+    for run, group, whose, moments in named:
+        told = {each["name"]: each for each in run.document.get("clients", ())}.get(group, {})
+        if len(named) > _MOST_LINES and told.get("do") != "discover":
             continue
-        moments = [
-            row["moment"]
-            for row in run.sql(
-                "SELECT min(e.seconds) AS moment FROM events e "
-                "WHERE e.what = 'back' AND e.group = :name GROUP BY e.client ORDER BY moment",
-                name=each["group"],
-            )
-        ]
-        if not moments:
-            continue
-        whose = f"{label}, {each['group']}" if len(runs) > 1 else each["group"]
+        clients = max(told.get("count", 0), len(moments))
         points = [(0.0, 0.0), *((at, float(n + 1)) for n, at in enumerate(moments))]
         points.append((_span([run])[1], float(len(moments))))
-        words = f"{len(moments):,} of {each['clients']:,}"
-        colour, dash = colour_of(number), number // 6
+        number, words = len(lines), f"{len(moments):,} of {clients:,}"
+        colour, dash = colour_of(number), number // COLOUR_COUNT
         lines.append(Series(whose, _steps(points), "step", colour, words, dash))
-        if len(moments) < each["clients"]:
-            limits[each["clients"]] = plural(each["clients"], "client")
+        if len(moments) < clients:
+            limits[clients] = plural(clients, "client")
     if not lines:
         return []
     chart = _over_time(runs, "Clients that were back: had all they came for", lines, "count")
     return [replace(chart, limits=[(float(n), words) for n, words in limits.items()])]
-
-
-def _retries(run: Results, group: str) -> bool:
-    behaviour = {each["name"]: each["do"] for each in run.document.get("clients", ())}
-    return behaviour.get(group) == "discover"
 
 
 def _steps(points: list[Point], most: int = 400) -> list[Point]:
@@ -402,7 +399,7 @@ def sweep_chart(
                 name,
                 [(x, values[(len(values) - 1) // 2]) for x, values in told],
                 colour=colour_of(number),
-                dash=number // 6,
+                dash=number // COLOUR_COUNT,
                 between=[(x, values[0], values[-1]) for x, values in told],
             )
         )
@@ -422,8 +419,10 @@ def _operations(runs: Sequence[Results]) -> list[str]:
 
 
 def _span(runs: Sequence[Results]) -> tuple[float, float]:
-    ends = [run.value("SELECT max(done) FROM requests") or 1.0 for run in runs]
-    return 0.0, max(ends)
+    for run in runs:
+        if run not in _ends:
+            _ends[run] = run.value("SELECT max(done) FROM requests") or 1.0
+    return 0.0, max(_ends[run] for run in runs)
 
 
 def _round(seconds: float) -> float:

@@ -59,15 +59,15 @@ def test_a_page_has_the_sections_that_its_tables_fill(tmp_path: Path) -> None:
         "Requests over time",
         "Each request",
         "How long they waited",
-        "Who came back",
         "Slowest requests",
         "Ask it yourself",
         "What produced it",
     ]
     samples = [sample("resident", at, 1e6) for at in (0.0, 1.0)]
     expect = {"expect": ["steady.list.answered == 100%"]}
-    fuller = headings(made(tmp_path / "b", samples=samples, document=expect))
-    assert {"The servers", "Expectations"} <= set(fuller)
+    back = [event("back", value=1.0)]
+    fuller = headings(made(tmp_path / "b", events=back, samples=samples, document=expect))
+    assert {"The servers", "Expectations", "Who came back"} <= set(fuller)
 
 
 def test_the_verdict_comes_first_and_its_findings_worst_first(tmp_path: Path) -> None:

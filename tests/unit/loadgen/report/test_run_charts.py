@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from loadgen.report.charts import Bars, Chart, render
 from loadgen.report.run_charts import CHARTS, labels_of, sweep_chart
 from loadgen.results.results import Results
-from tests.support.runs.recorded_run import event, record_run, request, sample
+from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 ROWS = [request(client=n, due=n / 10, bytes=10) for n in range(20)]
+GROUPS = [{**GROUP, "count": 30}]
 REFUSED = [
     request(client=n, due=n / 10, outcome="refused", reason="TooManyRequests", done=n / 10 + 3)
     for n in range(20, 30)
@@ -26,7 +27,7 @@ REFUSED = [
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[list[Results]]:
     phases = {"warm_up": 0.5, "measure": 2.5, "hold": 0.0, "drain": 5.0}
-    told = {
+    told: dict[str, Any] = {
         "document": {"phases": phases},
         "shocks": [{"at": 1.0, "what": "restart proxy", "ready_seconds": 2.0}],
     }
@@ -38,7 +39,7 @@ def runs(tmp_path: Path) -> Iterator[list[Results]]:
     ] + [sample("heap.limit", 0.0, 200e6)]
     back = [event("back", client=n, seconds=n / 10, value=0.1) for n in range(15)]
     for name in ("a", "b"):
-        record_run(tmp_path / name, ROWS + REFUSED, back, samples, title="storm", **told)
+        record_run(tmp_path / name, ROWS + REFUSED, back, samples, GROUPS, title="storm", **told)
     opened = [Results.open(tmp_path / name) for name in ("a", "b")]
     yield opened
     for each in opened:
