@@ -84,7 +84,9 @@ def _counted(name: str, condition: str, what: str) -> tuple[Measure, ...]:
     share = f"avg(CASE WHEN {condition} THEN 1E0 ELSE 0E0 END)"
     return (
         Measure(f"{name}.rate", Unit.SHARE, f"share of {what}", share),
-        Measure(f"{name}.count", Unit.COUNT, f"number of {what}", f"count_if({condition})"),
+        Measure(
+            f"{name}.count", Unit.COUNT, f"number of {what}", f"coalesce(count_if({condition}), 0)"
+        ),
     )
 
 

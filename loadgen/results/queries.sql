@@ -94,11 +94,11 @@ WITH known AS (
     count_if(what = 'connection-lost') AS lost
   FROM events GROUP BY client
 )
-SELECT k.client, k.group AS group, k.family, k.namespace,
+SELECT k.client, min(k.group) AS group, min(k.family) AS family, min(k.namespace) AS namespace,
   coalesce(min(h.back_seconds), CAST('Infinity' AS DOUBLE)) AS back_seconds,
   CAST(sum(k.listings) AS BIGINT) AS listings, coalesce(max(h.lost), 0) AS reconnects
 FROM known k LEFT JOIN happened h ON k.client = h.client
-GROUP BY k.client, k.group, k.family, k.namespace ORDER BY k.client, k.namespace
+GROUP BY k.client ORDER BY k.client
 
 -- name: back
 -- How many clients of each group were back, and after how long.

@@ -147,7 +147,7 @@ def _finding(bad: bool, level: Level, source: str, sentence: str, right: str) ->
 def _answers(results: Results) -> Iterator[Finding]:
     """Yield whether answers were right, and tasks agree."""
     found = results.sql(
-        "SELECT count_if(outcome = 'wrong') AS wrong, count(*) AS n, "
+        "SELECT coalesce(count_if(outcome = 'wrong'), 0) AS wrong, count(*) AS n, "
         "min(CASE WHEN outcome = 'wrong' THEN reason END) AS reason FROM requests "
         "WHERE outcome IN ('answered', 'wrong')"
     )[0]
@@ -250,7 +250,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
     ]
     reasons = ", ".join(f"'{reason}'" for reason in _OWN_FAILURES)
     counted = results.sql(
-        f"SELECT count(*) AS n, count_if(reason IN ({reasons})) AS own FROM requests"
+        f"SELECT count(*) AS n, coalesce(count_if(reason IN ({reasons})), 0) AS own FROM requests"
     )[0]
     ended = any(t.get("interrupted") for t in tasks)
     wanted = max(0 if ended else results.run.get("planned") or 0, counted["n"])
