@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -71,6 +71,8 @@ _MEMORY: tuple[tuple[str, str, Unit, str], ...] = (
     ("direct.waiting", "Requests that wait for direct memory", "count", ""),
     ("unread", "Answers not yet read", "bytes", ""),
     ("connections", "Connections", "count", ""),
+    ("cpu.seconds", "Cores in use", "number", ""),
+    ("descriptors", "Open descriptors", "count", "descriptors.limit"),
     ("jvm.heap.used", "Heap of the JVM", "bytes", ""),
     ("jvm.direct.used", "Direct memory of the JVM", "bytes", ""),
 )
@@ -236,12 +238,13 @@ def servers(runs: Sequence[Results]) -> list[Drawn]:
             )
             for place, (process, same) in enumerate(groupby(rows, lambda row: row["process"])):
                 points = [(row["seconds"], row["value"]) for row in same]
+                points = _growth(points) if figure == "cpu.seconds" else points
                 alone = len(runs) == 1
                 name = process if alone else f"{label}, {process}"
                 colour, dash = (colour_of(place), place) if alone else (colour_of(number), place)
                 series.append(Series(name, points, "line", colour, peak_words(points, unit), dash))
             if limit:
-                limits |= _limits(run, limit)
+                limits |= _limits(run, limit, unit)
         if any(y for each in series for _, y in each.points):
             chart = _over_time(runs, title, series, unit)
             charts.append(replace(chart, limits=list(limits.items()), key=figure))
@@ -261,11 +264,20 @@ def _over_idle(runs: Sequence[Results]) -> list[Drawn]:
     return [replace(_over_time(runs, title, series, "bytes"), key="over-idle")] if series else []
 
 
-def _limits(run: Results, figure: str) -> dict[float, str]:
+def _limits(run: Results, figure: str, unit: Unit) -> dict[float, str]:
     rows = run.sql(
         "SELECT DISTINCT value FROM samples WHERE figure = :figure AND value > 0", figure=figure
     )
-    return {row["value"]: f"limit {amount(row['value'], 'bytes')}" for row in rows}
+    return {row["value"]: f"limit {amount(row['value'], unit)}" for row in rows}
+
+
+def _growth(points: list[Point]) -> list[Point]:
+    """Return how fast a counter rose, a second; one that began anew rose by what it has."""
+    return [
+        (at, (value - before if value >= before else value) / (at - then))
+        for (then, before), (at, value) in pairwise(points)
+        if at > then
+    ]
 
 
 # -- how long, how many --------------------------------------------------------------------------
