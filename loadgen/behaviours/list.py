@@ -49,17 +49,17 @@ class List(Group):
 
     async def client(self, me: LoadClient) -> None:
         """List on the beat; the first lists decide whether the client is back."""
-        settling: asyncio.Task[None] | None = None
+        first: list[asyncio.Task[Answer]] = []
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):
             asked = [
                 me.spawn(me.list_topics(pattern=pattern, properties=self.properties, due=due))
                 for _ in range(self.pipelined)
             ]
-            if settling is None:
-                settling = me.spawn(self._settle(me, asked))
-        if settling is not None:
-            await settling
+            if not first:
+                first = asked
+                me.spawn(self._settle(me, first))
+        await asyncio.wait(first)
 
     async def _settle(self, me: LoadClient, first: list[asyncio.Task[Answer]]) -> None:
         failed = [answer.failed for answer in await asyncio.gather(*first) if answer.failed]

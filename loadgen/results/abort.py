@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from loadgen.engine.rows import Outcome
-from loadgen.results.expectations import CLIENTS, SERVERS
+from loadgen.results.measures import CLIENTS, SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from loadgen.results.verdict import generator_figures
+from loadgen.results.generator import generator_figures
 
 if TYPE_CHECKING:
     from loadgen.results.results import Results

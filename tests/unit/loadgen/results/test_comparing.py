@@ -15,13 +15,11 @@ from loadgen.errors import UsageError
 from loadgen.results.comparing import (
     FinishedRun,
     Word,
-    adjusted,
     compare,
     finished_run,
     markdown_of,
-    rank_test,
-    shift_interval,
 )
+from loadgen.results.ranks import adjusted, rank_test, shift_interval
 from tests.support.runs.recorded_run import record_run, request
 
 if TYPE_CHECKING:

@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 from loadgen.engine.rows import Outcome
 from loadgen.errors import ExitCode, UsageError
 from loadgen.results.expectations import (
-    OPERATIONS,
     OPERATORS,
+    in_words,
+    judge,
+    parse_expectation,
+    parse_expectations,
+)
+from loadgen.results.measures import (
+    OPERATIONS,
     SELECTORS,
     SERVERS,
     Unit,
-    in_words,
-    judge,
     measures_of,
-    parse_expectation,
-    parse_expectations,
     subjects,
 )
 from loadgen.results.results import Results

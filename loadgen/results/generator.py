@@ -1,0 +1,97 @@
+"""The one rule that says when the generator, and not the server, was the limit of a run.
+
+Each limit has its words; one is enough to make the figures worthless (exit code 98). What a server
+can cause, such as connections that it closes, counts for none of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from loadgen.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadgen.results.results import Results
+
+# Later than this and the load was not the one that the document describes: a task, and the last of
+# the clients that it starts at one moment.
+START_ERROR_LIMIT_SECONDS = 0.05
+CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
+# Of moments that are spread over time; of fewer than a hundred the 99th percentile would be the
+# latest, for which the limits above are there.
+LAG_P99_LIMIT_SECONDS = 0.01
+FEWEST_MOMENTS = 100
+STARTED_SHARE_LIMIT = 0.95
+# The end of an answer is noticed so much too late: of one in a hundred, and of any.
+LOOP_LAG_P99_LIMIT_SECONDS = 0.25
+LOOP_LAG_MAX_LIMIT_SECONDS = 1.0
+# A task has one event loop, which one core serves. Of shorter runs the share says nothing.
+CPU_SHARE_LIMIT = 0.95
+SHORTEST_CPU_SECONDS = 2.0
+_OWN_FAILURES = tuple(
+    os.strerror(number)
+    for number in (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
+)
+"""Why this machine, not the server, made no connection."""
+
+
+def generator_figures(results: Results) -> dict[str, float | None]:
+    """Return the worst of what its tasks tell of themselves, by the names that summary.json has."""
+    tasks = results.run.get("tasks") or []
+    lags = [t["lag_p99_seconds"] for t in tasks if t["moments"] >= FEWEST_MOMENTS]
+    shares = [
+        t["cpu_seconds"] / t["measured_seconds"]
+        for t in tasks
+        if t["measured_seconds"] >= SHORTEST_CPU_SECONDS
+    ]
+    reasons = ", ".join(f"'{reason}'" for reason in _OWN_FAILURES)
+    counted = results.sql(
+        f"SELECT count(*) AS n, coalesce(count_if(reason IN ({reasons})), 0) AS own FROM requests"
+    )[0]
+    ended = any(t.get("interrupted") for t in tasks)
+    wanted = max(0 if ended else results.run.get("planned") or 0, counted["n"])
+    worst = (
+        "start_error_seconds", "client_start_error_seconds", "loop_lag_p99_seconds",
+        "loop_lag_max_seconds", "descriptors",
+    )  # fmt: skip
+    return {
+        **{name: max((t.get(name, 0) for t in tasks), default=None) for name in worst},
+        "lag_p99_seconds": max(lags, default=None),
+        "cpu_share": max(shares, default=None),
+        "started_share": (counted["n"] - counted["own"]) / wanted if wanted else None,
+    }
+
+
+_LATE = (
+    ("start_error_seconds", START_ERROR_LIMIT_SECONDS, "a task began"),
+    (
+        "client_start_error_seconds",
+        CLIENT_START_ERROR_LIMIT_SECONDS,
+        "a client's first request was",
+    ),
+    ("lag_p99_seconds", LAG_P99_LIMIT_SECONDS, "1 % of a task's moments came"),
+    ("loop_lag_p99_seconds", LOOP_LAG_P99_LIMIT_SECONDS, "1 % of the time its event loop was"),
+    ("loop_lag_max_seconds", LOOP_LAG_MAX_LIMIT_SECONDS, "once its event loop was"),
+)
+
+
+def generator_limits(found: Mapping[str, float | None]) -> list[str]:
+    """Return why the generator was the limit, by its figures; nothing if it was not."""
+    limits = [
+        f"{what} {format_seconds(value)} late, over the limit of {format_seconds(limit)}"
+        for name, limit, what in _LATE
+        if (value := found[name]) is not None and value > limit
+    ]
+    started, busy = found["started_share"], found["cpu_share"]
+    if started is not None and started < STARTED_SHARE_LIMIT:
+        limits.append(
+            f"only {started:.1%} of the planned requests could be started, of at least "
+            f"{STARTED_SHARE_LIMIT:.0%}"
+        )
+    if busy is not None and busy > CPU_SHARE_LIMIT:
+        limits.append(f"a task used {busy:.0%} of a core, of at most {CPU_SHARE_LIMIT:.0%}")
+    return limits
