@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH = 560
 MOST_POINTS, MOST_DOTS = 400, 1_500
-_FEW = 40
+_FEW = 16
 """So many points of a line with a band are dotted, to tell what was measured."""
 _LETTER = 6.6
 """Width of a letter of 12 pixels, on the average."""
