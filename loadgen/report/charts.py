@@ -1,279 +1,152 @@
-"""Charts as HTML and inline SVG: they need no script, no network and no fixed width.
+"""Descriptions of charts: what :mod:`loadgen.report.drawing` makes SVG of.
 
-The plotted area is an SVG stretched to its box (lines keep their width), the labels around it are
-HTML: so text has the same size on a phone, on a desktop and on paper. Colours are CSS classes
-(``run-0``, ``run-1``, ...), which makes light, dark and print one style sheet's business.
+What a chart shows is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
+Colours are CSS classes: one style sheet makes them light, dark and print.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from loadgen.report.marks import mark_labels
-from loadgen.units import format_bytes, format_count, format_seconds
+from loadgen.report.axes import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from loadgen.report.chart_math import Axis, Point
-    from loadgen.report.marks import Mark
+    from loadgen.report.axes import Unit
 
-FORMATS: dict[str, Callable[[float], str]] = {
-    "bytes": format_bytes,
-    "count": format_count,
-    "seconds": format_seconds,
-    "cores": lambda value: f"{value:.2f} cores",
-}
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# As many colours as the style sheet has; further runs begin again and keep their own letters.
+Point = tuple[float, float]
+Look = Literal["line", "step", "area", "dots", "rings"]
+
+HEIGHT = 250
 COLOURS = 6
-VIEW = 1000
-# Letters closer than this (share of width, of height) would cover each other.
-_LETTER_ROOM = (0.05, 0.14)
+"""Colours of series; further ones begin again, with other dashes."""
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One run's line in a panel and the words that stand for it when nothing is pointed at.
+class Series:
+    """One line, area or cloud of dots; points that are not finite are left out, as gaps.
 
-    A line with a ``style`` (``asked``, ``refused``) only accompanies the run's main one: it has no
-    letter and no words.
+    Attributes:
+        colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
+        words: Behind its name in the legend: a peak, a count.
+        dash: Which of the dashes.
+        between: A band around it: x, lowest, highest.
     """
 
-    run: int
+    name: str
     points: Sequence[Point]
-    summary: str
-    style: str = ""
+    look: Look = "line"
+    colour: str = "c0"
+    words: str = ""
+    dash: int = 0
+    between: Sequence[tuple[float, float, float]] = ()
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One chart: curves of all runs over one x axis, with limit lines where there are limits.
+class Chart:
+    """Series over two axes.
 
-    ``marks`` are moments at which something happened.
+    Attributes:
+        x: Unit of the horizontal axis; ``percentile`` is the scale of HdrHistogram's plots, where
+            x is ``-log10(1 - share)``.
+        limits: Values with what they are.
+        bands: Spans of x that are shaded, with what they are.
+        marks: Moments at which something happened, and what.
+        span: Where the horizontal axis begins and ends at least.
+        key: What tells it from others of its kind.
     """
 
-    key: str
     title: str
-    unit: str
-    x: Axis
-    y: Axis
-    x_labels: Sequence[tuple[float, str]]
-    curves: Sequence[Curve]
-    limits: Sequence[float] = ()
-    marks: Sequence[Mark] = ()
-    description: str = ""
+    series: Sequence[Series]
+    unit: Unit = "count"
+    x: Unit | Literal["percentile"] = "seconds"
+    log: bool = False
+    limits: Sequence[tuple[float, str]] = ()
+    bands: Sequence[tuple[float, float, str]] = ()
+    marks: Sequence[tuple[float, str]] = ()
+    span: tuple[float, float] | None = None
+    x_title: str = ""
+    height: int = HEIGHT
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar: parts with a value and a colour, beside each other.
+
+    Attributes:
+        words: Below its name.
+    """
+
+    name: str
+    parts: Sequence[tuple[float, str]]
+    words: str = ""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """One run's histogram: solid bars for answers, hatched ones on top for refusals."""
+    """Horizontal bars with a common scale."""
 
-    run: int
     title: str
-    x: Axis
-    y: Axis
-    width: float
-    answered: Sequence[int]
-    refused: Sequence[int]
-    note: str = ""
+    bars: Sequence[Bar]
+    key: str = ""
 
 
-def run_class(run: int) -> str:
-    """Return the CSS class that colours everything of one run."""
-    return f"run-{run % COLOURS}"
+def colour_of(number: int) -> str:
+    """Return the class that colours the series of so many."""
+    return f"c{number % COLOURS}"
 
 
-def run_letter(run: int) -> str:
-    """Return the letter that stands for a run, so that colour is never the only difference."""
-    return LETTERS[run % len(LETTERS)]
+def stacked(series: Sequence[Series]) -> list[Series]:
+    """Return areas that stand on each other, of series with the same x; the lowest comes last."""
+    tops: list[Series] = []
+    total: dict[float, float] = {}
+    for each in series:
+        points = []
+        for x, y in each.points:
+            total[x] = total.get(x, 0.0) + y
+            points.append((x, total[x]))
+        tops.append(replace(each, points=points, look="area"))
+    return tops[::-1]
 
 
-def key_mark(run: int) -> str:
-    """Return a coloured letter, as in the legend."""
-    return f'<span class="key {run_class(run)}">{run_letter(run)}</span>'
+def thin(points: Sequence[Point], limit: int) -> list[Point]:
+    """Return about so many points, the lowest and the highest of each stretch among them.
+
+    A peak that lasted one sample stays visible, which a plain stride would lose.
+    """
+    if len(points) <= limit:
+        return list(points)
+    size = math.ceil(len(points) / max(1, limit // 2))
+    kept: list[Point] = []
+    for begin in range(0, len(points), size):
+        stretch = points[begin : begin + size]
+        kept += sorted({min(stretch, key=lambda p: p[1]), max(stretch, key=lambda p: p[1])})
+    return kept
 
 
-def tick_label(unit: str, value: float) -> str:
-    """Return the label of a round value on an axis, as short as it goes."""
-    if not value:
-        return "0"
-    if unit == "seconds":
-        return f"{value:g} s" if value >= 1 else f"{value * 1000:g} ms"
-    if unit == "cores":
-        return f"{value:g}"
-    return FORMATS[unit](value)
-
-
-def render_panel(panel: Panel) -> str:
-    """Render one chart as an HTML figure."""
-    parts = [
-        y_grid(panel.y),
-        *(_level(panel.y, limit, "limit") for limit in panel.limits),
-        *(_path(panel, curve) for curve in panel.curves),
-    ]
-    overlays = [
-        *(_limit_label(panel, limit) for limit in panel.limits),
-        *_letters(panel),
-    ]
-    return (
-        f'<figure class="panel" data-panel="{escape(panel.key)}">'
-        f"<figcaption><h4>{escape(panel.title)}</h4>{_readout(main_curves(panel))}</figcaption>"
-        + render_plot(panel, parts, overlays)
-        + "</figure>"
-    )
-
-
-def render_bars(bars: Bars) -> str:
-    """Render one histogram as an HTML figure; each bar says its figures when pointed at."""
-    rects = [y_grid(bars.y)]
-    for index, (answered, refused) in enumerate(zip(bars.answered, bars.refused, strict=True)):
-        if answered or refused:
-            rects.append(_bar(bars, index, answered, refused))
-    labels = [(tick, tick_label("seconds", tick)) for tick in bars.x.ticks]
-    frame = Panel(
-        key="", title="", unit="count", x=bars.x, y=bars.y, x_labels=labels, curves=(),
-        description=f"Latency histogram of {bars.title}",
-    )  # fmt: skip
-    note = f'<p class="note">{escape(bars.note)}</p>' if bars.note else ""
-    return (
-        f'<figure class="panel bars" data-run="{bars.run}"><figcaption><h4>{key_mark(bars.run)} '
-        f"{escape(bars.title)}</h4>{note}</figcaption>{render_plot(frame, rects, [])}</figure>"
-    )
-
-
-def render_plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> str:
-    """Render the plotted area with its labels: SVG parts, and HTML on top of them."""
-    y_labels = "".join(
-        f'<span style="bottom:{panel.y.share(tick):.2%}">'
-        f"{escape(tick_label(panel.unit, tick))}</span>"
-        for tick in panel.y.ticks
-    )
-    x_labels = "".join(
-        f'<span style="left:{panel.x.share(at):.2%}">{escape(text)}</span>'
-        for at, text in panel.x_labels
-    )
-    verticals = "".join(
-        f'<line class="grid vertical" x1="{plot_x(panel.x, at)}" x2="{plot_x(panel.x, at)}" '
-        f'y1="0" y2="{VIEW}"/>'
-        for at, _ in panel.x_labels
-    )
-    moments = "".join(_mark(panel.x, mark) for mark in panel.marks)
-    css = "plot marked" if panel.marks else "plot"
-    return (
-        f'<div class="{css}"><div class="y-axis" aria-hidden="true">{y_labels}</div>'
-        f'<div class="area"><svg viewBox="0 0 {VIEW} {VIEW}" preserveAspectRatio="none" '
-        f'role="img" aria-label="{escape(panel.description or panel.title)}">'
-        f"{verticals}{''.join(parts)}{moments}</svg>{mark_labels(panel.marks, panel.x)}"
-        f"{''.join(overlays)}</div>"
-        f'<div class="x-axis" aria-hidden="true">{x_labels}</div></div>'
-    )
-
-
-def _mark(axis: Axis, mark: Mark) -> str:
-    x = plot_x(axis, mark.at)
-    return (
-        f'<line class="mark-line {run_class(mark.run)}" data-run="{mark.run}" x1="{x}" x2="{x}" '
-        f'y1="0" y2="{VIEW}"><title>{escape(mark.words)}, {format_seconds(mark.at)}</title></line>'
-    )
-
-
-def plot_x(axis: Axis, value: float) -> str:
-    """Return the x of a value in a plotted area's own coordinates."""
-    return f"{axis.share(value) * VIEW:.1f}".removesuffix(".0")
-
-
-def plot_y(axis: Axis, value: float) -> str:
-    """Return the y of a value in a plotted area's own coordinates."""
-    return f"{(1 - axis.share(value)) * VIEW:.1f}".removesuffix(".0")
-
-
-def y_grid(axis: Axis) -> str:
-    """Render the grid lines of the labelled values."""
-    return "".join(_level(axis, tick, "grid") for tick in axis.ticks)
-
-
-def _level(axis: Axis, value: float, css: str) -> str:
-    y = plot_y(axis, value)
-    return f'<line class="{css}" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>'
-
-
-def _limit_label(panel: Panel, limit: float) -> str:
-    return (
-        f'<span class="limit-label" style="bottom:{panel.y.share(limit):.2%}">'
-        f"limit {escape(FORMATS[panel.unit](limit))}</span>"
-    )
-
-
-def _path(panel: Panel, curve: Curve) -> str:
-    if not curve.points:
+def sparkline(points: Sequence[Point], width: int = 40) -> str:
+    """Return the course of values as a line of text: the highest of each stretch."""
+    kept = [p for p in points if math.isfinite(p[0]) and math.isfinite(p[1])]
+    if not kept:
         return ""
-    steps = " ".join(
-        f"{plot_x(panel.x, at)},{plot_y(panel.y, value)}" for at, value in curve.points
+    first, peak = min(x for x, _ in kept), max(0.0, *(y for _, y in kept)) or 1.0
+    span = (max(x for x, _ in kept) - first) or 1.0
+    cells: list[float | None] = [None] * width
+    for x, y in kept:
+        cell = min(width - 1, int((x - first) / span * width))
+        cells[cell] = max(y, cells[cell] or 0.0)
+    steps = "▁▂▃▄▅▆▇█"
+    return "".join(
+        " " if each is None else steps[round(max(0.0, each) / peak * (len(steps) - 1))]
+        for each in cells
     )
-    return (
-        f'<polyline class="{" ".join(filter(None, ("curve", curve.style, run_class(curve.run))))}"'
-        f' data-run="{curve.run}" points="{steps}"/>'
-    )
 
 
-def _letters(panel: Panel) -> list[str]:
-    """Render each curve's letter at its peak, moved along the curve where two would collide."""
-    placed: list[tuple[float, float]] = []
-    marks = []
-    for curve in main_curves(panel):
-        spots = [(panel.x.share(at), panel.y.share(value)) for at, value in curve.points]
-        spots = [spot for spot in spots if spot[1] > 0.02 and 0.02 < spot[0] < 0.98]
-        free = [spot for spot in spots if not any(_near(spot, other) for other in placed)]
-        if not free:
-            continue
-        left, bottom = max(free, key=lambda spot: spot[1])
-        placed.append((left, bottom))
-        marks.append(
-            f'<span class="peak {run_class(curve.run)}" data-run="{curve.run}" aria-hidden="true" '
-            f'style="left:{left:.2%};bottom:{bottom:.2%}">{run_letter(curve.run)}</span>'
-        )
-    return marks
-
-
-def main_curves(panel: Panel) -> list[Curve]:
-    """Return the line of each run that its words are about."""
-    return [curve for curve in panel.curves if not curve.style]
-
-
-def _near(spot: tuple[float, float], other: tuple[float, float]) -> bool:
-    return abs(spot[0] - other[0]) < _LETTER_ROOM[0] and abs(spot[1] - other[1]) < _LETTER_ROOM[1]
-
-
-def _readout(curves: Sequence[Curve]) -> str:
-    items = "".join(
-        f'<li data-run="{curve.run}">{key_mark(curve.run)} '
-        f'<output data-summary="{escape(curve.summary)}">{escape(curve.summary)}</output></li>'
-        for curve in curves
-    )
-    return f'<ul class="readout">{items}</ul>'
-
-
-def _bar(bars: Bars, index: int, answered: int, refused: int) -> str:
-    """Render one bucket: answers below, refusals above, one tooltip for both."""
-    left, right = index * bars.width, (index + 1) * bars.width
-    words = [f"{answered:,} answered"] * bool(answered) + [f"{refused:,} refused"] * bool(refused)
-    title = f"{format_seconds(left)} to {format_seconds(right)}: {', '.join(words)}"
-    x = bars.x.share(left) * VIEW
-    width = max(1.0, (bars.x.share(right) - bars.x.share(left)) * VIEW - 2)
-    rects = _rect(bars, f"bar {run_class(bars.run)}", (x, width), (0, answered)) + _rect(
-        bars, f"bar refused {run_class(bars.run)}", (x, width), (answered, answered + refused)
-    )
-    return f"<g><title>{escape(title)}</title>{rects}</g>"
-
-
-def _rect(bars: Bars, css: str, across: tuple[float, float], between: tuple[float, float]) -> str:
-    low, high = (bars.y.share(value) * VIEW for value in between)
-    if high <= low:
-        return ""
-    return (
-        f'<rect class="{css}" x="{across[0]:.1f}" width="{across[1]:.1f}" '
-        f'y="{VIEW - high:.1f}" height="{high - low:.1f}"/>'
-    )
+def peak_words(points: Iterable[Point], unit: Unit) -> str:
+    """Return the highest value in words, for a legend."""
+    found = [y for _, y in points if math.isfinite(y)]
+    return f"at most {amount(max(found), unit)}" if found else "nothing"
