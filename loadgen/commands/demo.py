@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
-from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.plan import RETURNING_RUN, RUNS, STUCK_RUNS, default_namespaces
 from loadgen.demo.result import DemoOptions
@@ -26,6 +24,8 @@ from loadgen.report.stuck.silent_pictures import draw_silent_pictures
 from loadgen.report.tables import check_grid, summary_console, summary_tables
 from loadgen.results.reading import load_run
 from loadgen.servers.processes import termination_interrupts
+from loadgen.topics.plan import TopicPlan
+from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from loadgen.cluster import ClusterPlan
-from loadgen.corpus.distributions import FIXED
-from loadgen.corpus.topic_plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.documents.kinds import MODELS, load_fields
 from loadgen.errors import UsageError
 from loadgen.scenario import NamespaceExpectation, Scenario
+from loadgen.topics.distributions import FIXED
+from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
