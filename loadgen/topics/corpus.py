@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.topics.lists import opened
 from loadgen.topics.manifest import (
     Manifest,
     manifest_path,
@@ -72,11 +73,10 @@ def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> 
         work = partial(write_part, plan, parts, directory)
         entries = executor(work, len(plan_parts(plan, parts)))
         manifest = write_manifest(directory, plan.seed, asdict(plan.shape), entries)
-        if (manifest.topics, len(manifest.namespaces)) != (plan.topics, plan.namespaces):
-            raise LoadgenError(
-                f"The job handed back {manifest.topics} topics in {len(manifest.namespaces)} "
-                f"namespaces instead of {plan.topics} in {plan.namespaces}."
-            )
+        topics, namespaces = manifest.topics, len(manifest.namespaces)
+        if (topics, namespaces) != (plan.topics, plan.namespaces):
+            told = f"The job handed back {topics} topics in {namespaces} namespaces"
+            raise LoadgenError(f"{told} instead of {plan.topics} in {plan.namespaces}.")
     return Corpus(out, manifest)
 
 
@@ -124,16 +124,13 @@ def open_corpus(directory: Path) -> Corpus:
         UsageError: It is not; the sentence says what is missing or different.
     """
     if not directory.is_dir():
-        raise UsageError(
-            f"{directory} is not a directory. Make a corpus with: loadgen topics --out {directory}"
-        )
+        how = f"Make a corpus with: loadgen topics --out {directory}"
+        raise UsageError(f"{directory} is not a directory. {how}")
     corpus = Corpus(directory, read_manifest(directory))
     rows = sum(parquet_rows(file) for file in corpus.files)
-    if rows != corpus.manifest.topics:
-        raise UsageError(
-            f"{directory} holds {rows} topics, but its {manifest_path(directory).name} says "
-            f"{corpus.manifest.topics}; make the corpus again with: loadgen topics"
-        )
+    if rows != (topics := corpus.manifest.topics):
+        told = f"{rows} topics, but its {manifest_path(directory).name} says {topics}"
+        raise UsageError(f"{directory} holds {told}; make the corpus again with: loadgen topics")
     return corpus
 
 
@@ -143,18 +140,14 @@ def parquet_rows(file: Path) -> int:
     Raises:
         UsageError: It is no Parquet, or has other columns.
     """
-    try:
-        with pq.ParquetFile(file) as parquet:
-            columns, rows = parquet.schema_arrow, int(parquet.metadata.num_rows)
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"{file} cannot be read as Parquet: {error}.") from error
+    with opened(file) as parquet:
+        columns, rows = parquet.schema_arrow, int(parquet.metadata.num_rows)
     for wanted in TOPIC_SCHEMA:
         index = columns.get_field_index(wanted.name)
         found = columns.field(index).type if index >= 0 else "missing"
         if found != wanted.type:
-            raise UsageError(
-                f"{file} is not topics: column {wanted.name} is {found}, not {wanted.type}."
-            )
+            told = f"column {wanted.name} is {found}, not {wanted.type}"
+            raise UsageError(f"{file} is not topics: {told}.")
     return rows
 
 
@@ -168,10 +161,8 @@ def replacing(out: Path) -> Iterator[Path]:
     """
     taken = out.exists() and (not out.is_dir() or any(out.iterdir()))
     if taken and not manifest_path(out).is_file():
-        raise UsageError(
-            f"{out} exists and is not a topic corpus, so it is not replaced; "
-            "give another --out or remove it."
-        )
+        told = f"{out} exists and is not a topic corpus, so it is not replaced"
+        raise UsageError(f"{told}; give another --out or remove it.")
     directory = out.resolve().with_name(f".{out.resolve().name}.{os.getpid()}")
     try:
         directory.mkdir(parents=True)

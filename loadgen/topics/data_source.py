@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter, ValidationError
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from loadgen.topics.plan import TopicPlan, TopicShape, plan_parts
@@ -29,10 +30,16 @@ NAME = "floodgate_topics"
 _SCHEMA = (
     "tenant string, namespace string, topic string, partitions int, properties map<string,string>"
 )
-_NUMBERS = {"topics": 1_000_000, "namespaces": 100, "seed": 7, "partitions_of_frame": 0}
 _ROWS_PER_PARTITION = 1_000_000
 _ROWS_PER_BATCH = 100_000
-_KINDS = {"int": int, "int | None": int, "float": float, "str": str}
+
+
+@dataclass(frozen=True)
+class _Options(TopicShape):
+    topics: int = 1_000_000
+    namespaces: int = 100
+    seed: int = 7
+    partitions_of_frame: int = 0
 
 
 def register(session: SparkSession) -> None:
@@ -65,26 +72,20 @@ def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
     Raises:
         ValueError: An option is unknown or has a value that it cannot have.
     """
-    kinds = {each.name: _KINDS[str(each.type)] for each in fields(TopicShape)}
-    known = {name.lower(): name for name in (*_NUMBERS, *kinds)}
-    given = {known.get(name.lower(), name): text for name, text in options.items()}
+    known = [each.name for each in fields(_Options)]
+    given = {name.lower(): text for name, text in options.items()}
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is no option of {NAME}; it has {', '.join(known)}")
-    numbers = {name: _parsed(name, int, given.get(name, usual)) for name, usual in _NUMBERS.items()}
-    shape = {
-        name: _parsed(name, kind, given[name]) for name, kind in kinds.items() if name in given
-    }
-    tasks = numbers.pop("partitions_of_frame")
-    plan = TopicPlan(**numbers, shape=TopicShape(**shape))
-    return plan, tasks or -(-plan.topics // _ROWS_PER_PARTITION)
-
-
-def _parsed(name: str, kind: type, text: object) -> Any:  # noqa: ANN401
     try:
-        return kind(text)
-    except ValueError:
-        raise ValueError(f"option {name} of {NAME} is {text!r}, which is no number") from None
+        asked = TypeAdapter(_Options).validate_python(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"option {name} of {NAME}: " for name in first["loc"])
+        raise ValueError(f"{place}{first['msg']}") from None
+    shape = TopicShape(**{each.name: getattr(asked, each.name) for each in fields(TopicShape)})
+    plan = TopicPlan(asked.topics, asked.namespaces, asked.seed, shape)
+    return plan, asked.partitions_of_frame or -(-plan.topics // _ROWS_PER_PARTITION)
 
 
 @dataclass

@@ -137,11 +137,12 @@ def checked_partitions(text: str) -> str:
     Raises:
         ValueError: It is none.
     """
-    if text in (FEW, ONE_TOPIC):
-        return text
-    if text.isdecimal() and len(text) < 7 and 1 <= int(text) <= MAX_PARTITIONS:
-        return text
-    if re.fullmatch(rf"{_ZIPF}\d(\.\d+)?", text) and float(text.removeprefix(_ZIPF)) <= 3:
+    known = text in (FEW, ONE_TOPIC)
+    if re.fullmatch(r"\d{1,6}", text):
+        known = 1 <= int(text) <= MAX_PARTITIONS
+    elif re.fullmatch(rf"{_ZIPF}\d(\.\d+)?", text):
+        known = float(text.removeprefix(_ZIPF)) <= 3
+    if known:
         return text
     raise ValueError(f"The partitions are {text[:40]!r}; they must be {PARTITIONS}.")
 

@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.errors import UsageError
 from loadgen.topics.corpus import Corpus, replacing, write_part_file
-from loadgen.topics.lists import batches_of, checked, pieces_of
+from loadgen.topics.lists import batches_of, checked, pieces_of, require_topics
 from loadgen.topics.manifest import write_manifest
 from loadgen.topics.rows import TOPIC_SCHEMA
 from proto.invalid_rows import MAX_TOLD_ROWS, InvalidRows
@@ -82,10 +81,7 @@ def write_listed_corpus(
         scratch.mkdir()
         dealt = list(executors[0](partial(deal_piece, pieces, buckets, scratch), len(pieces)))
         invalid = _invalid_rows(path, pieces, dealt)
-        if invalid.count and not skip_invalid:
-            raise UsageError(invalid.refusal)
-        if invalid.count == invalid.rows:
-            raise UsageError(str(invalid) if invalid.count else f"{path} holds no topic.")
+        require_topics(path, invalid, skip_invalid=skip_invalid)
         written = list(executors[1](partial(write_bucket, scratch, directory), buckets))
         shutil.rmtree(scratch)
         duplicates = sum(twice for _, twice in written)
@@ -98,9 +94,9 @@ def write_listed_corpus(
 def deal_piece(pieces: Sequence[Piece], buckets: int, scratch: Path, number: int) -> list[_Dealt]:
     """Read one piece and write its rows to files of the buckets that they belong to."""
     dealt = _Dealt(number)
-    for count, batch in enumerate(batches_of(pieces[number])):
-        looked_at = checked(batch)
-        dealt.lines += len(batch.names)
+    for count, (first, batch) in enumerate(batches_of(pieces[number])):
+        looked_at = checked(batch, first)
+        dealt.lines += len(batch)
         dealt.rows += looked_at.named
         dealt.invalid += len(looked_at.invalid)
         dealt.told += looked_at.invalid[: MAX_TOLD_ROWS - len(dealt.told)]

@@ -7,13 +7,15 @@ a file of their own.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from client.admin.errors import AdminRefusedError
 from client.admin.url import shown_url
@@ -73,51 +75,40 @@ async def take_snapshot(
     """
     where = shown_url(admin_url)
     with admin_errors("Reading the topics", where), replacing(out) as directory:
-        writer = _Writer(directory)
         async with admin_of(admin_url, CALL_SECONDS) as admin:
             reader = _Reader(admin, properties=properties)
             names = sorted(namespaces) or await reader.namespaces()
-            for start in range(0, len(names), NAMESPACES_AT_ONCE):
-                some = names[start : start + NAMESPACES_AT_ONCE]
-                found = await asyncio.gather(*(reader.rows(name) for name in some))
-                for name, rows in zip(some, found, strict=True):
-                    await writer.add(name, rows)
-                on_topics(writer.topics)
-            await writer.flush()
-        if not writer.topics:
+            entries = await _written(reader, names, directory, on_topics)
+        if not entries:
             raise LoadgenError(f"{where} lists no topic in {len(names)} namespaces.")
         origin = {
             "snapshot_of": where,
             "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "namespaces_without_topics": len(names) - len(writer.entries),
+            "namespaces_without_topics": len(names) - len(entries),
             "partitioned_topics_without_listed_partitions": reader.without_partitions,
         }
-        manifest = write_manifest(directory, None, origin, writer.entries)
+        manifest = write_manifest(directory, None, origin, entries)
     return Corpus(out, manifest)
 
 
-@dataclass
-class _Writer:
-    """Writes namespaces into files of some size."""
-
-    directory: Path
-    topics: int = 0
-    entries: list[Entry] = field(default_factory=list)
-    _pending: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
-    _files: int = 0
-
-    async def add(self, name: str, rows: pa.RecordBatch) -> None:
-        if len(rows):
-            self.topics += len(rows)
-            self._pending.append((name, rows))
-        if sum(len(rows) for _, rows in self._pending) >= ROWS_PER_FILE:
-            await self.flush()
-
-    async def flush(self) -> None:
-        if self._pending:
-            pending, part, self._pending = self._pending, self._files, []
-            self.entries += await asyncio.to_thread(write_part_file, self.directory, part, pending)
-            self._files += 1
+async def _written(
+    reader: _Reader, names: Sequence[str], directory: Path, on_topics: Callable[[int], None]
+) -> list[Entry]:
+    """Write namespaces that have topics into files of some size."""
+    entries: list[Entry] = []
+    pending: list[tuple[str, pa.RecordBatch]] = []
+    topics = files = 0
+    for end in range(NAMESPACES_AT_ONCE, len(names) + NAMESPACES_AT_ONCE, NAMESPACES_AT_ONCE):
+        some = names[end - NAMESPACES_AT_ONCE : end]
+        found = await asyncio.gather(*(reader.rows(name) for name in some))
+        pending += [(name, rows) for name, rows in zip(some, found, strict=True) if len(rows)]
+        topics += sum(map(len, found))
+        on_topics(topics)
+        waiting = sum(len(rows) for _, rows in pending)
+        if waiting >= ROWS_PER_FILE or (waiting and end >= len(names)):
+            entries += await asyncio.to_thread(write_part_file, directory, files, pending)
+            files, pending = files + 1, []
+    return entries
 
 
 class _Reader:
@@ -140,8 +131,8 @@ class _Reader:
     async def rows(self, name: str) -> pa.RecordBatch:
         """Return the rows of a namespace in order, persistent and non-persistent topics."""
         namespace = NamespaceName.parse(name)
-        topics = sorted(await self._names(self._admin.topics.list, namespace))
-        partitioned = set(await self._names(self._admin.topics.list_partitioned, namespace))
+        topics = sorted(await _names(self._admin.topics.list, namespace))
+        partitioned = set(await _names(self._admin.topics.list_partitioned, namespace))
         bases = [
             base if (base := without_partition(topic)) in partitioned else topic for topic in topics
         ]
@@ -151,26 +142,15 @@ class _Reader:
                 partitions[base] = max(partitions.get(base, 0), partition_index(topic) + 1)
         self.without_partitions += len(partitioned - partitions.keys())
         properties = await self._properties_of(set(bases)) if self._properties else {}
+        found = [sorted(properties.get(base, {}).items()) for base in bases]
         columns = [
             pa.repeat(pa.scalar(namespace.tenant), len(topics)),
             pa.repeat(pa.scalar(name), len(topics)),
             pa.array(topics, pa.string()),
             pa.array([partitions.get(base, 0) for base in bases], pa.int32()),
-            pa.array(
-                [sorted(properties.get(base, {}).items()) for base in bases],
-                TOPIC_SCHEMA.field("properties").type,
-            ),
+            pa.array(found, TOPIC_SCHEMA.field("properties").type),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
-
-    async def _names(
-        self, listing: Callable[[NamespaceName], NameBatches], namespace: NamespaceName
-    ) -> list[str]:
-        async def ask() -> list[str]:
-            async with self._calls:
-                return [name async for batch in listing(namespace) for name in batch]
-
-        return await Retries().call(ask)
 
     async def _properties_of(self, bases: set[str]) -> dict[str, Mapping[str, str]]:
         """Return the properties of topics, by their names without partition."""
@@ -179,20 +159,22 @@ class _Reader:
 
         async def read() -> None:
             for base in waiting:
-                found[base] = await self._properties_of_topic(TopicName.parse(base))
+                topic = TopicName.parse(base)
+                # It may be gone, or may not be looked at.
+                with suppress(AdminRefusedError):
+                    async with self._calls:
+                        properties = self._admin.topics.properties
+                        found[base] = await Retries().call(partial(properties, topic))
 
         await side_by_side(CALLS_AT_ONCE, read)
         return found
 
-    async def _properties_of_topic(self, topic: TopicName) -> Mapping[str, str]:
-        async def ask() -> Mapping[str, str]:
-            async with self._calls:
-                return await self._admin.topics.properties(topic)
 
-        try:
-            return await Retries().call(ask)
-        except AdminRefusedError:  # it is gone, or may not be looked at
-            return {}
+async def _names(listing: Callable[..., NameBatches], *arguments: object) -> list[str]:
+    async def ask() -> list[str]:
+        return [name async for batch in listing(*arguments) for name in batch]
+
+    return await Retries().call(ask)
 
 
 # -- Compared -------------------------------------------------------------------------------------
@@ -219,13 +201,11 @@ class Verification:
         Raises:
             LoadgenError: It does; says what.
         """
-        if self.wrong:
-            more = len(self.wrong) - _SHOWN
-            told = [*self.wrong[:_SHOWN], *([f"and {more:,} more namespaces"] if more > 0 else [])]
-            raise LoadgenError(
-                f"the server does not list what was loaded: {'; '.join(told)}",
-                ExitCode.CORRECTNESS,
-            )
+        told, more = self.wrong[:_SHOWN], len(self.wrong) - _SHOWN
+        if told:
+            said = "; ".join([*told, f"and {more:,} more namespaces"] if more > 0 else told)
+            sentence = f"the server does not list what was loaded: {said}"
+            raise LoadgenError(sentence, ExitCode.CORRECTNESS)
 
 
 async def verify_loaded(
@@ -245,7 +225,7 @@ async def verify_loaded(
 
     async def compare() -> None:
         for name, entry in waiting:
-            names = await Retries().call(lambda name=name: _listed(admin, name, domains))  # type: ignore[misc]
+            names = await _listed(admin, name, domains)
             expected = entry if imported else entry.asked
             if (len(names), topics_hash(names)) == (expected.topics, expected.hash):
                 found.topics += len(names)
@@ -263,23 +243,20 @@ async def verify_loaded(
 
 async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list[str]:
     """Return the topics of a namespace; none of one that is not there."""
-    names: list[str] = []
     try:
-        async for batch in admin.topics.list(NamespaceName.parse(name), domains):
-            names += batch
+        return await _names(admin.topics.list, NamespaceName.parse(name), domains)
     except AdminRefusedError as error:
         if error.status != _NOT_FOUND:
             raise
-    return names
+        return []
 
 
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
     """Return what differs between a listing and the files of the corpus."""
-    rows = ds.dataset([str(file) for file in corpus.files], format="parquet")
-    table = rows.to_table(columns=["topic"], filter=pc.field("namespace") == name)
-    expected = {
-        topic for topic in table["topic"].to_pylist() if topic.partition("://")[0] in domains
-    }
+    of_namespace = pc.field("namespace") == name
+    table = pq.read_table(corpus.directory, columns=["topic"], filters=of_namespace)
+    topics = table["topic"].to_pylist()
+    expected = {topic for topic in topics if topic.partition("://")[0] in domains}
     missing, more = expected - set(names), set(names) - expected
     parts = [
         f"{len(found):,} {what}, such as {min(found)}"

@@ -24,17 +24,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PIECE_BYTES = 32 * 1024 * 1024
+_TEXTS = pa.map_(pa.string(), pa.string())
 CHECKED = pa.schema(
-    [
-        ("namespace", pa.string()),
-        ("topic", pa.string()),
-        ("base", pa.string()),
-        ("index", pa.int32()),
-        ("partitions", pa.int32()),
-        ("properties", pa.map_(pa.string(), pa.string())),
-    ]
+    {name: pa.string() for name in ("namespace", "topic", "base")}
+    | {"index": pa.int32(), "partitions": pa.int32(), "properties": _TEXTS}
 )
-_PROPERTIES = pa.map_(pa.binary(), pa.binary())
+_READ = {
+    "topic": pa.binary(),
+    "partitions": pa.int32(),
+    "properties": pa.map_(pa.binary(), pa.binary()),
+}
+"""Texts as bytes, for no reader has looked at them. A topic is null on a line that names nothing,
+the others where the list does not say them."""
 _PARQUET_MAGIC = b"PAR1"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LOOKED_AT_BYTES = 8_000
@@ -69,23 +70,6 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Some lines, or rows, of a piece: parallel columns.
-
-    Attributes:
-        first: The number of the first one.
-        names: As bytes, for no reader has looked at them; null for a line that names nothing.
-        partitions: Null where the list does not say.
-        properties: Null where the list has none.
-    """
-
-    first: int
-    names: pa.Array
-    partitions: pa.Array
-    properties: pa.Array
-
-
-@dataclass(frozen=True)
 class CheckedRows:
     """The topics of a batch.
 
@@ -107,12 +91,24 @@ def rows_of(path: Path, invalid: InvalidRows) -> Iterator[pa.Table]:
         UsageError: It cannot be read, or is no list.
     """
     for piece in pieces_of(path, sys.maxsize):
-        for batch in batches_of(piece):
-            looked_at = checked(batch)
+        for first, batch in batches_of(piece):
+            looked_at = checked(batch, first)
             invalid.rows += looked_at.named
             told = (f"{piece.place} {number}: {said}" for number, said in looked_at.invalid)
             invalid.add(len(looked_at.invalid), told)
             yield looked_at.rows
+
+
+def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> None:
+    """Refuse a list without topics or, unless they are left out, with invalid ones.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if invalid.count and not skip_invalid:
+        raise UsageError(invalid.refusal)
+    if invalid.count == invalid.rows:
+        raise UsageError(str(invalid) if invalid.count else f"{path} holds no topic.")
 
 
 # -- Pieces ---------------------------------------------------------------------------------------
@@ -140,10 +136,8 @@ def pieces_of(path: Path, piece_bytes: int = PIECE_BYTES) -> list[Piece]:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"{path} is a folder without Parquet files (*.parquet).")
-    prefix = "{}, " if path.is_dir() else ""
-    return [
-        piece for file in files for piece in _pieces(file, prefix.format(file.name), piece_bytes)
-    ]
+    place = "{}, " if path.is_dir() else ""
+    return [one for file in files for one in _pieces(file, place.format(file.name), piece_bytes)]
 
 
 def _pieces(file: Path, prefix: str, piece_bytes: int) -> Iterator[Piece]:
@@ -163,31 +157,46 @@ def _pieces(file: Path, prefix: str, piece_bytes: int) -> Iterator[Piece]:
 
 def _row_groups(file: Path) -> list[int]:
     """Return the sizes of the row groups of a Parquet file that has a column of topics."""
+    with opened(file) as parquet:
+        schema = parquet.schema_arrow
+        index = schema.get_field_index("topic")
+        if index < 0 or schema.field(index).type not in (pa.string(), pa.large_string()):
+            raise UsageError(f"{file} has no column `topic` of text.")
+        groups = range(parquet.metadata.num_row_groups)
+        return [int(parquet.metadata.row_group(group).num_rows) for group in groups]
+
+
+def opened(file: Path) -> pq.ParquetFile:
+    """Open a Parquet file.
+
+    Raises:
+        UsageError: It is none.
+    """
     try:
-        with pq.ParquetFile(file) as parquet:
-            schema = parquet.schema_arrow
-            index = schema.get_field_index("topic")
-            if index < 0 or schema.field(index).type not in (pa.string(), pa.large_string()):
-                raise UsageError(f"{file} has no column `topic` of text.")
-            groups = range(parquet.metadata.num_row_groups)
-            return [int(parquet.metadata.row_group(group).num_rows) for group in groups]
+        return pq.ParquetFile(file)
     except (OSError, pa.ArrowException) as error:
         raise UsageError(f"{file} cannot be read as Parquet: {error}.") from error
 
 
-def batches_of(piece: Piece) -> Iterator[Batch]:
-    """Yield all lines, or rows, of a piece."""
+def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield all lines, or rows, of a piece, with the number of the first of each batch."""
     first = piece.first
     for batch in _row_batches(piece) if piece.parquet else _line_batches(piece):
-        yield Batch(first, *batch)
-        first += len(batch[0])
+        yield first, batch
+        first += len(batch)
 
 
-def _line_batches(piece: Piece) -> Iterator[tuple[pa.Array, ...]]:
+def _line_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
     lines = _lines(piece)
     while names := [_name_in(line) for line in islice(lines, _BATCH_ROWS)]:
-        nothing = pa.nulls(len(names), pa.int32()), pa.nulls(len(names), _PROPERTIES)
-        yield pa.array(names, pa.binary()), *nothing
+        yield _as_read({"topic": pa.array(names, pa.binary())})
+
+
+def _as_read(columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    nothing = pa.nulls(len(columns["topic"]))
+    return pa.record_batch(
+        {name: columns.get(name, nothing).cast(kind) for name, kind in _READ.items()}
+    )
 
 
 def _lines(piece: Piece) -> Iterator[bytes]:
@@ -209,60 +218,63 @@ def _name_in(line: bytes) -> bytes | None:
     return None if not text or text.startswith(b"#") else text
 
 
-def _row_batches(piece: Piece) -> Iterator[tuple[pa.Array, ...]]:
+def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(piece.file) as parquet:
-        known = parquet.schema_arrow.names
-        columns = [name for name in ("topic", "partitions", "properties") if name in known]
+        columns = [name for name in _READ if name in parquet.schema_arrow.names]
         for batch in parquet.iter_batches(_BATCH_ROWS, [piece.start], columns):
-            others = (
-                batch.column(name).cast(kind) if name in known else pa.nulls(len(batch), kind)
-                for name, kind in (("partitions", pa.int32()), ("properties", _PROPERTIES))
-            )
-            yield pc.fill_null(batch.column("topic").cast(pa.binary()), b""), *others
+            read = dict(zip(columns, batch.columns, strict=True))
+            read["topic"] = pc.fill_null(read["topic"].cast(pa.binary()), b"")
+            yield _as_read(read)
 
 
 # -- Names ----------------------------------------------------------------------------------------
 
 
-def checked(batch: Batch) -> CheckedRows:
-    """Look at the names of a batch; a partitioned topic without its partitions becomes these."""
+def checked(batch: pa.RecordBatch, first: int) -> CheckedRows:
+    """Look at the names of a batch; a partitioned topic without its partitions becomes these.
+
+    Args:
+        batch: As :func:`batches_of` yields it.
+        first: The number of its first row.
+    """
     usual = _usual(batch)
-    rest = pc.and_(pc.invert(usual), pc.is_valid(batch.names))
+    named = pc.is_valid(batch["topic"])
     odd: list[dict[str, Any]] = []
     invalid: list[tuple[int, str]] = []
-    for place in pc.indices_nonzero(rest).to_pylist():
+    for place in pc.indices_nonzero(pc.and_not(named, usual)).to_pylist():
         try:
-            odd += _rows_of(batch, place)
+            odd += _rows_of(**batch.slice(place, 1).to_pylist()[0])
         except InvalidNameError as error:
-            invalid.append((batch.first + place, str(error)))
-    tables = [_taken_apart(batch, usual), pa.Table.from_pylist(odd, schema=CHECKED)]
-    return CheckedRows(pa.concat_tables(tables), len(batch.names) - batch.names.null_count, invalid)
+            invalid.append((first + place, str(error)))
+    tables = [_taken_apart(batch.filter(usual)), pa.Table.from_pylist(odd, schema=CHECKED)]
+    return CheckedRows(pa.concat_tables(tables), pc.sum(named).as_py() or 0, invalid)
 
 
-def _usual(batch: Batch) -> pa.Array:
+def _usual(batch: pa.RecordBatch) -> pa.Array:
     """Tell which rows Arrow can take apart."""
-    usual = pc.match_substring_regex(batch.names, _USUAL)
-    large = pc.match_substring_regex(batch.names, _LARGE_NUMBER)
-    single = pc.match_substring_regex(batch.names, _PARTITION)
-    expanded = pc.and_(pc.not_equal(pc.fill_null(batch.partitions, 0), 0), pc.invert(single))
-    fits = pc.and_(usual, pc.invert(pc.or_(large, expanded)))
+    names, partitions, properties = batch.columns
+    usual = pc.match_substring_regex(names, _USUAL)
+    large = pc.match_substring_regex(names, _LARGE_NUMBER)
+    single = pc.match_substring_regex(names, _PARTITION)
+    expanded = pc.and_not(pc.not_equal(pc.fill_null(partitions, 0), 0), single)
+    fits = pc.and_not(usual, pc.or_(large, expanded))
     try:
-        _texts(batch.properties)
+        _texts(properties)
     except pa.ArrowInvalid:  # not all are UTF-8
-        fits = pc.and_(fits, pc.is_null(batch.properties))
+        fits = pc.and_(fits, pc.is_null(properties))
     return pc.fill_null(fits, False)
 
 
-def _taken_apart(batch: Batch, usual: pa.Array) -> pa.Table:
-    names = batch.names.filter(usual).cast(pa.string())
+def _taken_apart(batch: pa.RecordBatch) -> pa.Table:
+    names = batch["topic"].cast(pa.string())
     partition = pc.extract_regex(names, _PARTITION)
     columns = {
         "namespace": pc.struct_field(pc.extract_regex(names, _USUAL), "namespace"),
         "topic": names,
         "base": pc.coalesce(pc.struct_field(partition, "base"), names),
         "index": pc.fill_null(pc.struct_field(partition, "index").cast(pa.int32()), -1),
-        "partitions": batch.partitions.filter(usual),
-        "properties": _texts(batch.properties.filter(usual)),
+        "partitions": batch["partitions"],
+        "properties": _texts(batch["properties"]),
     }
     return pa.table(columns, schema=CHECKED)
 
@@ -270,35 +282,28 @@ def _taken_apart(batch: Batch, usual: pa.Array) -> pa.Table:
 def _texts(properties: pa.Array) -> pa.Array:
     """Return properties as texts; none where there are none."""
     if properties.null_count == len(properties):
-        offsets = pa.array([0] * (len(properties) + 1), pa.int32())
-        nothing = pa.array([], pa.string())
-        return pa.MapArray.from_arrays(offsets, nothing, nothing)
-    return properties.cast(CHECKED.field("properties").type)
+        return pa.array([[]] * len(properties), _TEXTS)
+    return properties.cast(_TEXTS)
 
 
-def _rows_of(batch: Batch, place: int) -> Iterator[dict[str, Any]]:
+def _rows_of(
+    topic: bytes, partitions: int | None, properties: list[tuple[bytes, bytes | None]] | None
+) -> Iterator[dict[str, Any]]:
     """Yield what a row names: a topic, or each partition of one that says how many it has.
 
     Raises:
         InvalidNameError: It is no topic.
     """
-    partitions = batch.partitions[place].as_py()
-    name = _full_topic_name(batch.names[place].as_py())
+    name = _full_topic_name(topic)
     try:
-        pairs = [
-            (key.decode(), (value or b"").decode())
-            for key, value in batch.properties[place].as_py() or ()
-        ]
+        pairs = [(key.decode(), (value or b"").decode()) for key, value in properties or ()]
     except UnicodeDecodeError:
         raise InvalidNameError(f"the properties of {name} are not UTF-8") from None
     if not 0 <= (partitions or 0) <= MAX_PARTITIONS:
         raise InvalidNameError(f"{name} cannot have {partitions} partitions")
-    row = {
-        "namespace": str(name.namespace),
-        "base": str(name.partitioned_name),
-        "partitions": partitions,
-        "properties": pairs,
-    }
+    base = str(name.partitioned_name)
+    row: dict[str, Any] = {"namespace": str(name.namespace), "base": base}
+    row |= {"partitions": partitions, "properties": pairs}
     if partitions and name.partition_index < 0:
         for index in range(partitions):
             yield row | {"topic": f"{name}{PARTITION_SEPARATOR}{index}", "index": index}
@@ -322,9 +327,7 @@ def _full_topic_name(text: bytes) -> TopicName:
         topic = None
     if topic is None or "://" not in name:
         raise InvalidNameError(f"{shown(name)} is not a full topic name; {EXPECTED_NAME}")
-    if topic.partition_index >= MAX_PARTITIONS:
-        raise InvalidNameError(
-            f"{shown(name)} is partition {topic.partition_index}; "
-            f"a topic has at most {MAX_PARTITIONS:,}"
-        )
+    if (index := topic.partition_index) >= MAX_PARTITIONS:
+        most = f"a topic has at most {MAX_PARTITIONS:,}"
+        raise InvalidNameError(f"{shown(name)} is partition {index}; {most}")
     return topic

@@ -44,12 +44,8 @@ class LoadState:
 
     def __init__(self, source: Path, admin_url: str, way: str, *, resume: bool = False) -> None:
         self.path = source.resolve().with_name(f".{source.resolve().name}.loading.json")
-        self._of: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "source": _fingerprint(source),
-            "admin_url": admin_url,
-            "way": way,
-        }
+        self._of: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "way": way}
+        self._of |= {"source": _fingerprint(source), "admin_url": admin_url}
         self._saved_at = 0.0
         self._beyond: set[int] = set()
         self.files: set[str] = set()
@@ -65,15 +61,12 @@ class LoadState:
             self.files = {str(name) for name in content["files"]}
             self.topics = int(content["topics"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"{self.path} cannot be read ({error}): load without --resume"
-            ) from None
+            said = f"{self.path} cannot be read ({error})"
+            raise UsageError(f"{said}: load without --resume") from None
         for name, value in self._of.items():
-            if content.get(name) != value:
-                raise UsageError(
-                    f"{self.path} is of a load with another {name.replace('_', ' ')} "
-                    f"({str(content.get(name))[:80]!r}): load without --resume"
-                )
+            if (other := content.get(name)) != value:
+                said = f"{self.path} is of a load with another {name.replace('_', ' ')}"
+                raise UsageError(f"{said} ({str(other)[:80]!r}): load without --resume")
 
     def file_done(self, name: str) -> None:
         """Note that a file is in."""

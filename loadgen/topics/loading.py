@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ async def load_by_import(
     state = LoadState(path, where, "import", resume=resume)
     resumed = len(state.files)
     todo = iter([file for file in _files(path) if file.name not in state.files])
-    started, total = time.perf_counter(), Counter[str]()
+    started, total = time.perf_counter(), Counter(topics=0, namespaces=0, skipped=0)
 
     async def import_files() -> None:
         for file in todo:
@@ -95,9 +95,8 @@ async def load_by_import(
         async with admin_of(admin_url, IMPORT_SECONDS) as admin:
             await side_by_side(IMPORTS_AT_ONCE, import_files)
     state.forget()
-    seconds = time.perf_counter() - started
-    counts = total["topics"], total["namespaces"], seconds
-    return Loaded(*counts, skipped=total["skipped"], resumed=resumed)
+    seconds, (topics, namespaces, skipped) = time.perf_counter() - started, total.values()
+    return Loaded(topics, namespaces, seconds, skipped=skipped, resumed=resumed)
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -118,17 +117,15 @@ async def _import(admin: PulsarAdmin, file: Path, *, skip_invalid: bool) -> dict
 def _counts(answer: dict[str, Any], file: Path, where: str) -> dict[str, int]:
     """Return topics, namespaces and topics left out, as a broker tells them of one file."""
     try:
-        counts = {name: int(answer[name]) for name in ("topics", "namespaces")}
-        counts["skipped"] = int(answer.get("skipped", 0))
+        told = {"skipped": 0, **answer}
+        counts = {name: int(told[name]) for name in ("topics", "namespaces", "skipped")}
         float(answer["seconds"])
     except (KeyError, TypeError, ValueError) as error:
         raise LoadgenError(f"{where} answered {answer!r}, which is no import result.") from error
-    expected = parquet_rows(file) if is_parquet(file) else None
-    if expected is not None and counts["topics"] + counts["skipped"] != expected:
-        raise LoadgenError(
-            f"{file} holds {expected} topics, but the server says it imported {counts['topics']}.",
-            ExitCode.CORRECTNESS,
-        )
+    topics, expected = counts["topics"], parquet_rows(file) if is_parquet(file) else None
+    if expected not in (None, topics + counts["skipped"]):
+        said = f"{file} holds {expected} topics, but the server says it imported {topics}."
+        raise LoadgenError(said, ExitCode.CORRECTNESS)
     return counts
 
 
@@ -160,35 +157,32 @@ async def load_by_rest(
                 state.save()
                 raise
     state.forget()
-    return Loaded(
-        loader.names,
-        len(loader.namespaces),
-        time.perf_counter() - started,
-        loader.existing,
-        skipped.count,
-        resumed,
-        loader.retries.count,
-        report=str(skipped) if skipped.count else "",
-    )
+    seconds, retries = time.perf_counter() - started, loader.retries.count
+    counts = loader.names, len(loader.namespaces), seconds, loader.existing, skipped.count
+    report = str(skipped) if skipped.count else ""
+    return Loaded(*counts, resumed, retries, report=report)
 
 
+@dataclass
 class TopicLoader:
     """Creates topics as ``pulsar-admin`` does and, before them, their tenants and namespaces.
 
-    At most ``concurrency`` calls are under way. What exists already (409) is as good as created.
+    What exists already (409) is as good as created.
+
+    Attributes:
+        concurrency: So many calls at most are under way.
+        names: Listed names created or found: a partitioned topic counts its partitions.
+        existing: Topics (not names) that existed already.
     """
 
-    def __init__(self, admin: PulsarAdmin, concurrency: int) -> None:
-        self._admin = admin
-        self._concurrency = concurrency
-        self._preparing = asyncio.Lock()
-        self._tenants: set[str] = set()
-        self.retries = Retries()
-        self.namespaces: set[NamespaceName] = set()
-        self.names = 0
-        """Listed names created or found: a partitioned topic counts its partitions."""
-        self.existing = 0
-        """Topics (not names) that existed already."""
+    admin: PulsarAdmin
+    concurrency: int
+    retries: Retries = field(default_factory=Retries)
+    namespaces: set[NamespaceName] = field(default_factory=set)
+    names: int = 0
+    existing: int = 0
+    _tenants: set[str] = field(default_factory=set)
+    _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def load(
         self,
@@ -222,10 +216,10 @@ class TopicLoader:
                 on_topic_done(number)
                 on_names_created(self.names)
 
-        await side_by_side(self._concurrency, create)
+        await side_by_side(self.concurrency, create)
 
     async def _create_topic(self, topic: TopicToCreate) -> None:
-        topics = self._admin.topics
+        topics = self.admin.topics
         if topic.partitions:
             await topics.create_partitioned(topic.name, topic.partitions, topic.properties)
         else:
@@ -238,10 +232,10 @@ class TopicLoader:
         async with self._preparing:
             tenant = namespace.tenant
             if tenant not in self._tenants:
-                await self._create(f"tenant {tenant}", self._admin.tenants.create, tenant)
+                await self._create(f"tenant {tenant}", self.admin.tenants.create, tenant)
                 self._tenants.add(tenant)
             if namespace not in self.namespaces:
-                create = self._admin.namespaces.create
+                create = self.admin.namespaces.create
                 await self._create(f"namespace {namespace}", create, namespace)
                 self.namespaces.add(namespace)
 

@@ -89,16 +89,14 @@ _FORM = TypeAdapter(Manifest)
 def namespace_entry(names: pa.Array) -> NamespaceEntry:
     """Return the manifest entry of a namespace's names, which are in the order of their bytes."""
     persistent = pc.starts_with(names, _PERSISTENT)
-    of_all = _listing(names)
-    if pc.all(persistent).as_py() is not False:
-        return NamespaceEntry(*of_all)
-    return NamespaceEntry(*of_all, Listing(*_listing(names.filter(persistent))))
+    others = pc.all(persistent).as_py() is False
+    asked = Listing(*_figures(names.filter(persistent))) if others else None
+    return NamespaceEntry(*_figures(names), asked)
 
 
-def _listing(names: pa.Array) -> tuple[int, str, int]:
+def _figures(names: pa.Array) -> tuple[int, str, int]:
     """Return number, topics hash and length of names."""
-    name_bytes = pc.sum(pc.binary_length(names)).as_py() or 0
-    return len(names), _hash(names), name_bytes
+    return len(names), _hash(names), pc.sum(pc.binary_length(names)).as_py() or 0
 
 
 def _hash(names: pa.Array) -> str:
@@ -132,8 +130,7 @@ def write_manifest(
     for entry in content["namespaces"].values():
         if entry["persistent"] is None:
             del entry["persistent"]
-    text = json.dumps(content, indent=1)
-    (directory / MANIFEST_NAME).write_text(f"{text}\n", encoding="utf-8")
+    (directory / MANIFEST_NAME).write_text(f"{json.dumps(content, indent=1)}\n", encoding="utf-8")
     return manifest
 
 
@@ -147,22 +144,19 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except NotADirectoryError:
-        raise UsageError(
-            f"{directory} is a file; a corpus is a folder, as `loadgen topics` makes it"
-        ) from None
+        said = "is a file; a corpus is a folder, as `loadgen topics` makes it"
+        raise UsageError(f"{directory} {said}") from None
     except FileNotFoundError:
-        raise UsageError(
-            f"{directory} is not a topic corpus: it has no {MANIFEST_NAME}. "
-            f"Make one with: loadgen topics --out {directory}"
-        ) from None
+        said = (
+            f"is not a topic corpus: it has no {MANIFEST_NAME}. Make one with: loadgen topics --out"
+        )
+        raise UsageError(f"{directory} {said} {directory}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as a corpus manifest: {error}.") from error
     version = content.get("schema_version") if isinstance(content, dict) else None
     if version != SCHEMA_VERSION:
-        raise UsageError(
-            f"{path} has schema_version {version!r}; this loadgen reads {SCHEMA_VERSION}. "
-            "Make the corpus again with: loadgen topics"
-        )
+        said = f"{path} has schema_version {version!r}; this loadgen reads {SCHEMA_VERSION}"
+        raise UsageError(f"{said}. Make the corpus again with: loadgen topics")
     try:
         return _FORM.validate_python({"shape": {}, **content})
     except ValidationError as error:
@@ -179,14 +173,14 @@ def expected_namespaces(
     Raises:
         UsageError: Nothing is named, or the corpus does not hold it.
     """
-    if corpus is None:
-        if not names:
-            raise UsageError("name what to ask for: --corpus DIR, or --namespace tenant/namespace")
-        return tuple(expected_namespace(name) for name in names)
-    known = read_manifest(corpus).namespaces
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise UsageError(f"{option} {missing[0]} is not in {manifest_path(corpus)}")
+    known: dict[str, NamespaceEntry | None] = dict.fromkeys(names)
+    if corpus is not None:
+        known = dict(read_manifest(corpus).namespaces)
+    elif not names:
+        raise UsageError("name what to ask for: --corpus DIR, or --namespace tenant/namespace")
+    for name in names:
+        if corpus is not None and name not in known:
+            raise UsageError(f"{option} {name} is not in {manifest_path(corpus)}")
     return tuple(expected_namespace(name, known[name]) for name in names or known)
 
 
@@ -196,10 +190,8 @@ def expected_namespace(name: str, entry: NamespaceEntry | None = None) -> Namesp
     Raises:
         UsageError: The name is none.
     """
+    known = {"topics": entry.asked.topics, "hash": entry.asked.hash} if entry else {}
     try:
-        if entry is None:
-            return Namespace(name=name)
-        return Namespace(name=name, topics=entry.asked.topics, hash=entry.asked.hash)
+        return Namespace.model_validate({"name": name, **known})
     except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UsageError(reason) from None
+        raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None

@@ -33,6 +33,8 @@ from loadgen.topics.distributions import (
 from proto.names import MAX_PARTITIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loadgen.documents.model import Topics
 
 # The offsets of an Arrow string column have 31 bits; this many names stay below it.
@@ -84,24 +86,19 @@ class TopicShape:
                 said = f"The {name.replace('_', ' ')} is {value}"
                 raise ValueError(f"{said}; it must be from {least} to {most}.")
         if self.short and (self.plain_share < 1 or self.name_lengths != FIXED):
-            raise ValueError(
-                f"The mean name length is {self.mean_name_bytes} bytes; below {WORDS_NAME_BYTES} "
-                f"the plain share must be 1 and the name lengths {FIXED}."
+            rule = (
+                f"below {WORDS_NAME_BYTES} the plain share must be 1 and the name lengths {FIXED}"
             )
+            raise ValueError(f"The mean name length is {self.mean_name_bytes} bytes; {rule}.")
         if self.name_lengths not in LENGTHS:
-            known = ", ".join(LENGTHS)
-            raise ValueError(
-                f"The name lengths are {self.name_lengths[:40]!r}; they must be one of {known}."
-            )
+            said = f"The name lengths are {self.name_lengths[:40]!r}"
+            raise ValueError(f"{said}; they must be one of {', '.join(LENGTHS)}.")
         if checked_partitions(self.partitions) == ONE_TOPIC and self.plain_share:
-            raise ValueError(
-                f"With partitions {ONE_TOPIC} no name is without; the plain share must be 0."
-            )
+            said = f"With partitions {ONE_TOPIC} no name is without"
+            raise ValueError(f"{said}; the plain share must be 0.")
         if self.properties not in (USUAL, NONE, *map(str, range(1, MOST_PROPERTIES + 1))):
-            raise ValueError(
-                f"The properties are {self.properties[:40]!r}; they must be {USUAL}, {NONE} or a "
-                f"number from 1 to {MOST_PROPERTIES}."
-            )
+            known = f"{USUAL}, {NONE} or a number from 1 to {MOST_PROPERTIES}"
+            raise ValueError(f"The properties are {self.properties[:40]!r}; they must be {known}.")
 
     @property
     def short(self) -> bool:
@@ -127,23 +124,17 @@ class TopicPlan:
         if self.namespaces < 1:
             raise ValueError(f"{self.namespaces} namespaces were asked for; at least 1 is needed.")
         if self.topics < self.namespaces:
-            raise ValueError(
-                f"{self.topics} topics cannot fill {self.namespaces} namespaces; "
-                "ask for at least one topic a namespace."
-            )
-        most = MOST_TOPICS_PER_NAMESPACE
-        if self.shape.partitions == ONE_TOPIC:
-            most = MAX_PARTITIONS
+            said = f"{self.topics} topics cannot fill {self.namespaces} namespaces"
+            raise ValueError(f"{said}; ask for at least one topic a namespace.")
+        one_topic = self.shape.partitions == ONE_TOPIC
+        most = MAX_PARTITIONS if one_topic else MOST_TOPICS_PER_NAMESPACE
         if max(_topics_by_rank(self)) > most:
-            raise ValueError(
-                f"{self.topics} topics in {self.namespaces} namespaces are more than {most} "
-                f"in the largest; ask for more namespaces{' or less skew' * self.skewed}."
-            )
+            said = f"{self.topics} topics in {self.namespaces} namespaces are more than {most}"
+            cure = f"ask for more namespaces{' or less skew' * self.skewed}"
+            raise ValueError(f"{said} in the largest; {cure}.")
         if not 1 <= (self.shape.tenants or 1) <= self.namespaces:
-            raise ValueError(
-                f"{self.shape.tenants} tenants were asked for; it must be from 1 to the "
-                f"{self.namespaces} namespaces."
-            )
+            known = f"it must be from 1 to the {self.namespaces} namespaces"
+            raise ValueError(f"{self.shape.tenants} tenants were asked for; {known}.")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"The seed is {self.seed}; it must be from 0 to 2^63 - 1.")
 
@@ -239,30 +230,20 @@ def _topics_by_rank(plan: TopicPlan) -> list[int]:
     return [fewest + (index < remainder) for index in range(plan.namespaces)]
 
 
-def _namespace_names(plan: TopicPlan) -> list[tuple[str, str]]:
-    """Return (tenant, local name) of every namespace; tenants hold them by Zipf's law."""
-    named = []
+def _namespace_names(plan: TopicPlan) -> Iterator[tuple[str, str]]:
+    """Yield (tenant, local name) of every namespace; tenants hold them by Zipf's law."""
     if plan.shape.short:
-        return [(f"t{index % 10}", f"n{index}") for index in range(plan.namespaces)]
-    for rank, held in enumerate(_namespaces_per_tenant(plan)):
+        yield from ((f"t{index % 10}", f"n{index}") for index in range(plan.namespaces))
+        return
+    tenants = plan.shape.tenants or max(1, round(plan.namespaces**0.5))
+    combinations = [f"{name}-{region}" for name in APPLICATIONS for region in REGIONS]
+    of_tenants = dealt(plan.namespaces, zipf_weights(tenants, plan.shape.tenant_skew))
+    for rank, held in enumerate(of_tenants):
         lap, word = divmod(rank, len(TENANTS))
-        tenant = TENANTS[word] + (f"-{lap}" if lap else "")
+        tenant = f"{TENANTS[word]}-{lap}" if lap else TENANTS[word]
         # Each tenant has its own order of the same combinations.
         start = int(counter_hash(plan.seed, _STREAM, np.array([rank], dtype=np.uint64))[0])
-        named += [(tenant, _namespace_name(start, index)) for index in range(held)]
-    return named
-
-
-def _namespace_name(start: int, index: int) -> str:
-    """Return the local name of a tenant's namespace number ``index``, unique in the tenant."""
-    combinations = len(APPLICATIONS) * len(REGIONS)
-    lap, place = divmod(index, combinations)
-    application, region = divmod((start + place * 37) % combinations, len(REGIONS))
-    name = f"{APPLICATIONS[application]}-{REGIONS[region]}"
-    return f"{name}-{lap}" if lap else name
-
-
-def _namespaces_per_tenant(plan: TopicPlan) -> list[int]:
-    """Deal the namespaces to tenants: one each, the rest in proportion to 1 / rank^skew."""
-    tenants = plan.shape.tenants or max(1, round(plan.namespaces**0.5))
-    return dealt(plan.namespaces, zipf_weights(tenants, plan.shape.tenant_skew))
+        for index in range(held):
+            lap, place = divmod(index, len(combinations))
+            name = combinations[(start + place * 37) % len(combinations)]
+            yield tenant, f"{name}-{lap}" if lap else name

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from loadgen.errors import UsageError
 from loadgen.topics.corpus import open_corpus, parquet_rows
-from loadgen.topics.lists import is_parquet, rows_of
+from loadgen.topics.lists import is_parquet, require_topics, rows_of
 from proto.invalid_rows import InvalidRows
 from proto.names import TopicName
 
@@ -61,10 +61,7 @@ def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[Topi
     invalid = InvalidRows(path) if skipped is None else skipped
     for _ in rows_of(path, invalid):
         pass
-    if invalid.count and skipped is None:
-        raise UsageError(invalid.refusal)
-    if invalid.count == invalid.rows:
-        raise UsageError(str(invalid) if invalid.count else f"{path} holds no topic.")
+    require_topics(path, invalid, skip_invalid=skipped is not None)
     return _topics(path)
 
 
@@ -77,9 +74,8 @@ def _topics(path: Path) -> Iterator[TopicToCreate]:
     listed: dict[str, int] = {}
     for rows in rows_of(path, InvalidRows(path)):
         columns = rows.select(["base", "index", "partitions", "properties"]).columns
-        for base, index, partitions, pairs in zip(
-            *(column.to_pylist() for column in columns), strict=True
-        ):
+        values = (column.to_pylist() for column in columns)
+        for base, index, partitions, pairs in zip(*values, strict=True):
             if partitions is None:
                 listed[base] = max(listed.get(base, 0), index + 1)
             elif index <= 0:  # partition 0 stands for all of its topic
@@ -124,11 +120,9 @@ class OwnTopics:
         by_size = sorted(self.namespaces, key=lambda name: (-self.namespaces[name].topics, name))
         missing = [name for name in names if name not in self.namespaces]
         if missing:
+            said = f"--namespace {missing[0][:100]} has no persistent topic in {self.path}"
             known = ", ".join(by_size[:_NAMESPACES_SHOWN])
-            raise UsageError(
-                f"--namespace {missing[0][:100]} has no persistent topic in {self.path}; its "
-                f"largest namespaces are: {known}"
-            )
+            raise UsageError(f"{said}; its largest namespaces are: {known}")
         return {name: self.namespaces[name] for name in names or by_size[:1]}
 
 
@@ -148,17 +142,14 @@ def read_own_topics(path: Path, *, skip_invalid: bool = False) -> OwnTopics:
         found = rows.filter(pc.starts_with(rows["topic"], "persistent://"))
         lengths = found.append_column("bytes", pc.binary_length(found["topic"]))
         counted = lengths.group_by("namespace").aggregate([("bytes", "count"), ("bytes", "sum")])
-        for name, topics, name_bytes in zip(
-            *(column.to_pylist() for column in counted.columns), strict=True
-        ):
+        values = (column.to_pylist() for column in counted.columns)
+        for name, topics, name_bytes in zip(*values, strict=True):
             size = sizes.setdefault(name, NamespaceSize())
             size.topics += topics
             size.name_bytes += name_bytes
     if invalid.count and not skip_invalid:
         raise UsageError(f"--topics {invalid.refusal}")
     if not sizes:
-        raise UsageError(
-            f"--topics {path} names no persistent topic: one full name a line, such as "
-            "persistent://my-tenant/my-namespace/my-topic"
-        )
+        rule = "one full name a line, such as persistent://my-tenant/my-namespace/my-topic"
+        raise UsageError(f"--topics {path} names no persistent topic: {rule}")
     return OwnTopics(path, sizes, str(invalid) if invalid.count else "", skip_invalid)

@@ -40,13 +40,8 @@ if TYPE_CHECKING:
     from loadgen.topics.plan import NamespacePlan, TopicPlan
 
 TOPIC_SCHEMA = pa.schema(
-    [
-        ("tenant", pa.string()),
-        ("namespace", pa.string()),
-        ("topic", pa.string()),
-        ("partitions", pa.int32()),
-        ("properties", pa.map_(pa.string(), pa.string())),
-    ]
+    {name: pa.string() for name in ("tenant", "namespace", "topic")}
+    | {"partitions": pa.int32(), "properties": pa.map_(pa.string(), pa.string())}
 )
 # One random stream for each decision, so that a new decision changes no old one.
 # Numbers 1 and 12 are those of loadgen.topics.plan.

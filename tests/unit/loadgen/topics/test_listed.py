@@ -164,7 +164,7 @@ def test_pieces_of_a_text_have_every_line_once(
 
 
 def names_in(piece: Any) -> list[bytes | None]:
-    return [name for batch in batches_of(piece) for name in batch.names.to_pylist()]
+    return [name for _, batch in batches_of(piece) for name in batch["topic"].to_pylist()]
 
 
 @pytest.mark.parametrize(
