@@ -76,7 +76,7 @@ async def take_snapshot(
     where = shown_url(admin_url)
     with admin_errors("Reading the topics", where), replacing(out) as directory:
         async with admin_of(admin_url, CALL_SECONDS) as admin:
-            reader = _Reader(admin, properties=properties)
+            reader = _Reader(admin, properties)
             names = sorted(namespaces) or await reader.namespaces()
             entries = await _written(reader, names, directory, on_topics)
         if not entries:
@@ -111,28 +111,28 @@ async def _written(
     return entries
 
 
+@dataclass
 class _Reader:
     """Reads namespaces; the mutable state is the count of what listings do not show."""
 
-    def __init__(self, admin: PulsarAdmin, *, properties: bool) -> None:
-        self._admin = admin
-        self._properties = properties
-        self._calls = asyncio.Semaphore(CALLS_AT_ONCE)
-        self.without_partitions = 0
+    admin: PulsarAdmin
+    properties: bool
+    without_partitions: int = 0
+    _calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))
 
     async def namespaces(self) -> list[str]:
         """Return the names of all namespaces but those that a Pulsar keeps for itself."""
         names: list[str] = []
-        for tenant in await self._admin.tenants.list():
+        for tenant in await self.admin.tenants.list():
             if tenant != _SYSTEM_TENANT:
-                names += await self._admin.namespaces.list(tenant)
+                names += await self.admin.namespaces.list(tenant)
         return sorted(names)
 
     async def rows(self, name: str) -> pa.RecordBatch:
         """Return the rows of a namespace in order, persistent and non-persistent topics."""
         namespace = NamespaceName.parse(name)
-        topics = sorted(await _names(self._admin.topics.list, namespace))
-        partitioned = set(await _names(self._admin.topics.list_partitioned, namespace))
+        topics = sorted(await _names(self.admin.topics.list, namespace))
+        partitioned = set(await _names(self.admin.topics.list_partitioned, namespace))
         bases = [
             base if (base := without_partition(topic)) in partitioned else topic for topic in topics
         ]
@@ -141,7 +141,7 @@ class _Reader:
             if base in partitioned:
                 partitions[base] = max(partitions.get(base, 0), partition_index(topic) + 1)
         self.without_partitions += len(partitioned - partitions.keys())
-        properties = await self._properties_of(set(bases)) if self._properties else {}
+        properties = await self._properties_of(set(bases)) if self.properties else {}
         found = [sorted(properties.get(base, {}).items()) for base in bases]
         columns = [
             pa.repeat(pa.scalar(namespace.tenant), len(topics)),
@@ -163,7 +163,7 @@ class _Reader:
                 # It may be gone, or may not be looked at.
                 with suppress(AdminRefusedError):
                     async with self._calls:
-                        properties = self._admin.topics.properties
+                        properties = self.admin.topics.properties
                         found[base] = await Retries().call(partial(properties, topic))
 
         await side_by_side(CALLS_AT_ONCE, read)
