@@ -79,35 +79,43 @@ def test_processes_beside_make_what_this_one_makes(corpus: Corpus, tmp_path: Pat
     assert rows(made) == rows(corpus)
 
 
-def test_a_name_that_comes_twice_is_one_topic(tmp_path: Path) -> None:
-    path = text(tmp_path, *["persistent://a/b/c"] * 3, "persistent://a/b/d")
+@pytest.mark.parametrize(
+    ("names", "said", "found", "twice"),
+    [
+        pytest.param(
+            ["c", "c", "c", "d"], None, [("c", 0), ("d", 0)], 2,
+            id="a name that comes twice is one topic",
+        ),
+        pytest.param(
+            ["c-partition-0", "c-partition-12", "d"], None,
+            [("c-partition-0", 13), ("c-partition-12", 13), ("d", 0)], 0,
+            id="partitions are counted where the list does not say them",
+        ),
+        pytest.param(
+            ["c", "c-partition-1", "d"], [3, 3, None],
+            [("c-partition-0", 3), ("c-partition-1", 3), ("c-partition-2", 3), ("d", 0)], 1,
+            id="a partitioned topic without its partitions stands for them",
+        ),
+        pytest.param(
+            ["c-partition-0"], [8], [("c-partition-0", 8)], 0, id="what the list says is kept"
+        ),
+    ],
+)  # fmt: skip
+def test_a_list_is_the_topics_that_it_means(
+    tmp_path: Path,
+    names: list[str],
+    said: list[int | None] | None,
+    found: list[tuple[str, int]],
+    twice: int,
+) -> None:
+    full = [f"persistent://a/b/{name}" for name in names]
+    path = text(tmp_path, *full)
+    if said:
+        path = tmp_path / "topics.parquet"
+        pq.write_table(pa.table({"topic": full, "partitions": pa.array(said, "int32")}), path)
     made = make(path, tmp_path / "out")
-    assert (made.corpus.manifest.topics, made.duplicates) == (2, 2)
-
-
-def test_partitions_are_counted_where_the_list_does_not_say_them(tmp_path: Path) -> None:
-    path = text(tmp_path, "persistent://a/b/c-partition-0", "persistent://a/b/c-partition-12",
-                "persistent://a/b/d")  # fmt: skip
-    found = rows(make(path, tmp_path / "out").corpus)
-    assert [row["partitions"] for row in found] == [13, 13, 0]
-
-
-def test_a_partitioned_topic_without_its_partitions_stands_for_them(tmp_path: Path) -> None:
-    path = tmp_path / "topics.parquet"
-    names = ["persistent://a/b/c", "persistent://a/b/c-partition-1", "persistent://a/b/d"]
-    pq.write_table(pa.table({"topic": names, "partitions": pa.array([3, 3, None], "int32")}), path)
-    found = rows(make(path, tmp_path / "out").corpus)
-    assert [(row["topic"][-3:], row["partitions"]) for row in found] == [
-        ("n-0", 3), ("n-1", 3), ("n-2", 3), ("b/d", 0)]  # fmt: skip
-
-
-def test_partitions_that_the_list_says_are_kept(tmp_path: Path) -> None:
-    # Given a topic of which one partition of eight is listed
-    path = tmp_path / "topics.parquet"
-    names = ["persistent://a/b/c-partition-0"]
-    pq.write_table(pa.table({"topic": names, "partitions": pa.array([8], "int32")}), path)
-    found = rows(make(path, tmp_path / "out").corpus)
-    assert [row["partitions"] for row in found] == [8]
+    assert [(row["topic"][17:], row["partitions"]) for row in rows(made.corpus)] == found
+    assert made.duplicates == twice
 
 
 def test_rows_are_numbered_through_a_file(tmp_path: Path) -> None:
@@ -128,18 +136,26 @@ def test_odd_but_valid_names_are_taken(tmp_path: Path) -> None:
 
 def test_invalid_names_are_told_with_their_lines_and_nothing_is_written(tmp_path: Path) -> None:
     lines = ["# mine", "persistent://a/b/c", "one", "", "persistent://a/b/x-partition-100000"]
+    path = text(tmp_path, *lines)
     with pytest.raises(UsageError) as caught:
-        make(text(tmp_path, *lines), tmp_path / "out")
-    said = str(caught.value)
-    assert "2 of 3 topics are invalid" in said
-    assert "line 3: 'one' is not a full topic name" in said
-    assert "line 5: 'persistent://a/b/x-partition-100000' is partition 100000" in said
+        make(path, tmp_path / "out")
+    for said in (
+        "2 of 3 topics are invalid",
+        "line 3: 'one' is not a full topic name",
+        "line 5: 'persistent://a/b/x-partition-100000' is partition 100000",
+    ):
+        assert said in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["names.txt"]
+    left = make(path, tmp_path / "out", skip_invalid=True)
+    assert (left.corpus.manifest.topics, left.invalid.count) == (1, 2)
 
 
-def test_invalid_names_can_be_left_out(tmp_path: Path) -> None:
-    made = make(text(tmp_path, "one", "persistent://a/b/c"), tmp_path / "out", skip_invalid=True)
-    assert (made.corpus.manifest.topics, made.invalid.count) == (1, 1)
+def test_lines_of_a_text_in_pieces_are_numbered_through_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listed, "pieces_of", lambda path: pieces_of(path, 40))
+    with pytest.raises(UsageError, match="line 9: 'one' is not a full topic name"):
+        make(text(tmp_path, *["persistent://a/b/c"] * 8, "one"), tmp_path / "out")
 
 
 @pytest.mark.parametrize("lines", [[""], ["# mine"], ["one"]])
@@ -169,16 +185,18 @@ def names_in(piece: Any) -> list[bytes | None]:
 
 @pytest.mark.parametrize(
     ("columns", "said"),
-    [({"name": ["x"]}, "no column `topic`"), ({"topic": [1]}, "no column `topic` of text")],
+    [
+        ({"name": ["x"]}, "no column `topic`"),
+        ({"topic": [1]}, "no column `topic` of text"),
+        (None, "a folder without Parquet files"),
+    ],
 )
-def test_a_parquet_file_of_something_else_is_refused(
-    tmp_path: Path, columns: dict[str, Any], said: str
+def test_what_is_no_list_is_refused(
+    tmp_path: Path, columns: dict[str, Any] | None, said: str
 ) -> None:
-    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    path = tmp_path
+    if columns:
+        path = tmp_path / "x.parquet"
+        pq.write_table(pa.table(columns), path)
     with pytest.raises(UsageError, match=said):
-        make(tmp_path / "x.parquet", tmp_path / "out")
-
-
-def test_a_folder_without_parquet_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a folder without Parquet files"):
-        make(tmp_path, tmp_path / "out")
+        make(path, tmp_path / "out")
