@@ -14,7 +14,6 @@ from loadgen.commands.scenario_options import (
     require_own,
     scenario_of,
 )
-from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.document import Document, Head
 from loadgen.documents.faults import meant
 from loadgen.documents.groups import changed_groups
@@ -22,6 +21,7 @@ from loadgen.documents.kinds import MODELS
 from loadgen.documents.reading import read_document
 from loadgen.errors import UsageError
 from loadgen.scenarios.registry import SCENARIOS
+from loadgen.topics.manifest import expected_namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

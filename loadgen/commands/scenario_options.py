@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.faults import reason_of
 from loadgen.documents.kinds import is_in_documents_only
 from loadgen.errors import UsageError
 from loadgen.scenario import Scenario
 from loadgen.scenarios.registry import SCENARIOS
+from loadgen.topics.manifest import expected_namespaces
 from loadgen.units import parse_rate, parse_size, rate_text, size_text
 
 if TYPE_CHECKING:

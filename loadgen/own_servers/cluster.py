@@ -8,28 +8,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.executors import in_this_process
-from loadgen.corpus.manifest import expected_namespaces
-from loadgen.corpus.part_file import namespace_entry
-from loadgen.corpus.synthetic import namespace_rows
-from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.document import topic_plan
 from loadgen.errors import UsageError
 from loadgen.own_servers.configuration import ServerFiles, broker_launch, proxy_launch
 from loadgen.scenario import NamespaceExpectation
 from loadgen.servers.restarts import restartable_server
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.manifest import expected_namespaces, namespace_entry
+from loadgen.topics.plan import plan_namespaces
+from loadgen.topics.rows import namespace_rows
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadgen.cluster import ClusterPlan, ServerEvent
-    from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.documents.document import Document
     from loadgen.run.options import RunOptions
     from loadgen.scenario import Scenario
     from loadgen.servers.processes import ServerProcess
+    from loadgen.topics.plan import TopicPlan
 
 _ROWS_PER_FILE = 200_000
 _PREFIX = ".cluster-"

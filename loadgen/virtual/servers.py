@@ -9,9 +9,9 @@ from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
 from loadgen.cluster import ClusterPlan
-from loadgen.corpus.synthetic import namespace_rows
-from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.document import topic_plan
+from loadgen.topics.plan import plan_namespaces
+from loadgen.topics.rows import namespace_rows
 from loadgen.virtual.links.network import HOST
 from loadgen.virtual.loop import VirtualClock
 from loadgen.virtual.metadata import take_time

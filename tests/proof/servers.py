@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from loadgen.corpus.manifest import read_manifest
 from loadgen.scenario import NamespaceExpectation
 from loadgen.servers.processes import ServerLaunch, running_server
 from loadgen.servers.scrape import kept_samples
+from loadgen.topics.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -16,11 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from loadgen.commands.spark.sql import ask
-from loadgen.corpus.corpus import Corpus, write_corpus
-from loadgen.corpus.data_source import register
-from loadgen.corpus.executors import in_spark, in_this_process
-from loadgen.corpus.lists.listed import write_listed_corpus
-from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
@@ -41,8 +36,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-PLAN = TopicPlan(400, 9, seed=7)
-SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 100, 100) for index in range(3)}
 # A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
 # that works beside it: both took half of its time.
@@ -80,53 +73,6 @@ def spark() -> Iterator[SharedSpark]:
     shared = SharedSpark()
     yield shared
     shared.end()
-
-
-def rows(corpus: Corpus) -> list[dict[str, Any]]:
-    return [row for file in corpus.files for row in pq.read_table(file).to_pylist()]
-
-
-@pytest.mark.parametrize("parts", [1, 2, 7])
-def test_spark_makes_the_rows_of_the_process_executor(
-    spark: SharedSpark, tmp_path: Path, parts: int
-) -> None:
-    # Given
-    expected = write_corpus(PLAN, tmp_path / "process", 1, in_this_process(lambda done: None))
-    told: list[int] = []
-    # When
-    corpus = write_corpus(PLAN, tmp_path / "spark", parts, in_spark(spark.session(), told.append))
-    # Then
-    assert len(corpus.files) == parts
-    assert rows(corpus) == rows(expected)
-    assert corpus.manifest == expected.manifest
-    assert told[-1] == parts
-
-
-def test_the_data_source_has_the_rows_of_a_corpus(spark: SharedSpark, tmp_path: Path) -> None:
-    # Given
-    session = spark.session()
-    expected = write_corpus(SKEWED, tmp_path / "process", 1, in_this_process(lambda done: None))
-    register(session)
-    # When
-    frame = session.read.format("floodgate_topics").options(
-        topics=400, namespaces=9, seed=7, namespace_skew=1, non_persistent_share=0.1,
-        partitions_of_frame=7,
-    ).load()  # fmt: skip
-    # Then
-    found = {row.topic: row.asDict() for row in frame.collect()}
-    assert found == {
-        row["topic"]: {**row, "properties": dict(row["properties"])} for row in rows(expected)
-    }
-
-
-def test_a_list_becomes_the_same_corpus_in_spark(spark: SharedSpark, tmp_path: Path) -> None:
-    # Given
-    here, there = in_this_process(lambda done: None), in_spark(spark.session(), lambda done: None)
-    source = write_corpus(SKEWED, tmp_path / "source", 3, here)
-    # When
-    made = write_listed_corpus(source.directory, tmp_path / "made", [there, there]).corpus
-    # Then
-    assert rows(made) == rows(source)
 
 
 def test_a_barrier_stage_runs_the_storm_of_the_worker_processes(

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from loadgen.cluster import ClusterPlan, TopicsPlan
-from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.document import topic_plan
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario
+from loadgen.topics.plan import plan_namespaces
 from loadgen.virtual.simulation import VirtualRun, run_in_virtual_time
 
 TOPICS = TopicsPlan(namespaces=1, per_namespace=15_000, mean_name_bytes=100)

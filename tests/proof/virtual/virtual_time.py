@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.executors import in_this_process
 from loadgen.documents.document import namespaces_of, topic_plan
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
 from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
 from loadgen.virtual.simulation import run_in_virtual_time
 from tests.proof.result import ProofResult
 from tests.proof.servers import LOCAL
