@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
-from loadgen.behaviours.registry import AnyGroup
-from loadgen.documents.fields import Count, Duration, Moment, Name, Part
+from loadgen.behaviours.registry import AnyGroup  # noqa: TC001 (pydantic evaluates it)
+from loadgen.documents.fields import Duration, Moment, Name, Part, Speed
 from loadgen.engine.plan import MOST_REQUESTS, start_moments
 from loadgen.engine.task import Phases
 from loadgen.units import format_seconds
@@ -20,6 +20,7 @@ Role = Literal["broker", "proxy"]
 MOST_NAMESPACES = 100_000
 MOST_REPEATS = 1_000
 _WIDTH = 100
+_SHOCKS = ("kill", "restart", "stop", "pause", "cut", "slow", "set", "anew")
 
 
 def _texts(keys: Any) -> Any:  # noqa: ANN401 - not checked yet
@@ -113,8 +114,8 @@ class Shock(Part):
         restart: The same, and it is started again.
         stop: A server is asked to end, and stays away.
         pause: A server stands still (SIGSTOP) ``for`` so long.
-        cut: The link to the service URL is cut ``for`` so long.
-        slow: The link to the service URL lets so many bytes a second through ``for`` so long.
+        cut: The ``link`` to the service URL lets nothing through ``for`` so long.
+        slow: It lets so many bytes a second through ``for`` so long, all connections together.
         set: Configuration keys that are changed at run time, of the broker.
         anew: A group of clients: all of its connections are lost.
     """
@@ -124,6 +125,8 @@ class Shock(Part):
     restart: Role | None = None
     stop: Role | None = None
     pause: Role | None = None
+    cut: Literal["link"] | None = None
+    slow: Annotated[Speed, Field(gt=0)] | None = None
     set: Keys | None = None
     anew: Name | None = None
     lasts: Annotated[Duration, Field(alias="for")] = 3.0
@@ -131,15 +134,28 @@ class Shock(Part):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if len(self.said) != 1:
-            kinds = "kill, restart, stop, pause, set, anew"
-            raise ValueError(f"must say one of {kinds}, and says {' and '.join(self.said) or 'none'}")
+            said = " and ".join(self.said) or "none"
+            raise ValueError(f"must say one of {', '.join(_SHOCKS)}, and says {said}")
         return self
 
     @property
     def said(self) -> list[str]:
         """What it says that happens."""
-        kinds = ("kill", "restart", "stop", "pause", "set", "anew")
-        return [kind for kind in kinds if getattr(self, kind) is not None]
+        return [kind for kind in _SHOCKS if getattr(self, kind) is not None]
+
+    @property
+    def role(self) -> Role | None:
+        """The server that it is of, if it is of one."""
+        return self.kill or self.restart or self.stop or self.pause
+
+    @property
+    def words(self) -> str:
+        """What happens, in words."""
+        kind = self.said[0]
+        said = getattr(self, kind)
+        if kind == "set":
+            said = " ".join(f"{key}={value}" for key, value in said.items())
+        return f"slow link to {said:g} B/s" if kind == "slow" else f"{kind} {said}"
 
 
 class Document(Part):
@@ -177,10 +193,11 @@ class Document(Part):
             raise ValueError(
                 f"its clients make {asked:,.0f} requests: one run keeps at most {MOST_REQUESTS:,}"
             )
-        if self.servers.proxy is None and any(
-            "proxy" in (each.kill, each.restart, each.stop, each.pause) for each in self.shocks
-        ):
+        if self.servers.proxy is None and any(each.role == "proxy" for each in self.shocks):
             raise ValueError("a shock is of the proxy, and there is none: add proxy: {}")
+        unknown = {name for _, name in self.anew} - set(names)
+        if unknown:
+            raise ValueError(f"a shock is of group {min(unknown)}: no group has that name")
         for group in self.clients:
             self._check_namespaces(group)
         return self._with_publishers()
@@ -201,10 +218,17 @@ class Document(Part):
             if isinstance(group, Consume):
                 of = publishers.get(group.of)
                 if of is None:
-                    raise ValueError(f"group {group.name} consumes of {group.of}: no group publishes so")
+                    raise ValueError(
+                        f"group {group.name} consumes of {group.of}: no group publishes so"
+                    )
                 group = group.model_copy(update={"publishers": of.count, "size": of.size})
             clients.append(group)
         return self.model_copy(update={"clients": tuple(clients)})
+
+    @property
+    def anew(self) -> tuple[tuple[float, str], ...]:
+        """The moments at which all connections of a group are lost, and its name."""
+        return tuple((each.at, each.anew) for each in self.shocks if each.anew is not None)
 
     @property
     def title(self) -> str:
@@ -232,6 +256,4 @@ class Document(Part):
     def resolved_text(self) -> str:
         """Return the document that says everything itself, as YAML."""
         values = self.model_dump(mode="json", by_alias=True, exclude_defaults=False)
-        return yaml.safe_dump(
-            values, sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2
-        )
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2)

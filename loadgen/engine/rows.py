@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loadgen.clients.answers import AnswerBody
+    from loadgen.engine.answers import AnswerBody
 
 
 class Outcome(StrEnum):

@@ -21,7 +21,7 @@ from loadgen.results.writing import (
     summarized,
 )
 from loadgen.scenarios.registry import kind_of
-from loadgen.servers.scrape import MEMORY_KINDS
+from loadgen.places.sampling import MEMORY_KINDS
 from loadgen.units import format_bytes
 
 if TYPE_CHECKING:

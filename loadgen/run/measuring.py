@@ -13,9 +13,9 @@ from loadgen.clients.connect import check_reachable, raise_open_file_limit
 from loadgen.errors import LoadgenError
 from loadgen.executors.processes import RunExecutor, run_in_processes
 from loadgen.run.events import ServerEvents, again_seconds
-from loadgen.servers.facts import read_server_facts
-from loadgen.servers.loopback import is_loopback
-from loadgen.servers.scrape import ServerWatch
+from loadgen.places.server_facts import read_server_facts
+from loadgen.places.loopback import is_loopback
+from loadgen.places.sampling import ServerWatch
 from loadgen.tasks.progress import ProgressReceiver
 from loadgen.tasks.task import TaskPlan
 from proto.version import FLOODGATE_VERSION

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loadgen.analysis.thresholds import Threshold
     from loadgen.clients.records import Look, RequestCounters
     from loadgen.cluster import ClusterPlan, ServerEvent
-    from loadgen.servers.scrape import ServerWatch
+    from loadgen.places.sampling import ServerWatch
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from loadgen.clients.records import Outcome, RequestRecord, TaskFacts, TaskRepor
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.client_memory.program import Plan
 from loadgen.scenarios.client_memory.scenario import POLICIES, ClientMemoryScenario
-from loadgen.servers.processes import (
+from loadgen.places.server_process import (
     ServerLaunch,
     ends_with_this_process,
     python_path,

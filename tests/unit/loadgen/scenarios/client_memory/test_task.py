@@ -12,7 +12,7 @@ import pytest
 
 from loadgen.errors import LoadgenError
 from loadgen.scenarios.client_memory.task import ClientMemoryTask
-from loadgen.servers.processes import ServerLaunch, ServerProcess
+from loadgen.places.server_process import ServerLaunch, ServerProcess
 from loadgen.tasks.task import TaskPlan
 from tests.support.runs.client_memory_runs import SCENARIO, found
 

@@ -1,25 +1,25 @@
-"""Runs tasks in a barrier stage of Spark: all at once or none, with a common T0.
+"""Runs tasks in a barrier stage of Spark: all at once or none, with a common start.
 
 Traps of barrier stages, and what is done about each:
 
 * ``allGather`` comes back up to a second apart in different tasks, so nobody starts on its
-  return: it only carries clock readings, from which all tasks compute the same T0.
+  return: it only carries clock readings, from which all tasks compute the same start.
 * With fewer slots than tasks Spark waits long before it says so: the slots are counted first.
 * A failed barrier stage is run again as a whole, which would offer the load twice: the session's
   settings allow one attempt (``loadgen.spark.session``), and a second one is refused here.
 * Workers are forked from a process that lives on: everything heavy is imported in the task.
 
-An RDD carries the few kilobytes: ``mapInArrow`` would want pandas for the same (pyspark 4.3).
+Tasks write their rows themselves; an RDD carries plans and facts, some kilobytes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from loadgen.clients.records import TaskReport
+from loadgen.engine.task import TaskFacts
 from loadgen.errors import LoadgenError
 from loadgen.spark.environment import uninterrupted
 from loadgen.spark.jobs import collect_with_progress
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.tasks.task import TaskPlan
+    from loadgen.engine.task import TaskPlan
 
-# Connecting is over before the clocks are compared, so this covers allGather alone.
 LEAD_SECONDS = 2.0
+"""Connecting is over before the clocks are compared, so this covers allGather alone."""
 
 
 def run_in_spark(
-    session: SparkSession, plans: Sequence[TaskPlan[Any]], end_early: Callable[[], None]
-) -> list[TaskReport]:
+    session: SparkSession, plans: Sequence[TaskPlan], end_early: Callable[[], None]
+) -> list[TaskFacts]:
     """Run each plan as one task of a barrier stage.
 
-    The first Ctrl-C calls ``end_early``, which asks the tasks for their reports.
+    The first Ctrl-C calls ``end_early``, which asks the tasks to end.
 
     Raises:
         LoadgenError: The session has too few slots, or the stage failed.
@@ -55,29 +55,31 @@ def run_in_spark(
             "use fewer --tasks or a --master with more cores"
         )
 
-    def rows() -> list[bytes]:
-        stage = session.sparkContext.parallelize([plan.model_dump_json() for plan in plans], tasks)
-        reported: list[bytes] = stage.barrier().mapPartitions(run_partition).collect()
-        return reported
+    def rows() -> list[str]:
+        texts = [plan.model_dump_json(by_alias=True) for plan in plans]
+        stage = session.sparkContext.parallelize(texts, tasks)
+        told: list[str] = stage.barrier().mapPartitions(run_partition).collect()
+        return told
 
     try:
-        reports = collect_with_progress(session, rows, lambda tasks_done: None, end_early)
+        told = collect_with_progress(session, rows, lambda tasks_done: None, end_early)
     except (PySparkException, Py4JError) as error:
         raise LoadgenError(f"the run failed in Spark: {error_reason(str(error))}") from error
-    return [TaskReport.from_bytes(report) for report in reports]
+    return [TaskFacts.model_validate_json(each) for each in told]
 
 
-def run_partition(plans: Iterator[str]) -> Iterator[bytes]:
-    """Run the one plan of a partition in a Spark task and yield its report."""
+def run_partition(plans: Iterator[str]) -> Iterator[str]:
+    """Run the one plan of a partition in a Spark task and yield its facts."""
     # Drained before anything else: Spark feeds it from a thread of its own.
     for plan in list(plans):
         yield _run_barrier_task(plan)
 
 
-def _run_barrier_task(plan_json: str) -> bytes:
+def _run_barrier_task(plan_json: str) -> str:
     from pyspark import BarrierTaskContext
 
-    from loadgen.executors.worker import read_plan, run_task
+    from loadgen.engine.task import TaskPlan
+    from loadgen.places.processes import run_task
 
     context = BarrierTaskContext.get()
     if context.attemptNumber() > 0:
@@ -87,4 +89,4 @@ def _run_barrier_task(plan_json: str) -> bytes:
         readings = context.allGather(repr(now_epoch_seconds))
         return max(float(reading) for reading in readings) + LEAD_SECONDS
 
-    return run_task(read_plan(plan_json), agree).to_bytes()
+    return run_task(TaskPlan.model_validate_json(plan_json), agree).model_dump_json()

@@ -1,4 +1,4 @@
-"""Broker and proxy as child processes: started, awaited until ready, and always stopped.
+"""Broker and proxy as child processes: started, awaited until ready, always stopped, restarted.
 
 A server lives inside a ``with`` block. It is stopped when the block ends, however it ends: by an
 error, by Ctrl-C, by SIGTERM; and where ``setpriv`` is at hand the kernel stops it even when this
@@ -17,16 +17,18 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlsplit
 
 from loadgen.errors import LoadgenError
-from server.module_names import module_name
+from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
@@ -35,6 +37,7 @@ _LONGEST_READY_LINE_BYTES = 4096
 # The exit codes of a server whose configuration, or what it should import, cannot be used.
 _REFUSED = (1, 2)
 _SENTENCES_SHOWN = 30
+_PORT_KEYS = {"broker": "brokerServicePort", "proxy": "servicePort"}
 _LOG_RECORD = re.compile(r"\d{4}-\d\d-\d\dT\S+Z \[")
 _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https?://\S+)")
 
@@ -155,13 +158,6 @@ def ends_with_this_process() -> list[str]:
     return [program, "--pdeathsig", "TERM"] if program else []
 
 
-def python_path() -> dict[str, str]:
-    """Return the variable by which a process finds this very code from any working directory."""
-    root = str(Path(__file__).resolve().parents[__name__.count(".")])
-    inherited = os.environ.get("PYTHONPATH")
-    return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}
-
-
 def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
@@ -239,3 +235,82 @@ def _lines_of(path: Path) -> list[str]:
         return path.read_text(errors="replace").splitlines()
     except OSError:
         return []
+
+
+class RestartableServer:
+    """A running server; mutable state: its process, another one after each restart."""
+
+    def __init__(self, launch: ServerLaunch, threads: ThreadPoolExecutor) -> None:
+        self._launch = launch
+        self._threads = threads
+        self._process: subprocess.Popen[bytes] | None = None
+        self._one_at_a_time = threading.RLock()
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
+        launch.log.write_bytes(b"")
+        self.server = self._threads.submit(self._start).result()
+
+    def restart(self) -> ServerProcess:
+        """Kill it, start it on the same ports, and return it once it is ready.
+
+        Raises:
+            ServerStartError: It did not come up again.
+        """
+        urls = {
+            _PORT_KEYS[self._launch.module]: self.server.service_url,
+            "webServicePort": self.server.web_url,
+        }
+        ports = {key: str(urlsplit(url).port) for key, url in urls.items()}
+        with self._one_at_a_time:
+            self.stop(kill=True)
+            self._launch = replace(self._launch, settings={**self._launch.settings, **ports})
+            # The kernel ends a server with the thread that started it: that outlives the restart.
+            self.server = self._threads.submit(self._start).result()
+        return self.server
+
+    def stop(self, *, kill: bool = False) -> None:
+        """End the process: let it drain, or kill it."""
+        with self._one_at_a_time:
+            process, self._process = self._process, None
+            if process is not None:
+                if kill:
+                    process.kill()
+                else:
+                    process.send_signal(signal.SIGCONT)  # one that stands still would not end
+                stop(process)
+
+    def pause(self) -> None:
+        """Let it stand still until :meth:`go_on`."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it work again."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        process = self._process
+        if process is not None:
+            process.send_signal(number)
+
+    def _start(self) -> ServerProcess:
+        with self._launch.log.open("ab") as log:  # behind what a killed one wrote
+            self._process = start(self._launch, log.fileno())
+        try:
+            return await_ready(self._process, self._launch, READY_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+
+
+@contextmanager
+def restartable_server(launch: ServerLaunch) -> Iterator[RestartableServer]:
+    """Start a server, hand it out when it is ready, stop it at the end of the block.
+
+    Raises:
+        ServerStartError: It ended, or said nothing, instead of becoming ready.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}") as threads:
+        server = RestartableServer(launch, threads)
+        try:
+            yield server
+        finally:
+            server.stop()

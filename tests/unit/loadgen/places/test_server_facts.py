@@ -11,8 +11,8 @@ import pytest
 from loadgen.report.figures import figure_rows, server_rows
 from loadgen.report.page import render_report
 from loadgen.results.reading import load_run
-from loadgen.servers.facts import ServerFacts, facts_of_page, parse_server_facts, read_server_facts
-from loadgen.servers.scrape import kept_samples
+from loadgen.places.server_facts import ServerFacts, facts_of_page, parse_server_facts, read_server_facts
+from loadgen.places.sampling import kept_samples
 from proto.version import FLOODGATE_VERSION
 from tests.support.peers.stand_in_admin import Given, given, stand_in_admin
 from tests.support.runs.run_directories import STORMS, edit_json, write_run

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.servers.processes import ServerLaunch, ServerStartError
-from loadgen.servers.restarts import restartable_server
+from loadgen.places.server_process import ServerLaunch, ServerStartError, restartable_server
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from limiter.admission.rules import AdmissionPolicy
 from loadgen.demo.plan import RUNS, DemoRun, run_settings
 from loadgen.errors import UsageError
 from loadgen.own_servers.local import local_broker, local_proxy
-from loadgen.own_servers.operator_files import OwnCluster, OwnServer, read_own_server
+from loadgen.places.operator_files import OwnCluster, OwnServer, read_own_server
 from proxy.config import ProxyConfig
 from server.configuration.common import Profile
 

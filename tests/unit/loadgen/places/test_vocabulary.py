@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loadgen.servers.scrape import kept_samples
-from loadgen.servers.vocabulary import FIGURES, figure_of
+from loadgen.places.sampling import kept_samples
+from loadgen.places.vocabulary import FIGURES, figure_of
 
 
 @pytest.mark.parametrize(

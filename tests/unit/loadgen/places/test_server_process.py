@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.servers.processes import (
+from loadgen.places.server_process import (
     ServerLaunch,
     ServerStartError,
     running_server,
@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).resolve().parents[4]
 OWNER = """
 import os, signal, sys
 from pathlib import Path
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 log = Path(sys.argv[1])
 os.chdir(log.parent.parent)
 with running_server(ServerLaunch("broker", {}, log)) as server:
@@ -95,7 +95,7 @@ def test_server_is_asked_to_drain_first(launch: ServerLaunch) -> None:
 def test_server_that_ignores_sigterm_is_killed(
     launch: ServerLaunch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loadgen.servers.processes.stop.__defaults__", (0.05,))
+    monkeypatch.setattr("loadgen.places.server_process.stop.__defaults__", (0.05,))
     script(launch, f"import signal\nsignal.signal(15, signal.SIG_IGN)\n{SERVE}signal.pause()\n")
     with running_server(launch) as server:
         pid = server.pid

@@ -13,7 +13,6 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from loadgen.errors import UsageError
-from loadgen.own_servers.local import local_broker, local_proxy
 from server.configuration.file import key_lines, parse_properties, read_text
 from server.configuration.known_keys import KnownKeys
 from server.errors import ConfigError
@@ -52,9 +51,29 @@ _LOCAL_OF = {
         "maxConcurrentInboundConnectionsPerIp": "0",
     },
 }
+_LOOPBACK = {
+    "webServicePort": "0",
+    "bindAddress": "127.0.0.1",
+    "advertisedAddress": "127.0.0.1",
+}
 _LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 _OUR_PREFIX = "floodgate"
 _PROFILE_KEY = "floodgateProfile"
+
+
+def local_broker() -> dict[str, str]:
+    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
+    return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
+
+
+def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
+    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
+    return {
+        "servicePort": "0",
+        "brokerServiceURL": broker_service_url,
+        "brokerWebServiceURL": broker_web_url,
+        **_LOOPBACK,
+    }
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Runs tasks in worker processes: no Spark and no Java, the same schedule.
 
-The driver and each worker talk over the worker's standard input and output: the plan goes in as
-one line of JSON, ``CONNECTED <clock>`` comes back, ``T0 <clock>`` goes in, and the report comes
-back behind its length. ``ERROR <sentence and exit code>`` comes instead of an expected failure.
+The driver and each worker, which is this module run as a program, talk over the worker's standard
+input and output: the plan goes in as one line of JSON, ``CONNECTED <clock>`` comes back, ``T0
+<clock>`` goes in, and ``FACTS <JSON>`` comes back once the task has written its rows. ``ERROR
+<sentence and exit code>`` comes instead of an expected failure.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,23 +17,22 @@ import sys
 import tempfile
 import threading
 from contextlib import ExitStack, contextmanager
-from enum import StrEnum
 from multiprocessing.connection import wait
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Protocol, TypeVar, cast
 
-from loadgen.clients.records import TaskReport
+import uvloop
+
+from loadgen.engine.task import Task, TaskFacts, TaskPlan
 from loadgen.errors import ExitCode, LoadgenError
-from loadgen.servers.processes import python_path
-from server.module_names import module_name
+from loadgen.results.tables import write_rows
+from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from loadgen.tasks.task import TaskPlan
-
-# From the last "connected" to T0: time enough for the message to reach every worker.
 LEAD_SECONDS = 0.5
-_WORKER = module_name("loadgen.executors.worker")
+"""From the last "connected" to the start: time enough for the message to reach every worker."""
+_WORKER = module_name("loadgen.places.processes")
 _END_SECONDS = 5.0
 Found = TypeVar("Found")
 
@@ -46,25 +47,46 @@ class Speaker(Protocol):
 WorkerT = TypeVar("WorkerT", bound=Speaker)
 
 
-class ExecutorKind(StrEnum):
-    """The places where topics are made and clients run."""
+def run_task(
+    plan: TaskPlan, agree: Callable[[float], float], ends_early_on: int | None = None
+) -> TaskFacts:
+    """Run one task's clients to their end, and write its rows.
 
-    SPARK = "spark"
-    PROCESS = "process"
+    Args:
+        plan: Its share of the run.
+        agree: See Task.
+        ends_early_on: Number of the signal at which it begins nothing new.
+
+    Raises:
+        LoadgenError: The server's name is unknown, this process may not open enough files, or the
+            rows cannot be written.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+
+        async def run() -> TaskFacts:
+            task = Task(plan, agree)
+            if ends_early_on is not None:
+                asyncio.get_running_loop().add_signal_handler(ends_early_on, task.interrupt)
+            result = await task.run()
+            facts = result.facts
+            try:
+                write_rows(plan.directory, plan.run, plan.task, facts.t0_epoch_seconds, result.rows)
+            except OSError as error:
+                raise LoadgenError(
+                    f"the run cannot be written to {plan.directory}: {error}"
+                ) from error
+            return facts
+
+        return runner.run(run())
 
 
-class RunExecutor(StrEnum):
-    """The places where clients run: also in virtual time, servers and all."""
-
-    SPARK = "spark"
-    PROCESS = "process"
-    VIRTUAL = "virtual"
+# -- the driver's side ----------------------------------------------------------------------------
 
 
-def run_in_processes(plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
-    """Run each plan in a process of its own, all with the same T0.
+def run_in_processes(plans: Sequence[TaskPlan]) -> list[TaskFacts]:
+    """Run each plan in a process of its own, all with the same start.
 
-    Once it has begun, the first Ctrl-C makes the workers report the requests that have ended.
+    Once it has begun, the first Ctrl-C makes the workers end, with what has ended by then.
 
     Raises:
         LoadgenError: A worker says why it cannot run its plan, or ended without a word; then the
@@ -77,7 +99,7 @@ def run_in_processes(plans: Sequence[TaskPlan[Any]]) -> list[TaskReport]:
         for worker in workers:
             worker.start_at(t0_epoch_seconds)
         with _interrupt_ends_early(workers):
-            return as_they_come(workers, _Worker.report)
+            return as_they_come(workers, _Worker.facts)
 
 
 def as_they_come(workers: Sequence[WorkerT], read: Callable[[WorkerT], Found]) -> list[Found]:
@@ -93,7 +115,7 @@ def as_they_come(workers: Sequence[WorkerT], read: Callable[[WorkerT], Found]) -
 
 @contextmanager
 def _interrupt_ends_early(workers: Sequence[_Worker]) -> Iterator[None]:
-    """Let the first Ctrl-C ask the workers for their reports; a second one ends everything."""
+    """Let the first Ctrl-C ask the workers to end; a second one ends everything."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -115,7 +137,7 @@ def _interrupt_ends_early(workers: Sequence[_Worker]) -> Iterator[None]:
 class _Worker:
     """One worker process; ended with the ``with`` block in any case."""
 
-    def __init__(self, plan: TaskPlan[Any]) -> None:
+    def __init__(self, plan: TaskPlan) -> None:
         self._plan = plan
 
     def __enter__(self) -> _Worker:
@@ -128,7 +150,7 @@ class _Worker:
             env={**os.environ, **python_path()},
             process_group=0,  # Ctrl-C in a terminal reaches the driver alone, which decides
         )
-        self._write(self._plan.model_dump_json())
+        self._write(self._plan.model_dump_json(by_alias=True))
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -153,12 +175,8 @@ class _Worker:
     def end_early(self) -> None:
         self._process.terminate()
 
-    def report(self) -> TaskReport:
-        size_bytes = int(self._read("REPORT"))
-        data = self._pipe(self._process.stdout).read(size_bytes)
-        if len(data) < size_bytes:
-            raise self._failure()
-        return TaskReport.from_bytes(data)
+    def facts(self) -> TaskFacts:
+        return TaskFacts.model_validate_json(self._read("FACTS"))
 
     def _write(self, line: str) -> None:
         try:
@@ -173,7 +191,7 @@ class _Worker:
         if first == "ERROR":
             sentence, exit_code = json.loads(rest)
             raise LoadgenError(sentence, ExitCode(exit_code))
-        if first != word:
+        if first != word or not rest.endswith("\n"):
             raise self._failure()
         return rest
 
@@ -189,3 +207,38 @@ class _Worker:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         said = lines[-1] if lines else f"exit code {self._process.returncode}"
         return LoadgenError(f"worker process {self._plan.task} ended without a report: {said}")
+
+
+# -- the worker's side ----------------------------------------------------------------------------
+
+
+def _agree(now_epoch_seconds: float) -> float:
+    """Tell the driver that all clients are connected and wait for the start.
+
+    Raises:
+        LoadgenError: The driver has gone.
+    """
+    _say(f"CONNECTED {now_epoch_seconds!r}")
+    word, _, t0_epoch_seconds = sys.stdin.readline().partition(" ")
+    if word != "T0":
+        raise LoadgenError("the driver ended before the run began")
+    return float(t0_epoch_seconds)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Read the plan, run it, tell of it."""
+    try:
+        plan = TaskPlan.model_validate_json(sys.stdin.readline())
+        _say(f"FACTS {run_task(plan, _agree, ends_early_on=signal.SIGTERM).model_dump_json()}")
+    except LoadgenError as error:
+        _say(f"ERROR {json.dumps([str(error), error.exit_code])}")
+        sys.exit(int(error.exit_code))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """One vocabulary for what servers tell: Floodgate's names and a real Pulsar's, broker and proxy.
 
-A figure is called ``direct.used`` whichever server it is of; ``server-metrics.parquet`` has the
+A figure is called ``direct.used`` whichever server it is of; the table
+``samples`` has the
 name under which it was scraped beside it. What is in no row here keeps its own name.
 """
 
@@ -31,6 +32,7 @@ FIGURES = {
     'jvm_memory_bytes_used{area="heap"}': "jvm.heap.used",
     "jvm_memory_direct_bytes_used": "jvm.direct.used",
     "process_resident_memory_bytes": "resident",
+    "process_resident_memory_high_water_bytes": "resident.high",
     "process_cpu_seconds_total": "cpu.seconds",
     "process_open_fds": "descriptors",
     "process_max_fds": "descriptors.limit",

@@ -9,7 +9,7 @@ import pytest
 from loadgen.errors import UsageError
 from loadgen.servers import scrape
 from loadgen.servers.kernel_books import KernelBooks
-from loadgen.servers.scrape import ServerWatch, kept_samples
+from loadgen.places.sampling import ServerWatch, kept_samples
 from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
