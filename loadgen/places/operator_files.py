@@ -103,27 +103,12 @@ class OwnServer:
         keys = resources.files(module_name(self.role)).joinpath(f"{self.role}_keys.json")
         return KnownKeys.from_json(keys.read_text(encoding="utf-8"))
 
-    def settings(
-        self, wanted: Mapping[str, str], local: Mapping[str, str], *, limited: bool
-    ) -> dict[str, str]:
-        """Return what is set over the file in one run.
-
-        Args:
-            wanted: The run's own settings.
-            local: Where the server listens, and what it is connected to.
-            limited: Whether the file's limits hold, and not those that are wanted.
-        """
-        return {
-            **(self._without_our_keys() if wanted[_PROFILE_KEY] == "pulsar" else {}),
-            **{key: value for key, value in _LOCAL_OF[self.role].items() if key in self.keys},
-            **local,
-            **self._of_the_run(wanted, limited=limited),
-        }
-
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
         """Return what is set over the file where the file itself stands over ``keys``."""
+        profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
         return {
             **{key: value for key, value in keys.items() if key not in self.keys},
+            **(self._without_our_keys() if profile == "pulsar" else {}),
             **{key: value for key, value in _LOCAL_OF[self.role].items() if key in self.keys},
             **local,
         }
@@ -156,15 +141,10 @@ class OwnServer:
     def _line(self, key: str) -> str:
         return f"line {self.lines[key]}, " if key in self.lines else ""
 
-    def _of_the_run(self, wanted: Mapping[str, str], *, limited: bool) -> dict[str, str]:
-        kept = {k: v for k, v in wanted.items() if not (limited and k in _LIMITS)}
-        send_buffer = self.keys.get(SEND_BUFFER_KEY, "").strip()
-        return {**kept, SEND_BUFFER_KEY: send_buffer} if send_buffer else kept
-
     def _without_our_keys(self) -> dict[str, str]:
         """Pulsar has none of our keys, and some of them do not go with its profile."""
         ours = (known.key for known in self.known if known.key.startswith(_OUR_PREFIX))
-        return {key: "" for key in ours if key in self.keys}
+        return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
 
 
 @dataclass(frozen=True)

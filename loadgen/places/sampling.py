@@ -38,6 +38,7 @@ _MOST_POINTS = 200_000
 """14 hours of samples; from there on every other point of a series is given up."""
 _OF_THE_PROCESS = (
     "process_resident_memory_bytes",
+    "process_resident_memory_high_water_bytes",
     "process_cpu_seconds_total",
     "process_open_fds",
     "process_max_fds",

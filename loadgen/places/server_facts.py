@@ -65,12 +65,6 @@ def facts_of_page(page: str) -> ServerFacts:
     return ServerFacts(version, {key: own[name] for key, name in labels.items() if name in own})
 
 
-def parse_server_facts(document: Mapping[str, Any]) -> ServerFacts:
-    """Turn what a summary says of a server into a value."""
-    settings = {str(key): str(value) for key, value in document["settings"].items()}
-    return ServerFacts(document["version"], settings)
-
-
 def _text(url: str) -> str:
     """Return what is at a URL; nothing if it is not to be had."""
     try:

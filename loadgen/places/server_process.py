@@ -244,7 +244,7 @@ class RestartableServer:
         self._launch = launch
         self._threads = threads
         self._process: subprocess.Popen[bytes] | None = None
-        self._one_at_a_time = threading.RLock()
+        self._one_at_a_time = threading.Lock()
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         launch.log.write_bytes(b"")
         self.server = self._threads.submit(self._start).result()
@@ -261,7 +261,7 @@ class RestartableServer:
         }
         ports = {key: str(urlsplit(url).port) for key, url in urls.items()}
         with self._one_at_a_time:
-            self.stop(kill=True)
+            self._end(kill=True)
             self._launch = replace(self._launch, settings={**self._launch.settings, **ports})
             # The kernel ends a server with the thread that started it: that outlives the restart.
             self.server = self._threads.submit(self._start).result()
@@ -270,13 +270,16 @@ class RestartableServer:
     def stop(self, *, kill: bool = False) -> None:
         """End the process: let it drain, or kill it."""
         with self._one_at_a_time:
-            process, self._process = self._process, None
-            if process is not None:
-                if kill:
-                    process.kill()
-                else:
-                    process.send_signal(signal.SIGCONT)  # one that stands still would not end
-                stop(process)
+            self._end(kill=kill)
+
+    def _end(self, *, kill: bool) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            if kill:
+                process.kill()
+            else:
+                process.send_signal(signal.SIGCONT)  # one that stands still would not end
+            stop(process)
 
     def pause(self) -> None:
         """Let it stand still until :meth:`go_on`."""
@@ -297,7 +300,7 @@ class RestartableServer:
         try:
             return await_ready(self._process, self._launch, READY_SECONDS)
         except BaseException:
-            self.stop()
+            self._end(kill=False)
             raise
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from limiter.clock import TimerHandle
-    from loadgen.documents.model import Document, Topics
+    from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
     from loadgen.engine.task import TaskFacts
     from loadgen.engine.totals import Totals
@@ -82,24 +82,27 @@ def require_virtual(document: Document) -> None:
         UsageError: A behaviour, a shock of servers or links, topics that are in files or too many,
             or an expectation of processes.
     """
+    for obstacle in (*_of_clients(document), *_of_servers(document)):
+        raise UsageError(obstacle)
+
+
+def _of_clients(document: Document) -> Iterator[str]:
     for group in document.clients:
         if not group.virtual:
-            raise UsageError(
-                f"group {group.name}: {group.do} does not run in virtual time: {_REMEDY}"
-            )
+            yield f"group {group.name}: {group.do} does not run in virtual time: {_REMEDY}"
+    for text in filter(_OF_PROCESSES.search, document.expect):
+        yield f"expectation {text!r} is of a process, which virtual time has none of: {_REMEDY}"
+
+
+def _of_servers(document: Document) -> Iterator[str]:
     for shock in document.shocks:
         if shock.anew is None:
-            raise UsageError(
-                f"no server and no link has a shock in virtual time: leave out {shock.said[0]}, or "
-                f"{_REMEDY}"
-            )
+            yield f"no server has a shock in virtual time: leave out {shock.words}, or {_REMEDY}"
     topics = document.topics
     if topics.corpus is not None:
-        raise UsageError(
-            "topics.corpus: virtual time makes the topics of its servers; leave it out"
-        )
+        yield "topics.corpus: virtual time makes the topics of its servers; leave it out"
     if topics.made and sum(topics.sizes) > MOST_TOPICS:
-        raise UsageError(
+        yield (
             f"topics: {sum(topics.sizes):,} topics; virtual time keeps at most {MOST_TOPICS:,} in "
             f"memory: use fewer, or {_REMEDY}"
         )

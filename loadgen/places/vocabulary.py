@@ -1,8 +1,7 @@
 """One vocabulary for what servers tell: Floodgate's names and a real Pulsar's, broker and proxy.
 
-A figure is called ``direct.used`` whichever server it is of; the table
-``samples`` has the
-name under which it was scraped beside it. What is in no row here keeps its own name.
+A figure is called ``direct.used`` whichever server it is of; the table ``samples`` has the name
+under which it was scraped beside it. What is in no row here keeps its own name.
 """
 
 from __future__ import annotations

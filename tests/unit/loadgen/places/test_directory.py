@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.run.directory import (
-    forget_extras,
-    replaceable_run_directory,
-    require_directory_name,
-)
+from loadgen.places.directory import require_directory_name, run_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,21 +15,33 @@ if TYPE_CHECKING:
 
 def end_with(error: BaseException, directory: Path, files: list[str]) -> None:
     """Leave files in a run's directory, and then its block by an error."""
-    with replaceable_run_directory(directory):
+    with run_directory(directory):
         for name in files:
             (directory / name).touch()
         raise error
 
 
-def test_an_older_run_is_replaced_and_what_not_every_run_writes_forgotten(tmp_path: Path) -> None:
+def test_an_older_run_is_replaced_whole_and_logs_stay(tmp_path: Path) -> None:
     # Given
-    for name in ("run.json", "report.html", "index.html", "stuck-peers.parquet", "broker.log"):
-        (tmp_path / name).touch()
+    (tmp_path / "requests").mkdir()
+    for name in ("run.json", "index.html", "requests/part-00007.parquet", "broker.log"):
+        (tmp_path / name).write_text("old")
     # When
-    with replaceable_run_directory(tmp_path):
-        forget_extras(tmp_path)
+    with run_directory(tmp_path) as folder:
+        (folder / "requests").mkdir()
+        for name in ("run.json", "requests/part-00000.parquet"):
+            (folder / name).write_text("new")
     # Then
-    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "broker.log"}
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == {"run.json", "requests/part-00000.parquet", "broker.log"}
+    assert (tmp_path / "run.json").read_text() == "new"
+
+
+def test_a_run_that_fails_leaves_the_older_one(tmp_path: Path) -> None:
+    (tmp_path / "run.json").touch()
+    with pytest.raises(LoadgenError):
+        end_with(LoadgenError("It was not to be."), tmp_path, [".unfinished/run.json"])
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("run.json", "")]
 
 
 def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
@@ -42,7 +50,7 @@ def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
     # When / Then
     with (
         pytest.raises(UsageError, match=r"holds thesis\.tex, which no run has written"),
-        replaceable_run_directory(tmp_path),
+        run_directory(tmp_path),
     ):
         pytest.fail("the storm began")
 
@@ -53,13 +61,13 @@ def test_a_place_that_cannot_be_made_is_refused_before_the_storm(tmp_path: Path)
     # When / Then
     with (
         pytest.raises(UsageError, match="choose another --out"),
-        replaceable_run_directory(tmp_path / "file" / "run"),
+        run_directory(tmp_path / "file" / "run"),
     ):
         pytest.fail("the storm began")
 
 
 def test_a_failed_run_leaves_no_empty_directory(tmp_path: Path) -> None:
-    with pytest.raises(LoadgenError), replaceable_run_directory(tmp_path / "run"):
+    with pytest.raises(LoadgenError), run_directory(tmp_path / "run"):
         raise LoadgenError("It was not to be.")
     assert not list(tmp_path.iterdir())
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from loadgen.own_servers.local import local_broker, local_proxy
 
 from broker.configuration.config import BrokerConfig
 from limiter.admission.rules import AdmissionPolicy
-from loadgen.demo.plan import RUNS, DemoRun, run_settings
 from loadgen.errors import UsageError
-from loadgen.own_servers.local import local_broker, local_proxy
 from loadgen.places.operator_files import OwnCluster, OwnServer, read_own_server
 from proxy.config import ProxyConfig
 from server.configuration.common import Profile
@@ -59,78 +58,60 @@ PROXY = {
 LOCAL_PROXY = local_proxy("pulsar://127.0.0.1:1", "http://127.0.0.1:2")
 
 
-def broker_in(run: DemoRun, **keys: str) -> BrokerConfig:
-    """What a broker makes of an operator's file in a run."""
-    given = {**BROKER, **keys}
-    settings = OwnServer("broker", None, given).settings(
-        run_settings(run), local_broker(), limited=run.limit_mb > 0
-    )
+def own(keys: dict[str, str]) -> dict[str, str]:
+    """Keys of a file that says nothing of its profile."""
+    return {key: value for key, value in keys.items() if key != "floodgateProfile"}
+
+
+def broker_in(profile: str) -> BrokerConfig:
+    """What a broker makes of an operator's file in a run of a profile."""
+    given = own(BROKER)
+    wanted = {"floodgateProfile": profile, "maxTopicListInFlightHeapMemSizeMB": "99"}
+    settings = OwnServer("broker", None, given).over(wanted, local_broker())
     return BrokerConfig.from_properties({**given, **settings})
 
 
-def proxy_in(run: DemoRun) -> ProxyConfig:
-    """What a proxy makes of an operator's file in a run."""
-    settings = OwnServer("proxy", None, PROXY).settings(
-        run_settings(run), LOCAL_PROXY, limited=run.limit_mb > 0
-    )
+def proxy_in(profile: str) -> ProxyConfig:
+    """What a proxy makes of an operator's file in a run of a profile."""
+    settings = OwnServer("proxy", None, PROXY).over({"floodgateProfile": profile}, LOCAL_PROXY)
     return ProxyConfig.from_properties({**PROXY, **settings})
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
-def test_servers_start_on_the_loopback_whatever_the_files_say(run: DemoRun) -> None:
-    broker, proxy = broker_in(run), proxy_in(run)
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+def test_servers_start_on_the_loopback_whatever_the_files_say(profile: str) -> None:
+    broker, proxy = broker_in(profile), proxy_in(profile)
     for config in (broker, proxy):
         assert (config.bind_address, config.advertised_address) == ("127.0.0.1", "127.0.0.1")
         assert config.web_service_port == 0
-        assert config.profile is Profile(run.profile)
-        assert config.socket_send_buffer_bytes == 65_536
+        assert config.profile is Profile(profile)
     assert (broker.broker_service_port, broker.metadata_store_url) == (0, "memory:local")
     assert (proxy.service_port, proxy.broker_service_url) == (0, "pulsar://127.0.0.1:1")
     assert proxy.max_concurrent_inbound_connections_per_ip == 0
     assert broker.import_directory is None
 
 
-@pytest.mark.parametrize("run", RUNS[1:], ids=lambda run: run.name)
-def test_limits_marks_and_frame_sizes_are_the_operators(run: DemoRun) -> None:
-    for config in (broker_in(run), proxy_in(run)):
+@pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
+def test_limits_marks_and_frame_sizes_are_the_operators(profile: str) -> None:
+    for config in (broker_in(profile), proxy_in(profile)):
         assert config.topic_list_limits.heap_max_bytes == 7 * MB
         assert config.topic_list_limits.direct_max_bytes == 100 * MB
         assert config.topic_list_limits.direct_timeout_seconds == 1.234
-    assert broker_in(run).flow.rules.marks.high_bytes == 131_072
-    assert broker_in(run).max_message_size == 1_000_000
-
-
-def test_without_limits_both_are_off_on_both_servers() -> None:
-    for config in (broker_in(RUNS[0]), proxy_in(RUNS[0])):
-        limits = config.topic_list_limits
-        assert (limits.heap_max_bytes, limits.direct_max_bytes) == (0, 0)
+    assert broker_in(profile).flow.rules.marks.high_bytes == 131_072
+    assert broker_in(profile).max_message_size == 1_000_000
 
 
 def test_our_own_keys_count_in_our_own_profile_alone() -> None:
-    pulsar, floodgate = broker_in(RUNS[1]), broker_in(RUNS[2])
+    pulsar, floodgate = broker_in("pulsar"), broker_in("floodgate")
     assert pulsar.admission.policy is AdmissionPolicy.FIFO
     assert floodgate.admission.policy is AdmissionPolicy.FAIR
     assert floodgate.admission.caps.per_tenant == 4_000_000
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
-def test_a_send_buffer_of_the_operators_is_the_same_in_every_run(run: DemoRun) -> None:
-    config = broker_in(run, floodgateSocketSendBufferBytes="32768")
-    assert config.socket_send_buffer_bytes == 32_768
-
-
-@pytest.mark.parametrize("role", ["broker", "proxy"])
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
-def test_a_key_that_the_role_does_not_know_is_never_set(role: str, run: DemoRun) -> None:
+@pytest.mark.parametrize(("role", "local"), [("broker", local_broker()), ("proxy", LOCAL_PROXY)])
+def test_a_key_that_the_role_does_not_know_is_never_set(role: str, local: dict[str, str]) -> None:
     # Given keys of both roles, and one of nobody
-    server = OwnServer(role, None, {**BROKER, **PROXY, "floodgateProfil": "pulsar"})
-    # When
-    settings = server.settings(
-        run_settings(run),
-        local_broker() if role == "broker" else LOCAL_PROXY,
-        limited=run.limit_mb > 0,
-    )
-    # Then
+    server = OwnServer(role, None, own({**BROKER, **PROXY, "floodgateProfil": "pulsar"}))
+    settings = server.over({"floodgateProfile": "pulsar"}, local)
     assert [refusal for key in settings if (refusal := server.known.refusal(key))] == []
 
 
@@ -150,7 +131,7 @@ def test_what_is_set_aside_is_named_and_no_secret_shown(tmp_path: Path) -> None:
     assert "metadataStoreUrl" in notes[0]
     assert "brokerServiceURL" in notes[1]
     assert "maxTopicListInFlight" not in "".join(notes)
-    settings = cluster.broker.settings(run_settings(RUNS[2]), local_broker(), limited=True)
+    settings = cluster.broker.over({"floodgateProfile": "floodgate"}, local_broker())
     assert "hidden" not in f"{notes}{settings}{cluster}"
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from loadgen.executors.processes import as_they_come
+from loadgen.places.processes import as_they_come
 
 
 class Worker:

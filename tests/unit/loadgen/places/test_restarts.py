@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -70,3 +71,21 @@ def test_a_server_that_does_not_come_up_again_is_named(launch: ServerLaunch) -> 
         pytest.raises(ServerStartError, match="The proxy did not start"),
     ):
         running.restart()
+
+
+def test_a_server_that_stands_still_is_stopped_all_the_same(launch: ServerLaunch) -> None:
+    script(launch)
+    with restartable_server(launch) as running:
+        running.pause()
+        assert os.WIFSTOPPED(os.waitpid(running.server.pid, os.WUNTRACED)[1])
+    assert not is_running(running.server.pid)
+
+
+def test_a_server_that_goes_on_works_again(launch: ServerLaunch) -> None:
+    script(launch)
+    with restartable_server(launch) as running:
+        running.pause()
+        running.go_on()
+        os.kill(running.server.pid, signal.SIGTERM)
+        assert running._process is not None
+        assert running._process.wait(10) == -signal.SIGTERM

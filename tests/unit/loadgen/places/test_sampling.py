@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import http.server
+import os
 import threading
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
 from loadgen.errors import UsageError
-from loadgen.servers import scrape
-from loadgen.servers.kernel_books import KernelBooks
-from loadgen.places.sampling import ServerWatch, kept_samples
-from loadgen.servers.series import ScrapedSeries, ScrapeTarget
+from loadgen.places import sampling
+from loadgen.places.sampling import KernelBooks, Samples, ServerWatch, Target, kept_samples
+from loadgen.results.tables import SAMPLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGE = """# HELP pulsar_broker_topic_list_heap_memory_used_bytes x
 # TYPE pulsar_broker_topic_list_heap_memory_used_bytes gauge
@@ -32,17 +37,36 @@ def test_kept_samples_lose_the_cluster_and_keep_other_labels() -> None:
     }
 
 
-def test_a_series_stays_bounded_and_keeps_its_peak(monkeypatch) -> None:
-    # Given
-    monkeypatch.setattr("loadgen.servers.series._MOST_POINTS", 100)
-    series = ScrapedSeries()
-    # When
+def points(samples: Samples, metric: str, process: str = "broker") -> list[float]:
+    return list(samples._series[process][metric][1])
+
+
+def test_a_series_stays_bounded(monkeypatch) -> None:
+    monkeypatch.setattr(sampling, "_MOST_POINTS", 100)
+    samples = Samples(["broker"])
     for at in range(1000):
-        series.add(at, 5000.0 if at == 501 else at)
-    # Then
-    assert len(series.at) == len(series.values) <= 100
-    assert series.peak == 5000.0
-    assert list(series.at) == sorted(series.at)
+        samples.add("broker", at, {"x": at})
+    seen = points(samples, "x")
+    assert len(seen) <= 100
+    assert seen == sorted(seen)
+    assert seen[-1] == 999
+
+
+def test_samples_are_a_table_with_seconds_of_the_run_and_names_of_figures(tmp_path) -> None:
+    samples = Samples(["broker", "proxy"])
+    samples.add("proxy", 12.5, {"process_open_fds": 7.0, "floodgate_x": 1.0})
+    samples.write(str(tmp_path), "mine", t0=10.0, t0_epoch_seconds=1000.0)
+    table = pq.read_table(tmp_path / "samples" / "part-00000.parquet")
+    assert table.schema.names == SAMPLES.names
+    rows = table.to_pylist()
+    assert [(row["metric"], row["figure"], row["value"]) for row in rows] == [
+        ("process_open_fds", "descriptors", 7.0),
+        ("floodgate_x", None, 1.0),
+    ]
+    assert {(row["run"], row["process"], row["seconds"]) for row in rows} == {
+        ("mine", "proxy", 2.5)
+    }
+    assert rows[0]["at"].timestamp() == 1002.5
 
 
 @contextmanager
@@ -69,71 +93,53 @@ def metrics_server(pages: list[str]):
             thread.join()
 
 
-def test_a_server_is_watched_until_its_memory_came_back(monkeypatch) -> None:
-    # Given a server that gives its memory back after some looks
-    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
-    used = "pulsar_broker_topic_list_heap_memory_used_bytes 5\n"
-    pages = [used] * 20 + [used.replace("5", "0")]
-    # When the storm is over at once
-    with metrics_server(pages) as url, ServerWatch([ScrapeTarget("broker", url)]) as watch:
-        pass
-    # Then
-    seen = watch.processes["broker"]
-    assert seen.peak("pulsar_broker_topic_list_heap_memory_used_bytes") == 5
-    assert seen.last("pulsar_broker_topic_list_heap_memory_used_bytes") == 0
-    assert len(list(watch.points(lambda at: at))) > 20
-
-
 USED = "pulsar_broker_topic_list_direct_memory_used_bytes"
 
 
-@pytest.mark.parametrize(
-    ("pages", "held"),
-    [
-        (["0", "7"], 7),  # never given back
-        (["0", "7", "7", "0"], 0),
-        (["5", "7"], 0),  # others use the server: they held some before the run
-    ],
-)
-def test_what_a_server_still_holds_when_all_have_left_is_found(
-    monkeypatch, pages: list[str], held: int
-) -> None:
-    # Given
-    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
-    told = [f"{USED} {each}\n" for each in pages]
-    # When
-    with metrics_server(told) as url, ServerWatch([ScrapeTarget("broker", url)]) as watch:
+def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
+    # Given a server that gives its memory back after some looks
+    monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
+    pages = [f"{USED} 5\n"] * 20 + [f"{USED} 0\n"]
+    # When the run is over at once
+    with metrics_server(pages) as url, ServerWatch([Target("broker", url)]) as watch:
         pass
     # Then
-    assert watch.processes["broker"].held_bytes("direct") == held
-    assert watch.processes["broker"].held_bytes("heap") == 0
+    seen = points(watch, USED)
+    assert (max(seen), seen[-1]) == (5, 0)
+    assert len(seen) > 20
+    assert watch.seen_at_the_end == {"broker"}
 
 
-def test_a_server_that_cannot_be_asked_any_more_is_not_blamed(monkeypatch) -> None:
-    # Given a server that dies while it holds memory
-    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
-    with metrics_server([f"{USED} 0\n", f"{USED} 7\n"]) as url:
-        watch = ServerWatch([ScrapeTarget("broker", url)])
+def test_what_a_server_never_gives_back_is_its_last_sample(monkeypatch) -> None:
+    monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
+    pages = [f"{USED} 0\n", f"{USED} 7\n"]
+    with metrics_server(pages) as url, ServerWatch([Target("broker", url)]) as watch:
+        pass
+    assert watch.figures("broker") == {"direct.used": 7}
+    assert watch.holds_memory("broker")
+
+
+def test_a_server_that_cannot_be_asked_any_more_was_not_seen_at_the_end(monkeypatch) -> None:
+    monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
+    with metrics_server([f"{USED} 7\n"]) as url:
+        watch = ServerWatch([Target("broker", url)])
         watch.__enter__()
-        seen = watch.processes["broker"]
-        seen._scrape()
     # When
     watch.__exit__()
     # Then
-    assert seen.last(USED) == 7
-    assert seen.held_bytes("direct") == 0
+    assert not watch.seen_at_the_end
 
 
 def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
     with (
         metrics_server(["x"]) as url,
         pytest.raises(UsageError, match=r"404: Not Found\): check --proxy-admin-url"),
-        ServerWatch([ScrapeTarget("proxy", f"{url}/elsewhere")]),
+        ServerWatch([Target("proxy", f"{url}/elsewhere")]),
     ):
         pass
     with (
         pytest.raises(UsageError, match=r"\(Connection refused\): check --proxy-admin-url"),
-        ServerWatch([ScrapeTarget("proxy", url)]),
+        ServerWatch([Target("proxy", url)]),
     ):
         pass
 
@@ -141,8 +147,8 @@ def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
 def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatch) -> None:
     # Given a process of which the kernel knows nothing any more, and a page of what took its place
     class Gone(KernelBooks):
-        def reset_high_water_mark(self) -> int:
-            return 7
+        def reset_high_water_mark(self) -> None:
+            pass
 
         def samples(self) -> dict[str, float]:
             looks.append(1)
@@ -153,12 +159,50 @@ def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatc
             return {"process_resident_memory_bytes": 7.0}
 
     looks, noticed = [], threading.Event()
-    monkeypatch.setattr(scrape, "KernelBooks", Gone)
-    monkeypatch.setattr(scrape, "SCRAPE_SECONDS", 0.001)
+    monkeypatch.setattr(sampling, "KernelBooks", Gone)
+    monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     page = "process_resident_memory_bytes 5\n"
     # When
-    with metrics_server([page]) as url, ServerWatch([ScrapeTarget("broker", url, 1)]) as watch:
+    with metrics_server([page]) as url, ServerWatch([Target("broker", url, 1)]) as watch:
         assert noticed.wait(10)
     # Then
-    series = watch.processes["broker"].series["process_resident_memory_bytes"]
-    assert (series.values[0], series.values[-1]) == (7.0, 5.0)
+    seen = points(watch, "process_resident_memory_bytes")
+    assert (seen[0], seen[-1]) == (7.0, 5.0)
+
+
+def process(directory: Path, status: str) -> KernelBooks:
+    """A process whose name would mislead who splits at blanks."""
+    (directory / "42" / "fd").mkdir(parents=True)
+    for number in range(3):
+        (directory / "42" / "fd" / str(number)).touch()
+    ticks = os.sysconf("SC_CLK_TCK")
+    before = "S 1 1 1 0 -1 4194560 0 0 0 0"
+    stat = f"42 (a ) b) {before} {3 * ticks} {ticks // 2} 0 0 20 0 1"
+    (directory / "42" / "stat").write_text(stat)
+    (directory / "42" / "status").write_text(status)
+    limits = "Max open files            20000                1048576\n"
+    (directory / "42" / "limits").write_text(limits)
+    return KernelBooks("proxy", 42, directory)
+
+
+def test_a_process_is_described_by_the_names_that_it_would_use_itself(tmp_path) -> None:
+    books = process(tmp_path, "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n")
+    books.reset_high_water_mark()
+    assert (tmp_path / "42" / "clear_refs").read_text() == "5"
+    assert books.samples() == {
+        "process_resident_memory_bytes": 1024 * 1024,
+        "process_resident_memory_high_water_bytes": 2048 * 1024,
+        "process_cpu_seconds_total": 3.5,
+        "process_open_fds": 3,
+        "process_max_fds": 20_000,
+    }
+
+
+def test_a_process_that_is_not_there_is_named(tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"process 42 \(--proxy-pid\)"):
+        KernelBooks("proxy", 42, tmp_path).reset_high_water_mark()
+
+
+def test_a_process_that_has_ended_is_told_from_one_without_memory(tmp_path) -> None:
+    with pytest.raises(UsageError, match="has ended"):
+        process(tmp_path, "Name:\tzombie\n").samples()

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
-import pytest
-
-from loadgen.report.figures import figure_rows, server_rows
-from loadgen.report.page import render_report
-from loadgen.results.reading import load_run
-from loadgen.places.server_facts import ServerFacts, facts_of_page, parse_server_facts, read_server_facts
 from loadgen.places.sampling import kept_samples
+from loadgen.places.server_facts import ServerFacts, facts_of_page, read_server_facts
 from proto.version import FLOODGATE_VERSION
 from tests.support.peers.stand_in_admin import Given, given, stand_in_admin
-from tests.support.runs.run_directories import STORMS, edit_json, write_run
-from tests.support.runs.stuck_runs import stuck_summaries
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INFO = (
     'floodgate_server_info{cluster="a",version="0.1.0",floodgate_profile="pulsar",'
@@ -73,44 +61,3 @@ async def test_a_server_that_tells_nothing_fails_nothing() -> None:
 
 def test_the_metric_that_is_always_1_is_no_series() -> None:
     assert list(kept_samples(f"{INFO}floodgate_x 2.0\n")) == [("floodgate_x", 2.0)]
-
-
-def test_facts_survive_a_summary() -> None:
-    facts = ServerFacts("1", {"a": "b"})
-    assert parse_server_facts(asdict(facts)) == facts
-
-
-def test_servers_that_agree_share_a_cell_and_others_are_named() -> None:
-    # Given
-    broker = ServerFacts("1", {"floodgateProfile": "pulsar", "maxMessageSize": "5"})
-    proxy = ServerFacts("1", {"floodgateProfile": "floodgate"})
-    run = replace(stuck_summaries()["stuck-pulsar"], servers={"broker": broker, "proxy": proxy})
-    # When
-    cells = {row.measure: row.cells for row in server_rows([run])}
-    # Then
-    assert cells == {
-        "of each server": ["1"],
-        "floodgateProfile": ["broker pulsar, proxy floodgate"],
-        "maxMessageSize": ["broker 5"],
-    }
-
-
-def test_the_report_says_what_produced_it(tmp_path: Path) -> None:
-    # Given a run of which nobody knows
-    directory = write_run(tmp_path / "off", STORMS[0], 10)
-    assert "What produced this" not in render_report([load_run(directory)])
-    # When
-    facts = asdict(ServerFacts("4.2.4", {"maxTopicListInFlightHeapMemSizeMB": "7"}))
-    edit_json(directory / "summary.json", server_version="<b>", servers={"broker": facts})
-    page = render_report([load_run(directory)])
-    # Then
-    assert "What produced this" in page
-    assert "&lt;b&gt;" in page
-    assert "maxTopicListInFlightHeapMemSizeMB" in page
-
-
-@pytest.mark.parametrize(("least", "most", "cell"), [(5, 5, "5"), (5, 7, "5 to 7")])
-def test_what_each_answer_held_is_in_the_table(least: int, most: int, cell: str) -> None:
-    run = replace(stuck_summaries()["stuck-pulsar"], topics_per_answer=(least, most))
-    rows = {(row.group, row.measure): row.cells for row in figure_rows([run])}
-    assert rows["Each answer", "topics"] == [cell]

@@ -5,22 +5,27 @@ from __future__ import annotations
 import gc
 import signal
 import weakref
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from loadgen.cluster import ClusterPlan, FurtherTopics, TopicsPlan
-from loadgen.documents.reading import parse_document
+from loadgen.documents.model import Document
 from loadgen.errors import UsageError
+from loadgen.places import virtual
+from loadgen.places.sampling import SAMPLE_SECONDS
+from loadgen.places.virtual import require_virtual, run_in_virtual_time, uncollected
 from loadgen.virtual.loop import CutError
-from loadgen.virtual.simulation import require_virtual, run_in_virtual_time, uncollected
+from tests.support.clocks.manual_clock import ManualClock
 
-DOCUMENT = parse_document("""
-kind: discovery
-cluster:
-  topics: {namespaces: 2, per_namespace: 10}
-load:
-  groups: [{name: all, clients: 200}]
-""")
+
+def document(clients: list[dict[str, Any]], **values: Any) -> Document:
+    topics = {"namespaces": 2, "per_namespace": 10}
+    return Document.model_validate({"name": "x", "topics": topics, "clients": clients, **values})
+
+
+STORM = [{"name": "all", "do": "list", "count": 200}]
+DOCUMENT = document(STORM)
 
 
 def test_a_storm_is_cut_and_the_next_one_runs() -> None:
@@ -28,11 +33,11 @@ def test_a_storm_is_cut_and_the_next_one_runs() -> None:
     asked = iter([True, True, True, False])
     # When
     with pytest.raises(CutError):
-        run_in_virtual_time(DOCUMENT.scenario, DOCUMENT.cluster, may_go_on=lambda: next(asked))
+        run_in_virtual_time(DOCUMENT, may_go_on=lambda: next(asked))
     # Then
     assert not list(asked)
-    run = run_in_virtual_time(DOCUMENT.scenario, DOCUMENT.cluster)
-    assert run.reports[0].rows.num_rows == 200
+    run = run_in_virtual_time(DOCUMENT)
+    assert len(run.rows.requests) == 200
 
 
 def test_ctrl_c_ends_a_storm_where_it_is() -> None:
@@ -48,7 +53,7 @@ def test_ctrl_c_ends_a_storm_where_it_is() -> None:
     # When
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_in_virtual_time(DOCUMENT.scenario, DOCUMENT.cluster, may_go_on=interrupted)
+            run_in_virtual_time(DOCUMENT, may_go_on=interrupted)
     finally:
         after = signal.signal(signal.SIGINT, before)
     # Then
@@ -86,16 +91,66 @@ def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
         gc.enable()
 
 
-def test_more_topics_than_memory_may_hold_are_refused() -> None:
-    # Given
-    topics = TopicsPlan(
-        namespaces=1, further=(FurtherTopics(namespaces=20, per_namespace=2_000_000),)
+@pytest.mark.parametrize(
+    ("clients", "values", "told"),
+    [
+        ([{"name": "p", "do": "publish", "count": 1}], {}, "group p: publish does not run in vir"),
+        (STORM, {"shocks": [{"at": 1, "kill": "broker"}]}, "leave out kill broker"),
+        (STORM, {"topics": {"corpus": "a"}}, "virtual time makes the topics of its servers"),
+        (
+            STORM,
+            {"topics": {"namespaces": 11, "per_namespace": 2_000_000}},
+            "22,000,000 topics; .* at most 20,000,000 in memory",
+        ),
+        (STORM, {"expect": ["broker.resident.max < 1GB"]}, "is of a process, which virtual time"),
+    ],
+)
+def test_what_virtual_time_has_not_is_refused_with_a_remedy(
+    clients: list[dict[str, Any]], values: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        require_virtual(document(clients, **values))
+
+
+def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
+    # Given clients that come by chance, and lose their connections all at once
+    arrive = {"kind": "poisson", "per_second": "20/s"}
+    clients = [
+        {"name": "all", "do": "list", "count": 20, "every": "500ms", "arrive": arrive},
+        {"name": "go", "do": "discover", "library": "go", "count": 10, "attach": 2},
+    ]
+    several = document(
+        clients,
+        servers={"proxy": {}},
+        phases={"measure": 3, "drain": 1},
+        shocks=[{"at": 2, "anew": "all"}],
     )
+    one, other = run_in_virtual_time(several), run_in_virtual_time(several)
     # Then
-    with pytest.raises(UsageError, match=r"40,010,000 topics; .* at most 20,000,000 in memory"):
-        require_virtual(DOCUMENT.scenario, ClusterPlan(topics=topics))
+    seen = [(row.client, row.due, row.done, row.outcome) for row in one.rows.requests]
+    assert seen == [(row.client, row.due, row.done, row.outcome) for row in other.rows.requests]
+    assert {str(outcome) for *_, outcome in seen} == {"answered"}
+    lost = [row.at for row in one.rows.events if row.what == "connection-lost"]
+    assert len(lost) == 20
+    assert max(lost) - min(lost) < 0.001
+    assert round(lost[0], 6) == 2.0
 
 
-def test_namespaces_of_all_sizes_together_have_a_bound() -> None:
-    with pytest.raises(ValueError, match="100,001 namespaces in all; at most 100,000"):
-        TopicsPlan(namespaces=1, further=(FurtherTopics(namespaces=100_000, per_namespace=1),))
+def test_what_the_servers_say_is_sampled_and_seen_at_the_end() -> None:
+    run = run_in_virtual_time(DOCUMENT)
+    assert run.samples.figures("broker")["heap.used"] == 0
+    assert run.samples.figures("broker")["heap.high"] > 0
+    assert run.samples.seen_at_the_end == {"broker"}
+    assert run.servers["broker"]["settings"]
+
+
+def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual, "_SAMPLES_AT_ONE_PACE", 2)
+    clock = ManualClock()
+    looks: list[float] = []
+    monkeypatch.setattr(virtual._Sampler, "_take", lambda _: looks.append(clock.now()))
+    virtual._Sampler({}, clock).start()
+    clock.advance(100 * virtual.LONGEST_INTERVAL_SECONDS)
+    pauses = [after - before for before, after in pairwise(looks)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (SAMPLE_SECONDS, virtual.LONGEST_INTERVAL_SECONDS)
