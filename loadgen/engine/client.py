@@ -210,7 +210,9 @@ class LoadClient:
         beat = 0
         while not self.stopping.is_set():
             due = self.started + beat * every
-            if beat:
+            if due >= self.context.end:
+                await self.stopping.wait()
+            elif beat:
                 await self.until(due)
             if self.stopping.is_set():
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 from dataclasses import dataclass, field
@@ -71,6 +72,7 @@ class TaskContext:
         service_url: ``pulsar://host:port`` of the broker or proxy.
         admin_url: Of its web port, for behaviours that call REST; empty if nobody named it.
         warm_up: What is due earlier is not counted in the totals, nor in figures.
+        end: What is due then, or later, is not begun.
         authentication: Shown in CONNECT, and when a server asks again; None: nothing is.
         lags: How late each moment of the schedule came; clients of one moment are one.
         failures: Errors of this program in what clients do, which end the run.
@@ -84,6 +86,7 @@ class TaskContext:
     clock: Clock
     admin_url: str = ""
     warm_up: float = 0.0
+    end: float = math.inf
     rows: Rows = field(default_factory=Rows, repr=False)
     totals: Totals = field(default_factory=Totals)
     lags: array[float] = field(default_factory=lambda: array("d"), repr=False)

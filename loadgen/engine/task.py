@@ -152,6 +152,7 @@ class Task:
             ground.clock,
             plan.admin_url,
             plan.phases.warm_up,
+            plan.phases.end,
         )
         self._agree = agree
         share = TaskShare(

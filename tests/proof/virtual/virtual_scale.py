@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import pyarrow.compute as pc
+from loadgen.virtual.simulation import run_in_virtual_time
 
 from loadgen.documents.reading import read_document
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Family
-from loadgen.virtual.simulation import run_in_virtual_time
 from tests.proof.result import ProofResult
 
 if TYPE_CHECKING:
     from loadgen.virtual.simulation import VirtualRun
+
     from tests.proof.result import ProofOptions
 
 STORMS = Path(__file__).parent / "storms"
