@@ -50,6 +50,7 @@ class List(Group):
     async def client(self, me: LoadClient) -> None:
         """List on the beat; the first lists decide whether the client is back."""
         first: list[asyncio.Task[Answer]] = []
+        settling = None
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):
             asked = [
@@ -58,8 +59,9 @@ class List(Group):
             ]
             if not first:
                 first = asked
-                me.spawn(self._settle(me, first))
-        await asyncio.wait(first)
+                settling = me.spawn(self._settle(me, first))
+        if settling is not None:
+            await settling
 
     async def _settle(self, me: LoadClient, first: list[asyncio.Task[Answer]]) -> None:
         failed = [answer.failed for answer in await asyncio.gather(*first) if answer.failed]

@@ -187,3 +187,14 @@ def test_an_error_in_what_a_client_does_beside_is_raised_at_the_end(
     steady = [{"name": "all", "do": "list", "count": 2, "every": "1s"}]
     with pytest.raises(ZeroDivisionError):
         run_in_virtual_time(document(steady, phases={"measure": 2, "drain": 1}))
+
+
+def test_who_lists_once_and_is_answered_is_back() -> None:
+    events = run_in_virtual_time(DOCUMENT).rows.events
+    assert [row.client for row in events if row.what == "back"] == list(range(200))
+
+
+def test_answers_are_verified() -> None:
+    rows = run_in_virtual_time(DOCUMENT).rows.requests
+    assert {row.topics for row in rows} == {10}
+    assert all(row.topics_hash and row.answer is None for row in rows)
