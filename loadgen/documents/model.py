@@ -144,6 +144,11 @@ class Shock(Part):
         return [kind for kind in _SHOCKS if getattr(self, kind) is not None]
 
     @property
+    def kind(self) -> str:
+        """The word that says what happens."""
+        return self.said[0]
+
+    @property
     def role(self) -> Role | None:
         """The server that it is of, if it is of one."""
         return self.kill or self.restart or self.stop or self.pause
@@ -151,11 +156,10 @@ class Shock(Part):
     @property
     def words(self) -> str:
         """What happens, in words."""
-        kind = self.said[0]
-        said = getattr(self, kind)
-        if kind == "set":
+        said = getattr(self, self.kind)
+        if self.kind == "set":
             said = " ".join(f"{key}={value}" for key, value in said.items())
-        return f"slow link to {said:g} B/s" if kind == "slow" else f"{kind} {said}"
+        return f"slow link to {said:g} B/s" if self.kind == "slow" else f"{self.kind} {said}"
 
 
 class Document(Part):

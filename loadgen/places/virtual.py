@@ -8,7 +8,6 @@ import logging
 import re
 import signal
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -61,9 +60,6 @@ class VirtualRun:
         samples: What the servers said of themselves while it ran, on a clock on which the run
             began at ``t0``.
         servers: Their versions and settings, by role.
-        busy_seconds: Virtual time that each server's processor worked.
-        events: Timers of the loop that ran.
-        real_seconds: How long it took in real time, without making the topics.
     """
 
     facts: TaskFacts
@@ -71,9 +67,6 @@ class VirtualRun:
     samples: Samples
     t0: float
     servers: dict[str, Any]
-    busy_seconds: dict[str, float]
-    events: int
-    real_seconds: float
 
 
 def require_virtual(document: Document) -> None:
@@ -224,7 +217,6 @@ class _Simulation:
         network = Network(loop, link)
         wanted = self._document.servers
         async with VirtualServers(wanted, self._topics, loop, network, self._times) as servers:
-            begun = time.perf_counter()
             connector = VirtualConnector(network, servers.clock, servers.port)
             ground = Ground(servers.clock, lambda: VirtualRunTime(loop.time), lambda: connector)
             task = Task(self._plan(), agreed, ground)
@@ -239,15 +231,9 @@ class _Simulation:
             told = {name: _facts_of(each) for name, each in servers.services.items()}
             for row in result.rows.requests:
                 verify(row)
-            real_seconds = time.perf_counter() - begun
-        busy: dict[str, float] = {
-            name: each.busy_seconds for name, each in servers.processors.items()
-        }
         # What this process worked is no share of virtual time: no generator can be too slow.
         facts = result.facts.model_copy(update={"cpu_seconds": 0.0})
-        return VirtualRun(
-            facts, result.rows, sampler.samples, moments.t0, told, busy, loop.events, real_seconds
-        )
+        return VirtualRun(facts, result.rows, sampler.samples, moments.t0, told)
 
     def _plan(self) -> TaskPlan:
         document, plan = self._document, self._topics
