@@ -33,11 +33,11 @@ from loadgen.demo.stuck import run_stuck_part
 from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
 from loadgen.own_servers.local import local_broker, local_proxy
+from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from loadgen.demo.plan import (
     stuck_broker_settings,
     stuck_scenario,
 )
+from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

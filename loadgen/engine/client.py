@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
+from limiter.clock import clock_sleep
 from loadgen.engine.chance import Chance
 from loadgen.engine.connection import BrokerAddress, Failed, Listed, LoadConnection, Selection
 from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
 from loadgen.engine.rows import EventRow, Outcome, RequestRow
-from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping

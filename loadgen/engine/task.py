@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from limiter.clock import clock_sleep
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.documents.fields import Duration, Moment, Part
 from loadgen.documents.arrivals import Concurrency
+from loadgen.documents.fields import Duration, Moment, Part
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
 from loadgen.engine.context import SOCKETS, Ground, TaskContext
 from loadgen.engine.plan import Namespace, TaskShare, client_plans

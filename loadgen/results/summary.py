@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadgen.places.server_facts import ServerFacts, parse_server_facts
 from loadgen.results.checks import CheckResult
 from loadgen.results.client_memory import ClientMemoryFigures, parse_client_memory
 from loadgen.results.generator import (
@@ -19,7 +20,6 @@ from loadgen.results.latency import Latency, parse_latency, read_figures
 from loadgen.results.restarts import ServerRestart, parse_restarts
 from loadgen.results.silent import SilentFigures, parse_silent
 from loadgen.results.stuck import StuckFigures, parse_stuck
-from loadgen.places.server_facts import ServerFacts, parse_server_facts
 from loadgen.units import plural
 from server.configuration.flow import HIGH_WATER_MARK_KEY, PAUSE_KEY
 

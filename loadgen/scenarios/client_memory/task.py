@@ -16,14 +16,14 @@ from client import Client, ConsumerType, InitialPosition, PulsarException
 from loadgen.access import client_of
 from loadgen.clients.records import Outcome, RequestRecord, TaskFacts, TaskReport, report_rows
 from loadgen.errors import LoadgenError
-from loadgen.scenarios.client_memory.program import Plan
-from loadgen.scenarios.client_memory.scenario import POLICIES, ClientMemoryScenario
 from loadgen.places.server_process import (
     ServerLaunch,
     ends_with_this_process,
     python_path,
     running_server,
 )
+from loadgen.scenarios.client_memory.program import Plan
+from loadgen.scenarios.client_memory.scenario import POLICIES, ClientMemoryScenario
 from loadgen.tasks.task import ScenarioTask
 from server.module_names import module_name
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from loadgen.places.sampling import Samples
     from loadgen.report.drawing import Theme
-    from loadgen.places.sampling import ProcessWatch, ServerWatch
     from tests.proof.consumers.crowd import CrowdSize
 
 KINDS = ("heap", "direct")
@@ -26,42 +26,37 @@ class Curves:
     """What was watched.
 
     Attributes:
-        servers: By name.
+        samples: Of the servers.
         begun: The moment that is second 0.
         spans: When a start of the crowd began, and how long it took, in seconds.
     """
 
-    servers: Mapping[str, ProcessWatch]
+    samples: Samples
     begun: float
     spans: Mapping[str, tuple[float, float]]
 
-    @staticmethod
-    def of(watch: ServerWatch, begun: float, spans: Mapping[str, tuple[float, float]]) -> Curves:
-        """Return the curves of servers that are no longer watched."""
-        return Curves(watch.processes, begun, spans)
-
     def curve(self, module: str, metric: str, unit: float = 1.0) -> Curve:
         """Return seconds and values of a metric."""
-        series = self.servers[module].series.get(metric)
-        if series is None:
-            return [], []
-        return [at - self.begun for at in series.at], [value / unit for value in series.values]
+        moments, values = self.samples.series(module, metric)
+        return [at - self.begun for at in moments], [value / unit for value in values]
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Return the peaks of each server."""
         found = {}
-        for module, watch in self.servers.items():
-            cpu = "process_cpu_seconds_total"
+        for module in self.samples.processes:
+            resident = self.curve(module, "process_resident_memory_bytes")[1]
+            cpu = self.curve(module, "process_cpu_seconds_total")[1]
+            high = self.curve(module, "process_resident_memory_high_water_bytes")[1]
             found[module] = {
-                "resident_idle_bytes": float(watch.resident_idle_bytes or 0),
-                "resident_peak_bytes": float(watch.resident_peak_bytes or 0),
-                "cpu_seconds": (watch.last(cpu) or 0.0) - (watch.first(cpu) or 0.0),
+                "resident_idle_bytes": resident[0] if resident else 0.0,
+                "resident_peak_bytes": max(high, default=0.0),
+                "cpu_seconds": cpu[-1] - cpu[0] if cpu else 0.0,
             }
             for kind in KINDS:
-                used = watch.peak(permits_metric(module, kind))
-                waiting = watch.peak(waiting_metric(module, kind))
-                found[module][f"{kind}_permits_peak_bytes"] = used or 0.0
-                found[module][f"{kind}_waiting_peak"] = waiting or 0.0
+                used = self.curve(module, permits_metric(module, kind))[1]
+                waiting = self.curve(module, waiting_metric(module, kind))[1]
+                found[module][f"{kind}_permits_peak_bytes"] = max(used, default=0.0)
+                found[module][f"{kind}_waiting_peak"] = max(waiting, default=0.0)
         return found
 
 
@@ -88,7 +83,7 @@ def _draw(curves: Curves, size: CrowdSize, theme: Theme) -> Any:
 
     figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
     memory, permits, waiting = figure.subplots(3, 1, sharex=True)
-    colours = dict(zip(curves.servers, theme.runs, strict=False))
+    colours = dict(zip(curves.samples.processes, theme.runs, strict=False))
     for module, colour in colours.items():
         resident = curves.curve(module, "process_resident_memory_bytes", _MB)
         memory.plot(*resident, color=colour, linewidth=2, label=module)

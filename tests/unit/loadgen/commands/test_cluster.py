@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from loadgen.own_servers.cluster import ClusterWanted, RunningCluster
 
 from loadgen.__main__ import main
-from loadgen.own_servers.cluster import ClusterWanted, RunningCluster
 from loadgen.places.server_process import ServerProcess
 
 if TYPE_CHECKING:

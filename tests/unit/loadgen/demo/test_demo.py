@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from loadgen.run.run import RunResult
 from rich.console import Console
 
 from loadgen.commands.demo import show
@@ -19,7 +20,6 @@ from loadgen.demo.result import DemoOptions
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.live.steps import StepDisplay
 from loadgen.places.operator_files import OwnCluster, OwnServer, read_own_server
-from loadgen.run.run import RunResult
 from loadgen.places.server_process import ServerLaunch, ServerProcess
 from tests.support.runs.run_directories import STORMS, edit_json, write_run
 from tests.support.runs.stuck_runs import write_stuck_run
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from loadgen.demo.result import DemoResult
     from loadgen.run.options import RunOptions
+
+    from loadgen.demo.result import DemoResult
     from loadgen.scenarios.storm.scenario import StormScenario
 
 CLIENTS = 40

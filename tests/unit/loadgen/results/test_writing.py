@@ -7,8 +7,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 from loadgen.clients.records import CLIENT_ROWS, ROWS, TaskFacts, TaskReport
+from loadgen.places.sampling import ProcessWatch, ServerWatch
 from loadgen.results.latency import percentiles
 from loadgen.results.reading import load_client_rows, load_request_rows
 from loadgen.results.writing import (
@@ -19,8 +21,6 @@ from loadgen.results.writing import (
     write_requests,
     write_server_metrics,
 )
-from loadgen.places.sampling import ProcessWatch, ServerWatch
-from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 MB = 1024 * 1024
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from unittest.mock import AsyncMock
 
 import pytest
+from loadgen.tasks.task import TaskPlan
 
 from loadgen.errors import LoadgenError
-from loadgen.scenarios.client_memory.task import ClientMemoryTask
 from loadgen.places.server_process import ServerLaunch, ServerProcess
-from loadgen.tasks.task import TaskPlan
+from loadgen.scenarios.client_memory.task import ClientMemoryTask
 from tests.support.runs.client_memory_runs import SCENARIO, found
 
 if TYPE_CHECKING:
