@@ -13,6 +13,10 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.executors import in_spark, in_this_process
+from loadgen.corpus.lists.own_topics import OwnTopics
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.advice import advice_for
 from loadgen.demo.plan import (
     CLIENT_TIMEOUT_SECONDS,
@@ -29,15 +33,11 @@ from loadgen.demo.stuck import run_stuck_part
 from loadgen.demo.topics import DemoTopics, topics_of_corpus, topics_of_operator
 from loadgen.errors import LoadgenError
 from loadgen.own_servers.local import local_broker, local_proxy
+from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.servers.processes import ServerLaunch, running_server
-from loadgen.topics.corpus import write_corpus
-from loadgen.topics.executors import in_spark, in_this_process
-from loadgen.topics.plan import TopicPlan
-from loadgen.topics.reading import OwnTopics
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.clients.records import RequestCounters
+    from loadgen.corpus.corpus import Corpus
     from loadgen.demo.plan import DemoRun
     from loadgen.demo.result import DemoOptions
     from loadgen.demo.topics import DemoTopics
     from loadgen.live.steps import StepDisplay
-    from loadgen.own_servers.operator_files import OwnCluster
-    from loadgen.servers.processes import ServerProcess
-    from loadgen.topics.corpus import Corpus
+    from loadgen.places.operator_files import OwnCluster
+    from loadgen.places.server_process import ServerProcess
 
 
 _CORPUS_FILES = 8

@@ -14,8 +14,8 @@ from loadgen.units import MB_BYTES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from loadgen.places.server_process import ServerProcess
     from loadgen.scenario import NamespaceExpectation
-    from loadgen.servers.processes import ServerProcess
 
 LIMIT_MB = 50
 SOCKET_BUFFER_BYTES = 65_536

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.executors import in_this_process
+from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.demo.plan import (
     STUCK_NAME_BYTES,
     STUCK_RUNS,
@@ -15,23 +18,20 @@ from loadgen.demo.plan import (
     stuck_broker_settings,
     stuck_scenario,
 )
+from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.servers.processes import ServerLaunch, running_server
-from loadgen.topics.corpus import write_corpus
-from loadgen.topics.executors import in_this_process
-from loadgen.topics.plan import TopicPlan, TopicShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from loadgen.clients.records import RequestCounters
+    from loadgen.corpus.corpus import Corpus
     from loadgen.demo.plan import DemoRun
     from loadgen.live.steps import StepDisplay
-    from loadgen.topics.corpus import Corpus
 
 _SEED = 7
 _FILES = 1

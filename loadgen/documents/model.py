@@ -10,11 +10,11 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.corpus.distributions import FIXED
-from loadgen.corpus.topic_plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.documents.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
 from loadgen.engine.plan import MOST_REQUESTS, Namespace, start_moments
 from loadgen.engine.task import Phases
+from loadgen.topics.distributions import FIXED
+from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.units import format_seconds
 
 if TYPE_CHECKING:
@@ -175,6 +175,11 @@ class Shock(Part):
         return [kind for kind in _SHOCKS if getattr(self, kind) is not None]
 
     @property
+    def kind(self) -> str:
+        """The word that says what happens."""
+        return self.said[0]
+
+    @property
     def role(self) -> Role | None:
         """The server that it is of, if it is of one."""
         return self.kill or self.restart or self.stop or self.pause
@@ -263,6 +268,11 @@ class Document(Part):
         found = self.model_copy()
         found._written = text
         return found
+
+    @property
+    def anew(self) -> tuple[tuple[float, str], ...]:
+        """The moments at which all connections of a group are lost, and its name."""
+        return tuple((each.at, each.anew) for each in self.shocks if each.anew is not None)
 
     @property
     def anew(self) -> tuple[tuple[float, str], ...]:

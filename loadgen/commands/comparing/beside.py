@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode, LoadgenError
-from loadgen.servers.processes import python_path
-from server.module_names import module_name
+from server.module_names import module_name, python_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

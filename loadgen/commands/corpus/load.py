@@ -14,7 +14,7 @@ from rich.console import Console
 
 from loadgen.commands.progress_bar import counting
 from loadgen.errors import UsageError
-from loadgen.servers.loopback import CONFIRMATION_FLAG, require_own_cluster
+from loadgen.places.loopback import CONFIRMATION_FLAG, require_own_cluster
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.listings import Verification, verify_loaded
 from loadgen.topics.loading import Loaded, load_by_import, load_by_rest

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from loadgen.own_servers.cluster import ClusterWanted, RunningCluster
 
 from loadgen.__main__ import main
-from loadgen.own_servers.cluster import ClusterWanted, RunningCluster
-from loadgen.servers.processes import ServerProcess
+from loadgen.places.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from loadgen.run.documents import config_hash
+from loadgen.run.options import RunOptions
 
 from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted
 from loadgen.documents.reading import parse_document, read_document
 from loadgen.errors import UsageError
-from loadgen.run.documents import config_hash
-from loadgen.run.options import RunOptions
-from loadgen.servers.processes import ServerLaunch, ServerProcess
+from loadgen.places.server_process import ServerLaunch, ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from loadgen.run.run import RunResult
 from rich.console import Console
 
 from loadgen.commands.demo import show
+from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
+from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.result import DemoOptions
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.live.steps import StepDisplay
-from loadgen.own_servers.operator_files import OwnCluster, OwnServer, read_own_server
-from loadgen.run.run import RunResult
-from loadgen.servers.processes import ServerLaunch, ServerProcess
-from loadgen.topics.plan import TopicPlan
-from loadgen.topics.reading import OwnTopics, read_own_topics
+from loadgen.places.operator_files import OwnCluster, OwnServer, read_own_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess
 from tests.support.runs.run_directories import STORMS, edit_json, write_run
 from tests.support.runs.stuck_runs import write_stuck_run
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from loadgen.demo.result import DemoResult
     from loadgen.run.options import RunOptions
+
+    from loadgen.demo.result import DemoResult
     from loadgen.scenarios.storm.scenario import StormScenario
 
 CLIENTS = 40
@@ -210,8 +211,8 @@ def test_steps_are_plain_lines_without_a_terminal(shown: Shown) -> None:
 def test_topics_stay_only_if_wanted(shown: Shown, stage: Stage, tmp_path: Path) -> None:
     run(tmp_path, keep=True)
     for out, keep in ((tmp_path, True), (shown.out, False)):
-        assert (out / "topics" / "_manifest.json").exists() is keep
-        assert (out / "stuck-topics" / "_manifest.json").exists() is keep
+        assert (out / "topics" / "manifest.json").exists() is keep
+        assert (out / "stuck-topics" / "manifest.json").exists() is keep
 
 
 @pytest.mark.parametrize("name", ["floodgate", "stuck-pulsar"])
