@@ -51,7 +51,8 @@ protos: $(STAMP)  ## generate proto/PulsarApi_pb2.py and its stubs
 	@$(BIN)/python tools/protos.py
 
 picture: $(STAMP)  ## draw docs/images from the newest demo
-	@$(BIN)/python -m loadgen picture
+	@$(BIN)/python -m loadgen picture $(addprefix out/demo/runs/,off pulsar floodgate) --out docs/images/demo.svg
+	@$(BIN)/python -m loadgen picture $(addprefix out/demo/runs/stuck-,pulsar floodgate) --chart each.list --out docs/images/stuck.svg
 
 lock: $(STAMP)  ## resolve requirements.lock again, and the locks for Java and fuzzing
 	@$(BIN)/python tools/lock.py

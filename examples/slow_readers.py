@@ -23,6 +23,7 @@ from examples.replies import (
 from examples.simulation import LimiterFaultError
 from examples.slow_readers_words import assumptions, group_table, seed_table, verdict
 from examples.wait_curves import WaitCurve, curves_of, draw_curves
+from loadgen.errors import LoadgenError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def slow_readers(  # noqa: PLR0913 - one parameter for each option
     queue_size: Annotated[
         int, typer.Option(min=0, help="Places for waiting requests; 0 is unbounded.")
     ] = Workload().max_queue_size,
-    picture: Annotated[Path | None, typer.Option(help="Draw the waits into this PNG file.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the waits into this SVG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Let 5 % slow readers pin the memory of 200,000 replies, under both policies.
@@ -68,7 +69,7 @@ def slow_readers(  # noqa: PLR0913 - one parameter for each option
 
       python -m examples.slow_readers --requests 20000 --policy fifo --json
 
-      python -m examples.slow_readers --picture waits.png
+      python -m examples.slow_readers --picture waits.svg
     """
     workload = Workload(
         requests=requests, offered_load=load, readers=readers, max_queue_size=queue_size
@@ -123,7 +124,7 @@ def main() -> None:
     """Run the command line; a limiter that lost something is one sentence and exit code 1."""
     try:
         app()
-    except (LimiterFaultError, OSError) as error:
+    except (LimiterFaultError, LoadgenError) as error:
         sys.stderr.write(f"examples.slow_readers: {error}\n")
         sys.exit(1)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from limiter.admission.rules import AdmissionPolicy
+from loadgen.report.charts import Chart, Series, picture
+from loadgen.report.pictures import write_picture
+from loadgen.report.style import picture_style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +22,9 @@ if TYPE_CHECKING:
 
 LONGEST_SECONDS = 26.0
 """A little more than the timeout of a request."""
-_GRID = np.linspace(0.0, LONGEST_SECONDS, 1041)
-_COLOURS = {AdmissionPolicy.FIFO: "#c24e00", AdmissionPolicy.FAIR: "#0067a5"}
-_INK, _SOFT, _LINE = "#1b2430", "#5a6675", "#e3e7ec"
-_SIZE_INCHES = (9.0, 3.8)
-_DOTS_PER_INCH = 120
-_LEAST_PART = 2e-5
+_GRID = np.linspace(0.0, LONGEST_SECONDS, 521)
+_COLOURS = {AdmissionPolicy.FIFO: ("c0", 0), AdmissionPolicy.FAIR: ("c1", 1)}
+_LEAST_PART = 1e-5
 _SIZES = ("small", "large")
 
 
@@ -48,50 +48,47 @@ def curves_of(requests: Requests, run: Run, policy: AdmissionPolicy) -> list[Wai
 
 
 def draw_curves(curves: Sequence[WaitCurve], path: Path) -> None:
-    """Write the picture as a PNG: the median of the seeds as a line, their range as a band.
+    """Write the picture as an SVG: the median of the seeds as a line, their range as a band.
 
     Raises:
-        OSError: It cannot be written there.
+        LoadgenError: It cannot be written there.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True, sharex=True)
     longest = _longest_wait(curves)
-    for axes, size in zip(panels, _SIZES, strict=True):
-        axes.set_xlim(0, longest)
-        _draw_size(axes, [curve for curve in curves if curve.size == size])
-        axes.set_title(f"{size.capitalize()} replies", loc="left", color=_INK, fontsize=11)
-        axes.set_xlabel("seconds waited for memory", color=_SOFT)
-    panels[0].set_ylabel("part of requests that waits longer", color=_SOFT)
-    panels[1].legend(frameon=False, labelcolor=_INK, loc="upper right")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=_DOTS_PER_INCH)
+    charts = [
+        Chart(
+            f"{size.capitalize()} replies: part of requests that waits longer",
+            [
+                _line(policy, parts)
+                for policy in _COLOURS
+                if (parts := _parts(curves, size, policy))
+            ],
+            "share",
+            log=True,
+            span=(0.0, longest),
+            x_title="seconds waited for memory",
+        )
+        for size in _SIZES
+    ]
+    write_picture(path, picture(charts, picture_style()))
 
 
-def _draw_size(axes: Any, curves: Sequence[WaitCurve]) -> None:  # noqa: ANN401 - matplotlib
-    for policy, colour in _COLOURS.items():
-        parts = [curve.longer for curve in curves if curve.policy is policy]
-        if parts:
-            # A curve ends where nobody waits longer: zero has no place on a logarithmic axis.
-            middle = np.median(parts, axis=0)
-            middle = np.where(middle > 0, middle, np.nan)
-            low, high = np.min(parts, axis=0), np.max(parts, axis=0)
-            axes.fill_between(
-                _GRID, np.maximum(low, _LEAST_PART), high, color=colour, alpha=0.18, lw=0
-            )
-            axes.plot(_GRID, middle, color=colour, lw=2, label=policy.value)
-    axes.set_yscale("log")
-    axes.set_ylim(_LEAST_PART, 1.0)
-    axes.set_yticks([1, 0.1, 0.01, 0.001, 0.0001], ["all", "10 %", "1 %", "0.1 %", "0.01 %"])
-    axes.minorticks_off()
-    axes.grid(axis="y", color=_LINE)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=_SOFT)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("bottom", "left"):
-        axes.spines[side].set_color(_LINE)
+def _parts(
+    curves: Sequence[WaitCurve], size: str, policy: AdmissionPolicy
+) -> list[npt.NDArray[np.float64]]:
+    return [each.longer for each in curves if each.size == size and each.policy is policy]
+
+
+def _line(policy: AdmissionPolicy, parts: Sequence[npt.NDArray[np.float64]]) -> Series:
+    low, middle, high = np.min(parts, axis=0), np.median(parts, axis=0), np.max(parts, axis=0)
+    colour, dash = _COLOURS[policy]
+    rows = np.stack((_GRID, np.maximum(low, _LEAST_PART), middle, high))[:, high > 0].T.tolist()
+    return Series(
+        policy.value,
+        [(at, part) for at, _, part, _ in rows],
+        colour=colour,
+        dash=dash,
+        between=[(at, least, most) for at, least, _, most in rows],
+    )
 
 
 def _longest_wait(curves: Sequence[WaitCurve]) -> float:

@@ -84,7 +84,7 @@ SUBCOMMANDS = {
         _RUNS,
     ),
     "picture": Subcommand(
-        "loadgen.commands.demo", "picture", "Draw a demo, or finished runs, as PNG.", _RUNS
+        "loadgen.commands.picture", "picture", "Draw charts of finished runs as SVG.", _RUNS
     ),
     "sql": Subcommand(
         "loadgen.commands.spark.sql", "sql", "Query finished runs with Spark SQL.", _RUNS

@@ -1,4 +1,4 @@
-"""Packages that only Spark and pictures need: they come with the extra ``floodgate[loadgen]``."""
+"""Packages that only Spark needs: they come with the extra ``floodgate[loadgen]``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from importlib.util import find_spec
 from loadgen.errors import LoadgenError
 
 REMEDY = 'pip install "floodgate[loadgen]"'
-PICTURES = "matplotlib"
 SPARK = "pyspark"
 _WITHOUT = {
-    PICTURES: f"pictures need the package {PICTURES}: {REMEDY}",
     SPARK: f"Spark needs the package {SPARK}: {REMEDY}, or use --executor process",
     "py4j": f"Spark needs the package {SPARK}: {REMEDY}, or use --executor process",
 }

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path  # noqa: TC003 - Typer reads the annotations at run time
 from typing import Annotated
 
 import typer
 
-from loadgen.report.files.derived import PAGE_NAME, write_derived
-from loadgen.report.page import write_report
-from loadgen.report.tables import summary_console, summary_tables
-from loadgen.results.reading import load_document, load_run
+from loadgen.report.page import PAGE_NAME, comparison_page, run_page, write_page
+from loadgen.results.files import write_files
+from loadgen.results.results import Results
+from loadgen.results.summary import summary_of
+from loadgen.results.verdict import verdict_of
 
 _JOINT_NAME = "report.html"
-# Pages of one run had this name, too.
-_FORWARD = f"""<!doctype html>
-<meta charset="utf-8">
-<meta http-equiv="refresh" content="0; url={PAGE_NAME}">
-<title>Moved</title>
-<a href="{PAGE_NAME}">{PAGE_NAME}</a>
-"""
 
 
 def report(
@@ -42,33 +37,37 @@ def report(
         str | None, typer.Option(help="Heading of the page.", show_default="what was run")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print report and summaries as JSON.")
+        bool, typer.Option("--json", help="Print the page's path and the summaries as JSON.")
     ] = False,
 ) -> None:
-    """Make one HTML page of finished runs, and print their table.
+    """Make one HTML page of finished runs; of several side by side, with the same charts overlaid.
 
     Reads only the run directories: the servers may have stopped. The page needs
-    no network. For one run without --out also rewrites summary.csv, junit.xml
-    and README.md.
+    no network. For one run without --out also writes summary.json, summary.csv,
+    junit.xml and README.md again.
 
     Examples:
       loadgen report out/runs/storm
 
       loadgen report out/demo/runs/off out/demo/runs/floodgate --out both.html
     """
-    first = run_directories[0]
-    if out is None and len(run_directories) == 1:
-        runs, path = [write_derived(first, title=title)], first / PAGE_NAME
-        (first / _JOINT_NAME).write_text(_FORWARD, encoding="utf-8")
-    else:
-        runs, path = [load_run(each) for each in run_directories], out or first / _JOINT_NAME
-        write_report(path, runs, title=title)
+    with ExitStack() as stack:
+        runs = [stack.enter_context(Results.open(each)) for each in run_directories]
+        if len(runs) == 1:
+            path = out or run_directories[0] / PAGE_NAME
+            if out is None:
+                write_files(runs[0])
+            page = run_page(runs[0], title)
+        else:
+            path = out or run_directories[0] / _JOINT_NAME
+            page = comparison_page(runs, title)
+        write_page(path, page)
+        verdicts = [verdict_of(run) for run in runs]
+        summaries = [summary_of(*each) for each in zip(runs, verdicts, strict=True)]
     if as_json:
-        summaries = [load_document(run.directory) for run in runs]
-        content = {"report": str(path), "runs": summaries}
-        sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        told = {"report": str(path), "runs": [each.model_dump(mode="json") for each in summaries]}
+        sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
         return
-    console = summary_console()
-    for table in summary_tables([run.summary for run in runs]):
-        console.print(table)
-    console.print(f"Report: {path}", soft_wrap=True, highlight=False)
+    for summary, verdict in zip(summaries, verdicts, strict=True):
+        sys.stdout.write(f"{summary.title or summary.name}: {verdict.word}, {verdict.count}\n")
+    sys.stdout.write(f"Report: {path}\n")

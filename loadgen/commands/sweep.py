@@ -84,7 +84,7 @@ def sweep(  # noqa: PLR0913 - one parameter for each option
     r"""Simulate a scenario with every combination of some values.
 
     Writes sweep.parquet (a row for each run: values, figures, verdict), prints
-    the medians over seeds, and draws sweep.png. The rows are the same with Spark
+    the medians over seeds, and draws sweep.svg. The rows are the same with Spark
     and with processes.
 
     Exit code 0: measured, whether thresholds were met or missed; 97: a run had

@@ -1,279 +1,442 @@
-"""Charts as HTML and inline SVG: they need no script, no network and no fixed width.
+"""Charts as SVG text, from a small description: for the page of a run, and as files for documents.
 
-The plotted area is an SVG stretched to its box (lines keep their width), the labels around it are
-HTML: so text has the same size on a phone, on a desktop and on paper. Colours are CSS classes
-(``run-0``, ``run-1``, ...), which makes light, dark and print one style sheet's business.
+What a chart shows is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
+Colours are CSS classes: one style sheet makes them light, dark and print.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from loadgen.report.marks import mark_labels
-from loadgen.units import format_bytes, format_count, format_seconds
+from loadgen.report.axes import Axis, amount, linear_axis, logarithmic_axis, percentile_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from loadgen.report.chart_math import Axis, Point
-    from loadgen.report.marks import Mark
+    from loadgen.report.axes import Unit
 
-FORMATS: dict[str, Callable[[float], str]] = {
-    "bytes": format_bytes,
-    "count": format_count,
-    "seconds": format_seconds,
-    "cores": lambda value: f"{value:.2f} cores",
-}
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# As many colours as the style sheet has; further runs begin again and keep their own letters.
+Point = tuple[float, float]
+Look = Literal["line", "step", "area", "dots", "rings"]
+
+WIDTH, HEIGHT = 560, 250
 COLOURS = 6
-VIEW = 1000
-# Letters closer than this (share of width, of height) would cover each other.
-_LETTER_ROOM = (0.05, 0.14)
+"""Colours of series; further ones begin again, with other dashes."""
+MOST_POINTS, MOST_DOTS = 400, 1_500
+_FEW = 40
+"""So many points of a line with a band are dotted, to tell what was measured."""
+_LETTER = 6.6
+"""Width of a letter of 12 pixels, on the average."""
+_TITLE, _LINE, _FOOT, _RIGHT = 22, 17, 24, 14
+_DASHES = ("", "7 3", "2 3", "8 3 2 3")
+_BAR, _BAR_WORDS = 14, 34
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One run's line in a panel and the words that stand for it when nothing is pointed at.
+class Series:
+    """One line, area or cloud of dots; points that are not finite are left out, as gaps.
 
-    A line with a ``style`` (``asked``, ``refused``) only accompanies the run's main one: it has no
-    letter and no words.
+    Attributes:
+        colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
+        words: Behind its name in the legend: a peak, a count.
+        dash: Which of the dashes.
+        between: A band around it: x, lowest, highest.
     """
 
-    run: int
+    name: str
     points: Sequence[Point]
-    summary: str
-    style: str = ""
+    look: Look = "line"
+    colour: str = "c0"
+    words: str = ""
+    dash: int = 0
+    between: Sequence[tuple[float, float, float]] = ()
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One chart: curves of all runs over one x axis, with limit lines where there are limits.
+class Chart:
+    """Series over two axes.
 
-    ``marks`` are moments at which something happened.
+    Attributes:
+        x: Unit of the horizontal axis; ``percentile`` is the scale of HdrHistogram's plots, where
+            x is ``-log10(1 - share)``.
+        limits: Values with what they are.
+        bands: Spans of x that are shaded, with what they are.
+        marks: Moments at which something happened, and what.
+        span: Where the horizontal axis begins and ends at least.
+        key: What tells it from others of its kind.
     """
 
-    key: str
     title: str
-    unit: str
-    x: Axis
-    y: Axis
-    x_labels: Sequence[tuple[float, str]]
-    curves: Sequence[Curve]
-    limits: Sequence[float] = ()
-    marks: Sequence[Mark] = ()
-    description: str = ""
+    series: Sequence[Series]
+    unit: Unit = "count"
+    x: Unit | Literal["percentile"] = "seconds"
+    log: bool = False
+    limits: Sequence[tuple[float, str]] = ()
+    bands: Sequence[tuple[float, float, str]] = ()
+    marks: Sequence[tuple[float, str]] = ()
+    span: tuple[float, float] | None = None
+    x_title: str = ""
+    height: int = HEIGHT
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar: parts with a value and a colour, beside each other.
+
+    Attributes:
+        words: Below its name.
+    """
+
+    name: str
+    parts: Sequence[tuple[float, str]]
+    words: str = ""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """One run's histogram: solid bars for answers, hatched ones on top for refusals."""
+    """Horizontal bars with a common scale."""
 
-    run: int
     title: str
-    x: Axis
-    y: Axis
-    width: float
-    answered: Sequence[int]
-    refused: Sequence[int]
-    note: str = ""
+    bars: Sequence[Bar]
+    key: str = ""
 
 
-def run_class(run: int) -> str:
-    """Return the CSS class that colours everything of one run."""
-    return f"run-{run % COLOURS}"
+def colour_of(number: int) -> str:
+    """Return the class that colours the series of so many."""
+    return f"c{number % COLOURS}"
 
 
-def run_letter(run: int) -> str:
-    """Return the letter that stands for a run, so that colour is never the only difference."""
-    return LETTERS[run % len(LETTERS)]
+def stacked(series: Sequence[Series]) -> list[Series]:
+    """Return areas that stand on each other, of series with the same x; the lowest comes last."""
+    tops: list[Series] = []
+    total: dict[float, float] = {}
+    for each in series:
+        points = []
+        for x, y in each.points:
+            total[x] = total.get(x, 0.0) + y
+            points.append((x, total[x]))
+        tops.append(replace(each, points=points, look="area"))
+    return tops[::-1]
 
 
-def key_mark(run: int) -> str:
-    """Return a coloured letter, as in the legend."""
-    return f'<span class="key {run_class(run)}">{run_letter(run)}</span>'
+def thin(points: Sequence[Point], limit: int) -> list[Point]:
+    """Return about so many points, the lowest and the highest of each stretch among them.
+
+    A peak that lasted one sample stays visible, which a plain stride would lose.
+    """
+    if len(points) <= limit:
+        return list(points)
+    size = math.ceil(len(points) / max(1, limit // 2))
+    kept: list[Point] = []
+    for begin in range(0, len(points), size):
+        stretch = points[begin : begin + size]
+        kept += sorted({min(stretch, key=lambda p: p[1]), max(stretch, key=lambda p: p[1])})
+    return kept
 
 
-def tick_label(unit: str, value: float) -> str:
-    """Return the label of a round value on an axis, as short as it goes."""
-    if not value:
-        return "0"
-    if unit == "seconds":
-        return f"{value:g} s" if value >= 1 else f"{value * 1000:g} ms"
-    if unit == "cores":
-        return f"{value:g}"
-    return FORMATS[unit](value)
+def render(drawn: Chart | Bars) -> str:
+    """Return a chart as one ``svg`` element, without colours of its own."""
+    height, body = _chart(drawn) if isinstance(drawn, Chart) else _bars(drawn)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{WIDTH}" height="{height}" role="img" aria-label="{_safe(drawn.title)}">'
+        f"{body}</svg>"
+    )
 
 
-def render_panel(panel: Panel) -> str:
-    """Render one chart as an HTML figure."""
+# -- charts -----------------------------------------------------------------------------------
+
+
+def _chart(chart: Chart) -> tuple[int, str]:
+    series = [_finite(each, log=chart.log) for each in chart.series]
+    chart = replace(chart, series=series, marks=sorted(chart.marks))
+    x, y = _x_axis(chart), _y_axis(chart)
+    legend, top = _legend([each for each in chart.series if each.name], _TITLE)
+    rows = _mark_rows(chart, x)
+    top += 8 + 14 * (max(rows, default=-1) + 1)
+    left = 12 + _LETTER * max(len(label) for _, label in y.ticks)
+    foot = _FOOT + (_LINE if chart.x_title else 0)
+    height = max(chart.height, round(top) + 110 + foot)
+    plot = _Plot(x, y, left, top, WIDTH - _RIGHT - left, height - foot - top)
     parts = [
-        y_grid(panel.y),
-        *(_level(panel.y, limit, "limit") for limit in panel.limits),
-        *(_path(panel, curve) for curve in panel.curves),
+        _text(0, 14, chart.title, "title"),
+        legend,
+        *(_band(plot, *each) for each in chart.bands),
+        *_grid(plot),
+        *(_series(plot, each) for each in chart.series),
+        *(_mark(plot, *each, row) for each, row in zip(chart.marks, rows, strict=True)),
+        *(_limit(plot, *each) for each in chart.limits if y.low <= each[0] <= y.high),
     ]
-    overlays = [
-        *(_limit_label(panel, limit) for limit in panel.limits),
-        *_letters(panel),
-    ]
-    return (
-        f'<figure class="panel" data-panel="{escape(panel.key)}">'
-        f"<figcaption><h4>{escape(panel.title)}</h4>{_readout(main_curves(panel))}</figcaption>"
-        + render_plot(panel, parts, overlays)
-        + "</figure>"
-    )
-
-
-def render_bars(bars: Bars) -> str:
-    """Render one histogram as an HTML figure; each bar says its figures when pointed at."""
-    rects = [y_grid(bars.y)]
-    for index, (answered, refused) in enumerate(zip(bars.answered, bars.refused, strict=True)):
-        if answered or refused:
-            rects.append(_bar(bars, index, answered, refused))
-    labels = [(tick, tick_label("seconds", tick)) for tick in bars.x.ticks]
-    frame = Panel(
-        key="", title="", unit="count", x=bars.x, y=bars.y, x_labels=labels, curves=(),
-        description=f"Latency histogram of {bars.title}",
-    )  # fmt: skip
-    note = f'<p class="note">{escape(bars.note)}</p>' if bars.note else ""
-    return (
-        f'<figure class="panel bars" data-run="{bars.run}"><figcaption><h4>{key_mark(bars.run)} '
-        f"{escape(bars.title)}</h4>{note}</figcaption>{render_plot(frame, rects, [])}</figure>"
-    )
-
-
-def render_plot(panel: Panel, parts: Sequence[str], overlays: Sequence[str]) -> str:
-    """Render the plotted area with its labels: SVG parts, and HTML on top of them."""
-    y_labels = "".join(
-        f'<span style="bottom:{panel.y.share(tick):.2%}">'
-        f"{escape(tick_label(panel.unit, tick))}</span>"
-        for tick in panel.y.ticks
-    )
-    x_labels = "".join(
-        f'<span style="left:{panel.x.share(at):.2%}">{escape(text)}</span>'
-        for at, text in panel.x_labels
-    )
-    verticals = "".join(
-        f'<line class="grid vertical" x1="{plot_x(panel.x, at)}" x2="{plot_x(panel.x, at)}" '
-        f'y1="0" y2="{VIEW}"/>'
-        for at, _ in panel.x_labels
-    )
-    moments = "".join(_mark(panel.x, mark) for mark in panel.marks)
-    css = "plot marked" if panel.marks else "plot"
-    return (
-        f'<div class="{css}"><div class="y-axis" aria-hidden="true">{y_labels}</div>'
-        f'<div class="area"><svg viewBox="0 0 {VIEW} {VIEW}" preserveAspectRatio="none" '
-        f'role="img" aria-label="{escape(panel.description or panel.title)}">'
-        f"{verticals}{''.join(parts)}{moments}</svg>{mark_labels(panel.marks, panel.x)}"
-        f"{''.join(overlays)}</div>"
-        f'<div class="x-axis" aria-hidden="true">{x_labels}</div></div>'
-    )
-
-
-def _mark(axis: Axis, mark: Mark) -> str:
-    x = plot_x(axis, mark.at)
-    return (
-        f'<line class="mark-line {run_class(mark.run)}" data-run="{mark.run}" x1="{x}" x2="{x}" '
-        f'y1="0" y2="{VIEW}"><title>{escape(mark.words)}, {format_seconds(mark.at)}</title></line>'
-    )
-
-
-def plot_x(axis: Axis, value: float) -> str:
-    """Return the x of a value in a plotted area's own coordinates."""
-    return f"{axis.share(value) * VIEW:.1f}".removesuffix(".0")
-
-
-def plot_y(axis: Axis, value: float) -> str:
-    """Return the y of a value in a plotted area's own coordinates."""
-    return f"{(1 - axis.share(value)) * VIEW:.1f}".removesuffix(".0")
-
-
-def y_grid(axis: Axis) -> str:
-    """Render the grid lines of the labelled values."""
-    return "".join(_level(axis, tick, "grid") for tick in axis.ticks)
-
-
-def _level(axis: Axis, value: float, css: str) -> str:
-    y = plot_y(axis, value)
-    return f'<line class="{css}" x1="0" x2="{VIEW}" y1="{y}" y2="{y}"/>'
-
-
-def _limit_label(panel: Panel, limit: float) -> str:
-    return (
-        f'<span class="limit-label" style="bottom:{panel.y.share(limit):.2%}">'
-        f"limit {escape(FORMATS[panel.unit](limit))}</span>"
-    )
-
-
-def _path(panel: Panel, curve: Curve) -> str:
-    if not curve.points:
-        return ""
-    steps = " ".join(
-        f"{plot_x(panel.x, at)},{plot_y(panel.y, value)}" for at, value in curve.points
-    )
-    return (
-        f'<polyline class="{" ".join(filter(None, ("curve", curve.style, run_class(curve.run))))}"'
-        f' data-run="{curve.run}" points="{steps}"/>'
-    )
-
-
-def _letters(panel: Panel) -> list[str]:
-    """Render each curve's letter at its peak, moved along the curve where two would collide."""
-    placed: list[tuple[float, float]] = []
-    marks = []
-    for curve in main_curves(panel):
-        spots = [(panel.x.share(at), panel.y.share(value)) for at, value in curve.points]
-        spots = [spot for spot in spots if spot[1] > 0.02 and 0.02 < spot[0] < 0.98]
-        free = [spot for spot in spots if not any(_near(spot, other) for other in placed)]
-        if not free:
-            continue
-        left, bottom = max(free, key=lambda spot: spot[1])
-        placed.append((left, bottom))
-        marks.append(
-            f'<span class="peak {run_class(curve.run)}" data-run="{curve.run}" aria-hidden="true" '
-            f'style="left:{left:.2%};bottom:{bottom:.2%}">{run_letter(curve.run)}</span>'
+    if not any(each.points for each in chart.series):
+        parts.append(
+            _text(left + plot.width / 2, top + plot.height / 2, "nothing", "soft", "middle")
         )
-    return marks
+    if chart.x_title:
+        middle = left + plot.width / 2
+        parts.append(_text(middle, height - 5, chart.x_title, "soft", "middle"))
+    return height, "".join(parts)
 
 
-def main_curves(panel: Panel) -> list[Curve]:
-    """Return the line of each run that its words are about."""
-    return [curve for curve in panel.curves if not curve.style]
+@dataclass(frozen=True)
+class _Plot:
+    """Where the plotted area is, and its axes."""
+
+    x_axis: Axis
+    y_axis: Axis
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def x(self, value: float) -> float:
+        return self.left + self.x_axis.share(value) * self.width
+
+    def y(self, value: float) -> float:
+        return self.top + (1 - self.y_axis.share(value)) * self.height
+
+    def place(self, point: Point) -> Point:
+        return self.x(point[0]), self.y(point[1])
+
+    def at(self, point: Point) -> str:
+        return ",".join(map(_n, self.place(point)))
 
 
-def _near(spot: tuple[float, float], other: tuple[float, float]) -> bool:
-    return abs(spot[0] - other[0]) < _LETTER_ROOM[0] and abs(spot[1] - other[1]) < _LETTER_ROOM[1]
-
-
-def _readout(curves: Sequence[Curve]) -> str:
-    items = "".join(
-        f'<li data-run="{curve.run}">{key_mark(curve.run)} '
-        f'<output data-summary="{escape(curve.summary)}">{escape(curve.summary)}</output></li>'
-        for curve in curves
+def _finite(series: Series, *, log: bool) -> Series:
+    """Leave out what has no place, and points that nobody could tell apart."""
+    points = [p for p in series.points if math.isfinite(p[0]) and math.isfinite(p[1])]
+    dotted = series.look in ("dots", "rings")
+    between = [each for each in series.between if all(map(math.isfinite, each))]
+    if log and not dotted:  # zero has no place on a logarithmic axis
+        points = [p for p in points if p[1] > 0]
+    limit = MOST_DOTS if dotted else MOST_POINTS
+    return replace(
+        series, points=points if series.look == "area" else thin(points, limit), between=between
     )
-    return f'<ul class="readout">{items}</ul>'
 
 
-def _bar(bars: Bars, index: int, answered: int, refused: int) -> str:
-    """Render one bucket: answers below, refusals above, one tooltip for both."""
-    left, right = index * bars.width, (index + 1) * bars.width
-    words = [f"{answered:,} answered"] * bool(answered) + [f"{refused:,} refused"] * bool(refused)
-    title = f"{format_seconds(left)} to {format_seconds(right)}: {', '.join(words)}"
-    x = bars.x.share(left) * VIEW
-    width = max(1.0, (bars.x.share(right) - bars.x.share(left)) * VIEW - 2)
-    rects = _rect(bars, f"bar {run_class(bars.run)}", (x, width), (0, answered)) + _rect(
-        bars, f"bar refused {run_class(bars.run)}", (x, width), (answered, answered + refused)
-    )
-    return f"<g><title>{escape(title)}</title>{rects}</g>"
+def _x_axis(chart: Chart) -> Axis:
+    found = [p[0] for each in chart.series for p in each.points]
+    found += chart.span or ()
+    found = [each for each in found if math.isfinite(each)] or [0.0, 1.0]
+    if chart.x == "percentile":
+        return percentile_axis(max(found))
+    low, high = (min(found), max(found)) if chart.span is None else chart.span
+    return linear_axis(max(high, max(found)), chart.x, low=min(low, min(found)), exact=True)
 
 
-def _rect(bars: Bars, css: str, across: tuple[float, float], between: tuple[float, float]) -> str:
-    low, high = (bars.y.share(value) * VIEW for value in between)
-    if high <= low:
+def _y_axis(chart: Chart) -> Axis:
+    found = [p[1] for each in chart.series for p in each.points]
+    found += [high for each in chart.series for _, _, high in each.between]
+    peak = max(found, default=0.0)
+    # A limit far above everything would press the lines onto the axis.
+    found += [limit for limit, _ in chart.limits if not peak or limit <= 20 * peak]
+    if chart.log:
+        return logarithmic_axis([each for each in found if each > 0], chart.unit)
+    return linear_axis(max(found, default=1.0) or 1.0, chart.unit, low=min([0.0, *found]))
+
+
+def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
+    """Return the legend, and where it ends."""
+    parts, x, y = [], 0.0, top + 12.0
+    for each in series:
+        words = f"{each.name}: {each.words}" if each.words else each.name
+        width = 24 + _LETTER * len(words) + 14
+        if x and x + width > WIDTH:
+            x, y = 0.0, y + _LINE
+        parts.append(f'<g class="{each.colour}">{_swatch(each, x, y - 4)}</g>')
+        parts.append(_text(x + 24, y, words))
+        x += width
+    return "".join(parts), (y + 4 if series else top)
+
+
+def _swatch(series: Series, x: float, y: float) -> str:
+    if series.look in ("dots", "rings"):
+        return _dots([(x + 9, y)], series.look)
+    if series.look == "area":
+        return f'<rect class="fill" x="{_n(x)}" y="{_n(y - 5)}" width="18" height="10"/>'
+    return f'<path class="line"{_dash(series)} d="M{_n(x)} {_n(y)}h18"/>'
+
+
+def _grid(plot: _Plot) -> Iterable[str]:
+    bottom = plot.top + plot.height
+    for value, label in plot.y_axis.ticks:
+        y = _n(plot.y(value))
+        yield f'<path class="grid" d="M{_n(plot.left)} {y}h{_n(plot.width)}"/>'
+        yield _text(plot.left - 6, plot.y(value) + 4, label, "soft", "end")
+    for value, label in plot.x_axis.ticks:
+        x = plot.x(value)
+        yield f'<path class="grid" d="M{_n(x)} {_n(bottom)}v4"/>'
+        over = x + _LETTER * len(label) / 2 > WIDTH
+        yield _text(WIDTH if over else x, bottom + 17, label, "soft", "end" if over else "middle")
+
+
+def _series(plot: _Plot, series: Series) -> str:
+    if not series.points:
         return ""
+    if series.look in ("dots", "rings"):
+        dots = _dots(map(plot.place, series.points), series.look)
+        return f'<g class="{series.colour}">{dots}</g>'
+    points = list(series.points)
+    if series.look != "line":  # a value holds until the next
+        points = [
+            corner
+            for here, after in zip(points, [*points[1:], points[-1]], strict=True)
+            for corner in (here, (after[0], here[1]))
+        ]
+    path = " ".join(map(plot.at, points))
+    body = ""
+    if series.look == "area":
+        floor = plot.y_axis.low
+        first, last = plot.at((points[0][0], floor)), plot.at((points[-1][0], floor))
+        body = f'<polygon class="fill" points="{first} {path} {last}"/>'
+    else:
+        if series.between:
+            low = [plot.at((x, low)) for x, low, _ in series.between]
+            high = [plot.at((x, high)) for x, _, high in reversed(series.between)]
+            body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
+        body += f'<polyline class="line"{_dash(series)} points="{path}"/>'
+        many = max(len(series.points), len(series.between))
+        if many <= _FEW and (series.between or many == 1):
+            body += _dots(map(plot.place, series.points), "dots")
+    return f'<g class="{series.colour}">{body}</g>'
+
+
+def _dash(series: Series) -> str:
+    dash = _DASHES[series.dash % len(_DASHES)]
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _dots(points: Iterable[Point], look: str) -> str:
+    """Draw dots, or rings, as one path: of thousands a circle each would make a large page."""
+    path = "".join(f"M{_n(x)} {_n(y)}h.1" for x, y in points)
+    hole = f'<path class="hole" d="{path}"/>' if look == "rings" else ""
+    return f'<path class="dots" d="{path}"/>{hole}'
+
+
+def _band(plot: _Plot, low: float, high: float, label: str) -> str:
+    left, right = plot.x(low), plot.x(high)
+    if right - left < 0.5:
+        return ""
+    words = ""
+    if _LETTER * len(label) + 8 < right - left:
+        words = _text(left + 4, plot.top + 12, label, "soft")
     return (
-        f'<rect class="{css}" x="{across[0]:.1f}" width="{across[1]:.1f}" '
-        f'y="{VIEW - high:.1f}" height="{high - low:.1f}"/>'
+        f'<rect class="shade" x="{_n(left)}" y="{_n(plot.top)}" width="{_n(right - left)}" '
+        f'height="{_n(plot.height)}"><title>{_safe(label)}</title></rect>{words}'
     )
+
+
+def _limit(plot: _Plot, value: float, label: str) -> str:
+    y = plot.y(value)
+    return f'<path class="limit" d="M{_n(plot.left)} {_n(y)}h{_n(plot.width)}"/>' + _text(
+        plot.left + plot.width - 2, y - 4 if y > plot.top + 14 else y + 13, label, "", "end"
+    )
+
+
+def _mark_rows(chart: Chart, x: Axis) -> list[int]:
+    """Return the row of each mark's words; earlier ones stand higher: no line cuts words."""
+    begins: list[float] = []
+    rows = []
+    for at, label in sorted(chart.marks, reverse=True):
+        left, width = x.share(at) * WIDTH, _LETTER * len(label) + 10
+        left -= width if left + width > WIDTH else 0
+        row = next((n for n, begin in enumerate(begins) if left + width <= begin), len(begins))
+        begins[row : row + 1] = [left]
+        rows.append(row)
+    return rows[::-1]
+
+
+def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
+    x, top = plot.x(at), plot.top - 14 * row
+    ends = x + _LETTER * len(label) > WIDTH
+    return f'<path class="mark" d="M{_n(x)} {_n(top - 10)}V{_n(plot.top + plot.height)}"/>' + _text(
+        x - 3 if ends else x + 3, top - 3, label, "", "end" if ends else "start"
+    )
+
+
+# -- bars -------------------------------------------------------------------------------------
+
+
+def _bars(drawn: Bars) -> tuple[int, str]:
+    totals = [sum(value for value, _ in bar.parts if math.isfinite(value)) for bar in drawn.bars]
+    scale, parts, y = (
+        WIDTH / (max(totals, default=0) or 1),
+        [_text(0, 14, drawn.title, "title")],
+        38,
+    )
+    for bar in drawn.bars:
+        x, words = 0.0, f"{bar.name}: {bar.words}" if bar.words else bar.name
+        parts.append(_text(0, y, words))
+        for value, colour in bar.parts:
+            width = value * scale if math.isfinite(value) else WIDTH - x
+            shape = f'x="{_n(x)}" y="{y + 5}" width="{_n(width)}" height="{_BAR}"'
+            parts.append(f'<g class="{colour}"><rect class="fill" {shape}/></g>')
+            x += width
+        y += _BAR_WORDS + 6
+    return max(y - 12, 60), "".join(parts)
+
+
+# -- files and terminals ------------------------------------------------------------------------
+
+
+def picture(drawn: Sequence[Chart | Bars], style: str, columns: int = 2, gap: int = 28) -> str:
+    """Return charts beside each other as one SVG file with a style of its own."""
+    columns = min(columns, len(drawn))
+    parts, y, row = [], 0, 0
+    for number, each in enumerate(drawn):
+        column = number % columns
+        height, body = _chart(each) if isinstance(each, Chart) else _bars(each)
+        row = max(row, height) if column else height
+        place = f'transform="translate({8 + column * (WIDTH + gap)} {8 + y})"'
+        parts.append(f"<g {place}>{body}</g>")
+        if column == columns - 1 or number == len(drawn) - 1:
+            y += row + gap
+    width, height = 16 + columns * (WIDTH + gap) - gap, 16 + y - gap
+    words = _safe("; ".join(each.title for each in drawn))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" role="img" aria-label="{words}"><style>{style}</style>'
+        f'<rect class="paper" width="{width}" height="{height}"/>{"".join(parts)}</svg>\n'
+    )
+
+
+def sparkline(points: Sequence[Point], width: int = 40) -> str:
+    """Return the course of values as a line of text: the highest of each stretch."""
+    kept = [p for p in points if math.isfinite(p[0]) and math.isfinite(p[1])]
+    if not kept:
+        return ""
+    first, peak = min(x for x, _ in kept), max(0.0, *(y for _, y in kept)) or 1.0
+    span = (max(x for x, _ in kept) - first) or 1.0
+    cells: list[float | None] = [None] * width
+    for x, y in kept:
+        cell = min(width - 1, int((x - first) / span * width))
+        cells[cell] = max(y, cells[cell] or 0.0)
+    steps = "▁▂▃▄▅▆▇█"
+    return "".join(
+        " " if each is None else steps[round(max(0.0, each) / peak * (len(steps) - 1))]
+        for each in cells
+    )
+
+
+def peak_words(points: Iterable[Point], unit: Unit) -> str:
+    """Return the highest value in words, for a legend."""
+    found = [y for _, y in points if math.isfinite(y)]
+    return f"at most {amount(max(found), unit)}" if found else "nothing"
+
+
+def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") -> str:
+    kind = f' class="{css}"' if css else ""
+    place = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    return f'<text x="{_n(x)}" y="{_n(y)}"{kind}{place}>{_safe(words)}</text>'
+
+
+def _safe(words: str) -> str:
+    """Escape words, and leave out what XML cannot hold."""
+    return escape("".join(each if each.isprintable() else " " for each in words))
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

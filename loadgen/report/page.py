@@ -1,297 +1,396 @@
-"""One HTML file about one or several runs: charts, tables, words; readable without any network."""
+"""One HTML file about a run, about several side by side, or about a sweep; it needs no network.
+
+What a page of a run has follows from its tables: a section without rows is left out. No script is
+needed, and there is none.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from html import escape
-from importlib.resources import files
-from itertools import groupby
-from string import Template
 from typing import TYPE_CHECKING, Any
 
-from loadgen.errors import LoadgenError, UsageError
-from loadgen.report.addition import addition_of, scenario_place
-from loadgen.report.charts import (
-    key_mark,
-    main_curves,
-    render_bars,
-    render_panel,
-    run_class,
-    run_letter,
-)
-from loadgen.report.clients.coming_back import family_row
-from loadgen.report.clients.splits import render_splits
-from loadgen.report.figures import NOT_MEASURED, figure_rows, lateness, resident_parts, server_rows
-from loadgen.report.html_table import render_table
-from loadgen.report.judged import check_list, render_alarms, render_judgements, verdict_line
-from loadgen.report.marks import restart_marks
-from loadgen.report.panels import histograms, percentile_panel, time_axis, time_rows
-from loadgen.report.sentences import headline, run_sentences, scenario_sentence
-from loadgen.scenarios.registry import kind_named
-from loadgen.units import format_bytes, format_count, format_seconds
+from loadgen.errors import LoadgenError
+from loadgen.report.axes import amount
+from loadgen.report.charts import render
+from loadgen.report.html import flat, folded, table
+from loadgen.report.run_charts import CHARTS, labels_of, operation_words, title_of
+from loadgen.report.style import page_style
+from loadgen.results.expectations import in_words
+from loadgen.results.results import QUERIES
+from loadgen.results.tables import TABLES
+from loadgen.results.verdict import Level, verdict_of
+from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.report.charts import Panel
-    from loadgen.report.panels import Row
-    from loadgen.results.checks import CheckResult
-    from loadgen.results.summary import Run
+    from loadgen.report.axes import Unit
+    from loadgen.report.charts import Bars, Chart
+    from loadgen.results.results import Results
+    from loadgen.results.verdict import Verdict
 
-LARGEST_REPORT_BYTES = 2_000_000
-_UPRIGHT = ", upright dotted ones restarts of servers, which the table lists"
-# A scenario lists hundreds of namespaces; the first ones tell what they look like.
-_ITEMS_SHOWN = 3
+PAGE_NAME = "index.html"
+LARGEST_PAGE_BYTES = 4_000_000
+_MOST_CHARTS = 12
+"""Of one kind, on one page: a run may have ten operations, and a comparison ten runs of them."""
+_SELDOM = ("refused", "wrong", "timeout", "disconnected", "unreachable", "bytes")
+_SIGNS = {
+    Level.FINE: ("good", "✓"),
+    Level.MISSED: ("bad", "✗"),
+    Level.UNRELIABLE: ("bad", "?"),
+    Level.INTERRUPTED: ("bad", "!"),
+    Level.WRONG: ("bad", "✗"),
+}
+_SERVER_COLUMNS = {"first": "first", "last": "last", "most": "max", "rise": "rise"}
+_FIGURES = ("requests", "answered", *_SELDOM[:-1], "p50", "p90", "p99", "p999", "max")
+_SWITCH = """<form class="switch" aria-label="Colours">Colours:
+<label><input type="radio" name="colours" checked> of the system</label>
+<label><input type="radio" name="colours" id="light"> light</label>
+<label><input type="radio" name="colours" id="dark"> dark</label></form>"""
+_NOTE = """Response is from the moment a request was due until the last byte of its answer, service
+from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
+says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
+bytes, as in Pulsar's own configuration."""
 
 
-def write_report(
-    path: Path,
-    runs: Sequence[Run],
-    *,
-    title: str | None = None,
-    checks: Sequence[CheckResult] = (),
-    notes: Sequence[str] = (),
-) -> None:
-    """Write the report of ``runs`` to ``path``.
+def write_page(path: Path, page: str) -> None:
+    """Write a page.
 
     Raises:
-        LoadgenError: The file cannot be written, or would pass ``LARGEST_REPORT_BYTES``.
+        LoadgenError: It cannot be written, or is larger than a browser shows at once.
     """
-    page = render_report(runs, title=title, checks=checks, notes=notes).encode()
-    if len(page) > LARGEST_REPORT_BYTES:
-        raise UsageError(
-            f"the report of {len(runs)} runs would have {format_bytes(len(page))}; "
-            "name fewer run directories at once"
+    data = page.encode()
+    if len(data) > LARGEST_PAGE_BYTES:
+        raise LoadgenError(
+            f"the page {path} would have {format_bytes(len(data))}; name fewer run directories"
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(page)
+        path.write_bytes(data)
     except OSError as error:
         raise LoadgenError(
-            f"cannot write the report to {path}: {error.strerror}; choose another --out"
+            f"cannot write the page {path}: {error.strerror}; choose another --out"
         ) from error
 
 
-def render_report(
-    runs: Sequence[Run],
-    *,
-    title: str | None = None,
-    checks: Sequence[CheckResult] = (),
-    notes: Sequence[str] = (),
+def run_page(run: Results, title: str | None = None) -> str:
+    """Return the page of one run. Everything that comes from its directory is escaped."""
+    verdict = verdict_of(run)
+    body = [
+        f'<p class="lead">{escape(_lead(run))}</p>',
+        _verdict(verdict),
+        *_sections([run], _RUN_SECTIONS),
+        _section("Ask it yourself", _ask(run)),
+        _section("What produced it", _origin(run)),
+    ]
+    return _page(title or title_of(run), body)
+
+
+def comparison_page(
+    runs: Sequence[Results], title: str | None = None, notes: Sequence[str] = ()
 ) -> str:
-    """Render the whole page. Everything from a run directory is escaped.
+    """Return a page of runs side by side: figures in columns, the same charts overlaid.
 
-    Runs whose scenario has a section of its own come last. Without a title its heading names what
-    they were; checks and notes stand at its top.
+    Args:
+        runs: At least two, opened each for itself.
+        title: Its heading.
+        notes: Sentences at its top: what a comparison found.
     """
-    runs = sorted(runs, key=lambda run: scenario_place(run.summary))
-    groups = [list(found) for _, found in groupby(enumerate(runs), _place)]
-    # Runs without a section of their own make the body of a page; others do where there are none.
-    plain = [run for run in runs if addition_of(run.summary) is None]
-    mixed, body = 0 < len(plain) < len(runs), plain or runs
-    words = kind_named(body[0].summary.scenario).words
-    summaries = [run.summary for run in body]
-    families = family_row(body, time_axis(body))
-    marks = restart_marks(body)
-    rows = [
-        replace(row, panels=[replace(panel, marks=marks) for panel in row.panels])
-        for row in [*([families] if families else ()), *time_rows(body)]
-    ]
-    percentiles = percentile_panel(body)
-    section = "".join(_section(group, own_cards=mixed) for group in groups)
-    return Template(_asset("report_template.html")).substitute(
-        title=escape(title or words.title),
-        style=_asset("report.css"),
-        script=_asset("report.js"),
-        headline=escape(headline(summaries)),
-        scenario=escape(_scenarios(body)),
-        alarms=render_alarms(list(enumerate(runs))),
-        notes="".join(f'<p class="scenario">{escape(note)}</p>' for note in notes),
-        cards="\n".join(_card(index, run) for index, run in enumerate(body)),
-        checks=_checks(checks),
-        legend="\n".join(_legend(index, run) for index, run in enumerate(runs)),
-        section_first="" if mixed else section,
-        at_zero=words.at_zero,
-        restarts=_UPRIGHT if marks else "",
-        time_rows="\n".join(_row(row) for row in rows),
-        latency=_latency(body, percentiles),
-        splits=_splits(body),
-        judgements=render_judgements(list(enumerate(runs))),
-        section_last=section if mixed else "",
-        table="".join(_table(group) for group in groups),
-        servers=_servers(list(enumerate(runs))),
-        words=_words(runs),
-        details="\n".join(_details(index, run) for index, run in enumerate(runs)),
-        series=_series([panel for row in rows for panel in row.panels], percentiles),
-    )
+    labels = labels_of(runs)
+    body = [f"<p>{escape(note)}</p>" for note in notes]
+    for run, label in zip(runs, labels, strict=True):
+        verdict = verdict_of(run)
+        words = f"{label}: {verdict.word}, {verdict.count}"
+        body.append(folded(words, _findings(verdict), opened=not verdict.fine))
+    body.append(_section("Figures side by side", table(_beside(runs, labels)), _NOTE))
+    body += _sections(runs, _COMPARED_SECTIONS)
+    for run, label in zip(runs, labels, strict=True):
+        body.append(folded(f"What produced it: {label}", _origin(run)))
+    return _page(title or " beside ".join(labels[:3]), body)
 
 
-def _place(numbered: tuple[int, Run]) -> tuple[bool, int]:
-    return scenario_place(numbered[1].summary)
+def sweep_page(title: str, charts: Sequence[Chart], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page of figures against what was varied: charts, and the table they are of."""
+    return _page(title, [_drawn(charts), _section("All points", table(rows))])
 
 
-def _section(runs: Sequence[tuple[int, Run]], *, own_cards: bool) -> str:
-    addition = addition_of(runs[0][1].summary)
-    return "" if addition is None else addition.section(runs, own_cards)
+def charts_page(title: str, drawn: Sequence[tuple[str, Sequence[Chart | Bars]]]) -> str:
+    """Return a page of charts that somebody else has, in sections by their headings."""
+    return _page(title, [_section(heading, _drawn(charts)) for heading, charts in drawn])
 
 
-def _asset(name: str) -> str:
-    return (files(__package__) / name).read_text(encoding="utf-8")
+# -- the parts of a page --------------------------------------------------------------------------
 
 
-def _scenarios(runs: Sequence[Run]) -> str:
-    """Say what each client did, in the first run of each scenario."""
-    groups = groupby(runs, key=lambda run: run.summary.scenario)
-    return " ".join(scenario_sentence(next(group)) for _, group in groups)
+def _page(title: str, body: Sequence[str]) -> str:
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>
+{page_style()}</style>
+</head>
+<body>
+<header>{_SWITCH}<h1>{escape(title)}</h1></header>
+<main>
+{chr(10).join(body)}
+</main>
+<footer>Made by <code>loadgen report</code> from run directories; it needs no network.</footer>
+</body>
+</html>
+"""
 
 
-def _card(index: int, run: Run) -> str:
-    """Render a run at a glance: its memory large, what the clients got below."""
-    summary = run.summary
-    addition = addition_of(summary)
-    if addition is not None:
-        card = addition.card(index, summary).removesuffix("</article>")
-        return f"{card}{verdict_line(run)}</article>"
-    latency = summary.latency_seconds
-    refused = ' class="bad"' if summary.refused_total else ""
+def _section(heading: str, body: str, hint: str = "") -> str:
+    told = f'<p class="hint">{escape(hint)}</p>' if hint else ""
+    return f"<section><h2>{escape(heading)}</h2>{told}{body}</section>"
+
+
+def _drawn(charts: Sequence[Chart | Bars]) -> str:
+    figures = "".join(f"<div>{render(each)}</div>" for each in charts[:_MOST_CHARTS])
+    more = len(charts) - _MOST_CHARTS
+    left = f'<p class="hint">{more} further charts are not shown.</p>' if more > 0 else ""
+    return f'<div class="charts">{figures}</div>{left}' if figures else ""
+
+
+def _lead(run: Results) -> str:
+    """Say what ran, where and when."""
+    count = run.value("SELECT count(*) FROM requests")
+    clients = run.value("SELECT count(DISTINCT client) FROM requests")
+    until = run.value("SELECT max(done) FROM requests") or 0.0
+    told = " ".join(str(run.document.get("description") or "").split())
+    where = str(run.run.get("place") or "")
     facts = [
-        ("answered", f"<dd>{summary.answered:,} of {summary.requests:,}</dd>"),
-        ("refused", f"<dd{refused}>{format_count(summary.refused_total)}</dd>"),
-        ("median", f"<dd>{format_seconds(latency.p50) if latency else 'no answers'}</dd>"),
-        ("slowest", f"<dd>{format_seconds(latency.max) if latency else 'no answers'}</dd>"),
+        f"{clients:,} clients made {count:,} requests in {amount(until, 'seconds')}",
+        str(run.run.get("started_at") or "")[:16].replace("T", " "),
+        "in virtual time" if where == "virtual" else where,
+        str(run.run.get("server_version") or ""),
     ]
-    if summary.failed:
-        facts.insert(2, ("failed", f'<dd class="bad">{format_count(summary.failed)}</dd>'))
-    if summary.generator_limited:
-        facts.append(("of it sent late", f'<dd class="bad">{lateness(summary)}</dd>'))
-    if run.clients.num_rows:
-        back = run.clients.num_rows - run.clients["back_seconds"].null_count
-        facts.insert(0, ("clients back", f"<dd>{back:,} of {run.clients.num_rows:,}</dd>"))
-    big, remark = map(escape, resident_parts(summary))
-    whose = " and ".join(summary.processes) or "the servers"
-    together = " together" if len(summary.processes) > 1 else ""
-    what = f"{f'of memory over idle {remark}'.strip()}, {whose}{together}"
-    if big == NOT_MEASURED:  # as in virtual time, where there is no memory
-        what, cell = facts.pop(0)
-        big = cell.removeprefix("<dd>").removesuffix("</dd>")
-    listed = "".join(f"<dt>{name}</dt>{cell}" for name, cell in facts)
+    return f"{told} {', '.join(filter(None, facts))}.".strip()
+
+
+def _verdict(verdict: Verdict) -> str:
+    css, sign = _SIGNS[verdict.level]
+    words = f"{verdict.word[0].upper()}{verdict.word[1:]}: {verdict.count}"
     return (
-        f'<article class="card {run_class(index)}"><h3>{key_mark(index)} {escape(summary.label)}'
-        f'</h3><div class="big">{big}</div><p class="of">{what}</p><dl>{listed}</dl>'
-        f"{verdict_line(run)}</article>"
+        f'<section><p class="verdict"><span class="{css}">{sign}</span> {escape(words)}</p>'
+        f"{_findings(verdict)}{_expectations(verdict)}</section>"
     )
 
 
-def _checks(checks: Sequence[CheckResult]) -> str:
-    if not checks:
-        return ""
-    failed = sum(not check.passed for check in checks)
-    verdict = f"{failed} of {len(checks)} failed" if failed else f"all {len(checks)} hold"
-    return f"<section><h2>Checks: {verdict}</h2>{check_list(checks)}</section>"
+def _findings(verdict: Verdict) -> str:
+    """Render all findings, the worst first."""
+    items = []
+    for each in sorted(verdict.findings, key=lambda each: -each.level.rank):
+        css, sign = _SIGNS[each.level]
+        items.append(
+            f'<li><span class="sign {css}">{sign}</span>{escape(each.sentence)} '
+            f"<small>{escape(each.source)}</small></li>"
+        )
+    return f'<ul class="findings">{"".join(items)}</ul>'
 
 
-def _legend(index: int, run: Run) -> str:
-    return (
-        f'<button type="button" data-run="{index}" aria-pressed="true">{key_mark(index)} '
-        f"{escape(run.summary.label)}</button>"
+def _expectations(verdict: Verdict) -> str:
+    rows = [
+        {
+            "expectation": each.expectation.text,
+            "holds": each.holds,
+            "found": "-"
+            if each.value is None
+            else in_words(each.expectation.measure.unit, each.value),
+        }
+        for each in verdict.judged
+    ]
+    return f"<h2>Expectations</h2>{table(rows)}" if rows else ""
+
+
+def _sections(
+    runs: Sequence[Results], sections: Sequence[tuple[str, str, str, Sequence[str]]]
+) -> list[str]:
+    """Render the sections that have something: a heading, a hint, charts and tables by name."""
+    found = []
+    for heading, hint, chart, tables in sections:
+        body = _drawn(CHARTS[chart](runs)) if chart else ""
+        if len(runs) == 1:
+            body += "".join(_TABLES[name](runs[0]) for name in tables)
+        if body:
+            found.append(_section(heading, body, hint))
+    return found
+
+
+_RUN_SECTIONS = (
+    ("Requests by group and operation", _NOTE, "outcomes", ("figures", "answers")),
+    ("Requests over time", "", "requests", ()),
+    (
+        "Each request",
+        "Of many the slowest of each moment. Rings got no answer.",
+        "each",
+        (),
+    ),
+    ("How long they waited", "A line ends where the rest never got an answer.", "distribution", ()),
+    (
+        "Who came back",
+        "When clients had all they came for, counted from the moment each was to start.",
+        "back",
+        ("back", "events"),
+    ),
+    ("Requests without an answer", "", "refusals", ("reasons",)),
+    ("The servers", "Dashed lines are limits.", "servers", ("servers",)),
+    ("Slowest requests", "", "", ("tails",)),
+    ("Namespaces", "", "namespaces", ()),
+)
+_COMPARED_SECTIONS = tuple(each for each in _RUN_SECTIONS if each[2])
+
+
+def _figures(run: Results) -> str:
+    rows = [
+        {"group": group, "operation": operation, **rest}
+        for row in run.query("by-group-operation")
+        for group, _, operation in [str(row["part"]).rpartition(".")]
+        for rest in [{name: value for name, value in row.items() if name != "part"}]
+    ]
+    return table(rows, _SELDOM) if rows else ""
+
+
+def _asked(name: str, hidden: Sequence[str] = ()) -> Callable[[Results], str]:
+    """Return what renders a shipped question with its words; nothing where it has no rows."""
+
+    def rendered(run: Results) -> str:
+        rows = run.query(name)
+        return f"<p>{escape(QUERIES[name].title)}</p>{table(rows, hidden)}" if rows else ""
+
+    return rendered
+
+
+def _back(run: Results) -> str:
+    some = any(each.get("do") == "discover" for each in run.document.get("clients", ()))
+    some = some or run.value("SELECT count(*) FROM events WHERE what = 'back'") > 0
+    return _asked("back")(run) if some else ""
+
+
+def _events(run: Results) -> str:
+    rows = run.sql(
+        "SELECT e.group AS group, e.what, e.text, count(*) AS events, "
+        "min(e.seconds) AS first_seconds, max(e.seconds) AS last_seconds, max(e.value) AS most "
+        "FROM events e "
+        "WHERE e.what <> 'back' GROUP BY e.group, e.what, e.text ORDER BY e.group, e.what, e.text "
+        "LIMIT 100"
     )
+    return folded("Whatever else clients told", table(rows, ("text", "most"))) if rows else ""
 
 
-def _row(row: Row) -> str:
-    panels = "\n".join(render_panel(panel) for panel in row.panels)
-    return (
-        f'<div class="row"><h3>{escape(row.title)}</h3><p>{escape(row.meaning)}</p>'
-        f'<div class="pair">{panels}</div></div>'
-    )
-
-
-def _latency(runs: Sequence[Run], percentiles: Panel | None) -> str:
-    """Render the percentile curves beside the histograms."""
-    curve = "<p>No client was answered.</p>" if percentiles is None else render_panel(percentiles)
-    bars = "\n".join(render_bars(item) for item in histograms(runs))
-    return (
-        f'<div class="tall">{curve}</div><div><p class="note">Clients by waiting time: solid bars '
-        f"were answered, hollow ones refused.</p>{bars}</div>"
-    )
-
-
-def _splits(runs: Sequence[Run]) -> str:
-    """Render the splits of each run; of several they are folded."""
-    opened = " open" if len(runs) == 1 else ""
-    return "".join(
-        f"<details{opened}><summary>{run_letter(index)}: {escape(run.summary.label)}</summary>"
-        f"{render_splits(run)}</details>"
-        for index, run in enumerate(runs)
-    )
-
-
-def _table(runs: Sequence[tuple[int, Run]]) -> str:
-    return render_table(runs, figure_rows([run.summary for _, run in runs]))
-
-
-def _servers(runs: Sequence[tuple[int, Run]]) -> str:
-    """Show the servers that produced the figures; empty where nobody has told."""
-    rows = server_rows([run.summary for _, run in runs])
-    return (
-        f"<section><h2>What produced this</h2>{render_table(runs, rows)}</section>" if rows else ""
-    )
-
-
-def _words(runs: Sequence[Run]) -> str:
-    articles = "".join(
-        f'<article class="{run_class(index)}"><h3>{key_mark(index)} {escape(run.summary.label)}'
-        f"</h3><ul>{''.join(f'<li>{escape(text)}</li>' for text in run_sentences(run.summary))}"
-        "</ul></article>"
-        for index, run in enumerate(runs)
-    )
-    return f'<div class="stories">{articles}</div>'
-
-
-def _details(index: int, run: Run) -> str:
-    """Scenario and environment of one run, folded."""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in flatten(run.description)
-    )
-    return (
-        f"<details><summary>{run_letter(index)}: {escape(run.summary.label)}</summary>"
-        f'<div class="scroll"><table><tbody>{rows}</tbody></table></div></details>'
-    )
-
-
-def flatten(document: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Return a JSON object as (dotted name, text) pairs; long lists by first items and length."""
-    pairs: list[tuple[str, str]] = []
-    for name, value in document.items():
-        if isinstance(value, dict):
-            pairs += flatten(value, f"{prefix}{name}.")
-        elif isinstance(value, list) and len(value) > _ITEMS_SHOWN:
-            shown = ", ".join(json.dumps(item) for item in value[:_ITEMS_SHOWN])
-            pairs.append((f"{prefix}{name}", f"{shown}, … ({len(value):,} in all)"))
-        else:
-            text = value if isinstance(value, str) else json.dumps(value)
-            pairs.append((f"{prefix}{name}", text))
-    return pairs
-
-
-def _series(time_panels: Sequence[Panel], percentiles: Panel | None) -> str:
-    """Return the data of hover read-outs as JSON: numbers and our own keys, no text of a run."""
-    panels = [(panel, "time") for panel in time_panels]
-    if percentiles is not None:
-        panels.append((percentiles, "percentile"))
-    document = {
-        panel.key: {
-            "axis": axis,
-            "unit": panel.unit,
-            "low": panel.x.low,
-            "high": panel.x.high,
-            "series": {
-                curve.run: [[round(at, 3), round(value, 3)] for at, value in curve.points]
-                for curve in main_curves(panel)
+def _servers(run: Results) -> str:
+    """Render every figure of the servers, folded: what has a chart, and what has none."""
+    rows = run.query("servers")
+    texts = [
+        {
+            "process": row["process"],
+            "figure": row["figure"],
+            **{
+                words: _server_value(row["figure"], row[name])
+                for words, name in _SERVER_COLUMNS.items()
             },
         }
-        for panel, axis in panels
-    }
-    return json.dumps(document, separators=(",", ":"))
+        for row in rows
+    ]
+    return folded(f"All {len(rows):,} figures of the servers", table(texts)) if rows else ""
+
+
+def _server_value(figure: str, value: float) -> str:
+    sized = figure.startswith(("heap.", "direct.", "resident", "unread", "jvm.", "process_"))
+    counted = figure.endswith(("waiting", "waiting.limit", "timeouts"))
+    if (sized and not counted and "fds" not in figure) or "_bytes" in figure:
+        return amount(value, "bytes")
+    return amount(value, "seconds" if "seconds" in figure else "number")
+
+
+_TABLES: dict[str, Callable[[Results], str]] = {
+    "figures": _figures,
+    "answers": _asked("answers"),
+    "back": _back,
+    "events": _events,
+    "reasons": _asked("reasons"),
+    "servers": _servers,
+    "tails": _asked("tails", ("family", "item")),
+}
+
+
+def _ask(run: Results) -> str:
+    """Show the tables with all columns, and each shipped question with its SQL."""
+    place = run.directory
+    columns = "".join(
+        f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
+        for name, schema in TABLES.items()
+    )
+    examples = escape(
+        f"loadgen sql {place} by-namespace\n"
+        f'loadgen sql {place} "SELECT r.group, count(*) FROM requests r GROUP BY r.group"'
+    )
+    questions = "".join(
+        folded(f"{name}: {query.title}", f"<pre>{escape(query.sql)}</pre>")
+        for name, query in QUERIES.items()
+    )
+    return (
+        f"<p>The tables of the run, as Parquet in its directory:</p><ul>{columns}</ul>"
+        f"<pre>{examples}</pre>{folded('The questions that have a name, as SQL', questions)}"
+    )
+
+
+def _origin(run: Results) -> str:
+    """Show the document as it was written and as resolved, servers, versions and machine."""
+    told = dict(run.run)
+    document, written = told.pop("document", None) or {}, told.pop("written", None)
+    tasks = told.pop("tasks", None) or []
+    return "".join(
+        (
+            folded("The document, as written", f"<pre>{escape(str(written))}</pre>")
+            if written
+            else "",
+            folded("The document, as resolved", table(flat(document))),
+            folded("Servers, versions and machine", table(flat(told))),
+            folded(
+                "What tasks tell of themselves",
+                table(flat({str(n): t for n, t in enumerate(tasks)})),
+            )
+            if tasks
+            else "",
+        )
+    )
+
+
+# -- side by side ---------------------------------------------------------------------------------
+
+
+def _beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a row for each figure of each group and operation, with a column for each run."""
+    told = [{row["part"]: row for row in run.query("by-group-operation")} for run in runs]
+    peaks = [
+        {(row["process"], row["figure"]): row["max"] for row in run.query("servers")}
+        for run in runs
+    ]
+    rows: list[dict[str, Any]] = []
+    for part in dict.fromkeys(part for each in told for part in each):
+        group, _, operation = str(part).rpartition(".")
+        for name in _FIGURES:
+            values = [each.get(part, {}).get(name) for each in told]
+            if name in _SELDOM and not any(values):
+                continue
+            unit: Unit = "count" if name in ("requests", "answered", *_SELDOM) else "seconds"
+            words = [amount(value, unit) for value in values]
+            about = f"{group}: {operation_words(operation)}"
+            rows.append({"_of": about, "_figure": name, **dict(zip(labels, words, strict=True))})
+    for key in dict.fromkeys(key for each in peaks for key in each):
+        process, figure = key
+        if figure in ("resident", "heap.used", "direct.used", "unread"):
+            words = [amount(each.get(key), "bytes") for each in peaks]
+            rows.append(
+                {
+                    "_of": process,
+                    "_figure": f"most {figure}",
+                    **dict(zip(labels, words, strict=True)),
+                }
+            )
+    return rows

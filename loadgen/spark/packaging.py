@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _OURS = "floodgate"
 _OUR_PACKAGES = (WHEEL,) if ABOVE else PACKAGES
-# PySpark is on every node; pictures are drawn where people are.
-_LEFT_OUT = frozenset({"pyspark", "py4j", "matplotlib"})
+# PySpark is on every node.
+_LEFT_OUT = frozenset({"pyspark", "py4j"})
 _NOT_RUN = frozenset({"tests", "__pycache__", "include"})
 _PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 _LAUNCHER = f"""\

@@ -6,17 +6,20 @@ import re
 import statistics
 import textwrap
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from loadgen.report.drawing import THEMES, dress, save, title
+from loadgen.report.charts import picture
+from loadgen.report.pictures import write_picture
+from loadgen.report.run_charts import sweep_chart
+from loadgen.report.style import picture_style
 from loadgen.results.verdict import WORDS
 from loadgen.sweeps.figures import FIGURES
 from loadgen.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from loadgen.sweeps.sweep import Point
@@ -35,7 +38,6 @@ DRAWN = "clients.back.p99"
 _SEED = "seed"
 _MOST_LINES = 6
 _HEADING_COLUMNS = 10
-_SIZE_INCHES = (8.0, 4.0)
 
 Combination = tuple[tuple[str, "Value"], ...]
 
@@ -110,11 +112,12 @@ def draw(points: Sequence[Point], out: Path) -> list[Path]:
     along = _along(points)
     if along is None:
         return []
-    lines = dict(list(_lines(points, along).items())[:_MOST_LINES])
-    return [
-        save(_figure(lines, along, theme), out / f"sweep{theme.suffix}.png", theme)
-        for theme in THEMES
-    ]
+    lines = list(_lines(points, along).items())[:_MOST_LINES]
+    title = "Seconds until 99 % of clients are back: median and range over seeds"
+    path = out / "sweep.svg"
+    chart = sweep_chart(title, _short(along), lines, "seconds")
+    write_picture(path, picture([chart], picture_style()))
+    return [path]
 
 
 def _along(points: Sequence[Point]) -> str | None:
@@ -135,29 +138,3 @@ def _lines(points: Sequence[Point], along: str) -> Mapping[str, list[tuple[float
             at = float(dict(values)[along])
             lines.setdefault(rest, []).append((at, seen))
     return {name: sorted(line) for name, line in lines.items()}
-
-
-def _figure(lines: Mapping[str, Any], along: str, theme: Any) -> Any:  # noqa: ANN401
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
-    axes = figure.subplots()
-    dress(axes, theme)
-    axes.grid(color=theme.line, linewidth=0.8)
-    for (name, line), look in zip(lines.items(), _looks(theme), strict=False):
-        at = [x for x, _ in line]
-        axes.plot(at, [statistics.median(seen) for _, seen in line], label=name, **look)
-        low, high = [min(seen) for _, seen in line], [max(seen) for _, seen in line]
-        axes.fill_between(at, low, high, color=look["color"], alpha=0.15, linewidth=0)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(_short(along), color=theme.ink)
-    title(axes, "Seconds until 99 % of clients are back: median and range over seeds", theme)
-    if any(lines):
-        axes.legend(labelcolor=theme.ink, facecolor=theme.paper, edgecolor=theme.line, fontsize=8)
-    return figure
-
-
-def _looks(theme: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    for style in ("-", "--"):
-        for color in theme.runs:
-            yield {"color": color, "linestyle": style, "marker": "o", "markersize": 4}

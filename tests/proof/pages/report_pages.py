@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import math
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from loadgen.report.files.derived import PAGE_NAME, write_derived
-from loadgen.report.page import write_report
-from loadgen.results.reading import load_run
+from loadgen.report.page import PAGE_NAME, comparison_page, run_page, write_page
+from loadgen.results.results import Results
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.support.browser import Look, program, running_browser
-from tests.support.runs.client_memory_runs import write_client_memory_run
-from tests.support.runs.family_runs import write_family_run
-from tests.support.runs.run_directories import RESTARTS, edit_json, write_three_runs
-from tests.support.runs.stuck_runs import write_stuck_run
+from tests.support.runs.recorded_run import TASK, event, record_run, request, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +27,11 @@ LOOKS = (
     Look("print", 800, media="print"),
 )
 _BROKEN = """<!doctype html><script>console.error("x"); fetch("http://127.0.0.1:9/")</script>
-<div class="plot"><div class="x-axis"><span>one label</span><span style="margin-left: -2em">and
-another</span></div></div><div style="width: 3000px">wide</div>"""
+<svg class="chart" width="300" height="50"><text y="20">one label</text><text x="9" y="22">and
+another</text></svg><div style="width: 3000px">wide</div>"""
+
+
+_STORMS = {"off": 1.0, "as-in-pulsar": 0.3, "floodgate": 1.0}
 
 
 def prove(options: ProofOptions) -> ProofResult:
@@ -50,26 +51,59 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _pages(out: Path) -> dict[str, str]:
-    """Write a page of each kind, one of three runs, one of a run that went wrong; return where."""
+    """Write a page of a storm, of one that went wrong, of three side by side; return where."""
     runs = out / "runs"
-    single = {
-        "families": write_family_run(runs / "families", clients=50),
-        "stuck": write_stuck_run(runs / "stuck"),
-        "client-memory": write_client_memory_run(runs / "client-memory"),
-        "late": write_family_run(runs / "late", clients=5),
-    }
-    edit_json(single["families"] / "summary.json", restarts=RESTARTS)
-    edit_json(single["stuck"] / "summary.json", restarts=RESTARTS[:1])
-    edit_json(single["late"] / "summary.json", generator_limited=True, interrupted=True)
-    for directory in single.values():
-        write_derived(directory)
-    storms = write_three_runs(runs, clients=200)
-    edit_json(storms[0] / "summary.json", restarts=RESTARTS)
-    edit_json(storms[2] / "summary.json", restarts=RESTARTS[1:])
-    write_report(out / "three.html", [load_run(each) for each in storms])
-    pages = {name: directory / PAGE_NAME for name, directory in single.items()}
-    pages["three"] = out / "three.html"
+    runs.mkdir(exist_ok=True)
+    places = [_storm(runs / name, name, share) for name, share in _STORMS.items()]
+    late = {**TASK, "loop_lag_max_seconds": 3.0, "interrupted": True}
+    places.append(_storm(runs / "late", "A late generator", 0.9, tasks=[late]))
+    pages = {}
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Results.open(place)) for place in places]
+        for place, run in zip(places, opened, strict=True):
+            pages[place.name] = place / PAGE_NAME
+            write_page(pages[place.name], run_page(run))
+        pages["three"] = out / "three.html"
+        write_page(pages["three"], comparison_page(opened[:3]))
     return {name: page.resolve().as_uri() for name, page in pages.items()}
+
+
+def _storm(directory: Path, title: str, answered: float, **said: Any) -> Path:
+    """Write a run of 200 clients, of which a share is answered; the proxy is started again."""
+    rows, samples = [], []
+    for number in range(200):
+        got = number < 200 * answered
+        due, took = number / 25, 0.01 * 1.03**number
+        outcome = "answered" if got else "refused"
+        about = {"group": "consumers", "namespace": f"tenant/namespace-{number % 4}"}
+        rows.append(
+            request(
+                client=number, due=due, done=due + took, outcome=outcome,
+                reason="" if got else "TooManyRequests",
+                response_seconds=took if got else math.inf, **about,
+            )
+        )  # fmt: skip
+    events = [
+        event("back", client=row["client"], group="consumers", seconds=row["done"], value=1.0)
+        for row in rows
+        if row["outcome"] == "answered"
+    ]
+    for process in ("broker", "proxy"):
+        for step in range(60):
+            held = 40e6 * math.exp(-((step / 4 - 5) ** 2) / 8)
+            figures = {"resident": 8e7 + held, "direct.used": held, "direct.limit": 50 * 2.0**20}
+            samples += [sample(name, step / 4, held, process) for name, held in figures.items()]
+    return record_run(
+        directory, rows, events, samples,
+        [{"name": "consumers", "do": "discover", "count": 200}],
+        {
+            "phases": {"warm_up": 1.0, "measure": 6.0, "hold": 1.0, "drain": 5.0},
+            "expect": ["consumers.list.answered == 100%"],
+        },
+        title=title,
+        shocks=[{"at": 2.0, "what": "restart proxy", "ready_seconds": 4.0}],
+        **said,
+    )  # fmt: skip
 
 
 async def _look(

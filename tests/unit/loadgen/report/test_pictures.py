@@ -1,56 +1,36 @@
-"""What stands above the charts of the pictures is what was measured."""
+"""Pictures: charts of the page by name, as one SVG file."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from loadgen.report.pictures import draw_pictures
-from loadgen.report.stuck.pictures import draw_stuck_pictures
-from loadgen.results.reading import load_run
-from tests.support.runs.run_directories import write_three_runs
-from tests.support.runs.stuck_runs import write_stuck_runs
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.report.pictures import picture_of, write_picture
+from loadgen.results.results import Results
+from tests.support.runs.recorded_run import record_run, request, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def titles(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The titles of all charts of the pictures that are drawn, instead of files."""
-    found: list[str] = []
-
-    def save(figure: Any, path: Path, _: object) -> Path:
-        found.extend(axes.get_title(loc="left") for axes in figure.axes)
-        return path
-
-    monkeypatch.setattr("loadgen.report.pictures.save", save)
-    monkeypatch.setattr("loadgen.report.stuck.pictures.save", save)
-    return found
-
-
-def test_refusals_beside_a_stuck_peer_are_in_the_title(tmp_path: Path, titles: list[str]) -> None:
-    runs = [load_run(directory) for directory in write_stuck_runs(tmp_path)]
-    draw_stuck_pictures(runs, tmp_path)
-    assert titles[:2] == [
-        "As in Pulsar: 0 of 60 answered in that time, 30 refused",
-        "Floodgate: 60 of 60 answered in that time",
-    ]
+def test_a_picture_has_the_charts_that_are_named(tmp_path: Path) -> None:
+    samples = [sample(name, 0.0, 5.0) for name in ("resident", "heap.used")]
+    with Results.open(record_run(tmp_path / "run", [request()], samples=samples)) as run:
+        text = picture_of([run], ["servers.resident", "outcomes"])
+        with pytest.raises(UsageError, match="there is no chart rabbits"):
+            picture_of([run], ["rabbits"])
+        with pytest.raises(UsageError, match=r"there is servers\.resident, servers\.heap\.used"):
+            picture_of([run], ["servers.unread"])
+    ET.fromstring(text)
+    assert text.count('class="title"') == 2
+    write_picture(tmp_path / "new" / "x.svg", text)
+    assert (tmp_path / "new" / "x.svg").read_text() == text
 
 
-def test_only_watched_servers_are_in_the_title(tmp_path: Path, titles: list[str]) -> None:
-    # Given runs with a proxy, and without
-    runs = [load_run(directory) for directory in write_three_runs(tmp_path, clients=20)]
-    alone = [
-        replace(run, summary=replace(run.summary, processes={"broker": broker}))
-        for run in runs
-        if (broker := run.summary.processes["broker"])
-    ]
-    # When
-    draw_pictures(runs, tmp_path)
-    draw_pictures(alone, tmp_path)
-    # Then
-    assert titles[0] == "Memory of broker and proxy over idle"
-    assert titles[4] == "Memory of broker over idle"
+def test_a_picture_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LoadgenError, match="cannot be written"):
+        write_picture(tmp_path / "file" / "x.svg", "")

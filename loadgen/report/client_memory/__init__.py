@@ -1,1 +1,0 @@
-"""The report's part on a client's memory limit."""

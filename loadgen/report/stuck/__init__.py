@@ -1,1 +1,0 @@
-"""The report's section about stuck peers."""

@@ -1,0 +1,53 @@
+"""``loadgen report`` and ``loadgen picture``: files of finished runs, from their tables alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.commands.picture import picture
+from loadgen.commands.report import report
+from tests.support.runs.recorded_run import record_run, request, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    rows = [request(client=n, due=n / 10) for n in range(10)]
+    samples = [sample("resident", at, 1e6) for at in (0.0, 1.0)]
+    return [record_run(tmp_path / name, rows, samples=samples, title=name) for name in ("a", "b")]
+
+
+def test_one_run_has_its_page_and_what_its_tables_decide(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(runs[:1])
+    assert {"index.html", "summary.json", "summary.csv", "junit.xml", "README.md"} <= {
+        path.name for path in runs[0].iterdir()
+    }
+    verdict, place = capsys.readouterr().out.splitlines()
+    assert verdict.startswith("a: ")
+    assert place == f"Report: {runs[0] / 'index.html'}"
+
+
+def test_several_runs_have_one_page_and_theirs_are_left_alone(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(runs, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["report"] == str(runs[0] / "report.html")
+    assert [each["title"] for each in told["runs"]] == ["a", "b"]
+    assert not (runs[0] / "index.html").exists()
+
+
+def test_a_picture_of_several_runs_is_of_memory_over_idle_and_what_they_got(
+    runs: list[Path], tmp_path: Path
+) -> None:
+    picture(runs, out=tmp_path / "x.svg")
+    text = (tmp_path / "x.svg").read_text()
+    assert "Memory of all servers together, over idle" in text
+    assert "What became of requests" in text

@@ -1,0 +1,118 @@
+"""Charts as SVG: well formed, finite, escaped, and nothing told by colour alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from loadgen.report.charts import (
+    MOST_POINTS,
+    Bar,
+    Bars,
+    Chart,
+    Series,
+    peak_words,
+    picture,
+    render,
+    sparkline,
+    stacked,
+    thin,
+)
+from loadgen.report.style import picture_style
+
+HOSTILE = '<script>alert("x")</script>&\x00\x1b'
+LINE = [(0.0, 1.0), (1.0, 3.0), (2.0, 2.0)]
+CHARTS = [
+    Chart("a line", [Series("x", LINE)]),
+    Chart("nothing", [Series("x", [])]),
+    Chart("one point", [Series("x", [(1.0, 1.0)])], log=True),
+    Chart("all zero", [Series("x", [(0.0, 0.0), (0.0, 0.0)], "area")], "bytes"),
+    Chart("holes", [Series("x", [(0.0, math.nan), (1.0, math.inf), (2.0, -math.inf)])]),
+    Chart("log of zero", [Series("x", [(0.0, 0.0), (1.0, 5.0)], "dots")], "seconds", log=True),
+    Chart("negative", [Series("x", [(-1.0, -5.0), (1.0, 5.0)])], "bytes"),
+    Chart("percentiles", [Series("x", [(0.0, 0.1), (3.0, 2.0)])], "seconds", x="percentile"),
+    Chart("band", [Series("x", LINE, between=[(0, 0.5, 1.5), (1, 2, math.inf), (2, 1, 3)])]),
+    Chart("limit", [Series("x", LINE)], limits=[(2.5, "limit"), (1e9, "far")]),
+    Bars("bars", [Bar("a", [(3, "good"), (math.inf, "bad")]), Bar("b", [])]),
+    Bars("no bars", []),
+]
+
+
+def places_of(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"<text ([^>]*)>(kill broker|ready|restart proxy)<", text)
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.title)
+def test_any_chart_is_well_formed_and_every_number_in_it_is_finite(chart: Chart | Bars) -> None:
+    text = render(chart)
+    ET.fromstring(text)
+    assert not re.search(r"\b(nan|inf)\b", text, re.IGNORECASE)
+
+
+def test_words_from_a_run_are_escaped_wherever_they_stand() -> None:
+    chart = Chart(
+        HOSTILE,
+        [Series(HOSTILE, LINE, words=HOSTILE)],
+        limits=[(2.0, HOSTILE)],
+        bands=[(0.0, 2.0, HOSTILE)],
+        marks=[(1.0, HOSTILE)],
+        x_title=HOSTILE,
+    )
+    text = picture([chart, Bars(HOSTILE, [Bar(HOSTILE, [(1, "good")], HOSTILE)])], picture_style())
+    ET.fromstring(text)
+    assert "<script" not in text
+
+
+def test_a_line_keeps_the_peak_that_lasted_one_sample() -> None:
+    points = [(float(n), 1.0 if n == 7_777 else 0.0) for n in range(10_000)]
+    kept = thin(points, MOST_POINTS)
+    assert (7_777.0, 1.0) in kept
+    assert len(kept) <= MOST_POINTS + 2
+
+
+def test_areas_stand_on_each_other_and_the_lowest_is_drawn_last() -> None:
+    found = stacked([Series("a", LINE), Series("b", LINE)])
+    assert [each.name for each in found] == ["b", "a"]
+    assert [y for _, y in found[0].points] == [2.0, 6.0, 4.0]
+
+
+def test_a_limit_far_above_everything_does_not_press_the_line_down() -> None:
+    with_limit = render(Chart("x", [Series("x", LINE)], limits=[(1e9, "limit far")]))
+    assert "limit far" not in with_limit
+    assert "limit near" in render(Chart("x", [Series("x", LINE)], limits=[(4.0, "limit near")]))
+
+
+def test_a_shock_without_room_to_its_right_has_its_words_at_the_left() -> None:
+    marks = [(0.1, "kill broker"), (0.2, "ready"), (2.0, "restart proxy")]
+    text = render(Chart("x", [Series("x", LINE)], marks=marks))
+    ends = {words: 'text-anchor="end"' in at for at, words in places_of(text)}
+    assert ends == {"kill broker": False, "ready": False, "restart proxy": True}
+    heights = {words: float(re.findall(r' y="([\d.]+)"', at)[0]) for at, words in places_of(text)}
+    assert heights["kill broker"] < heights["ready"]
+
+
+def test_refusals_are_rings_and_lines_have_dashes_beside_their_colours() -> None:
+    dots = render(Chart("x", [Series("a", LINE, "dots"), Series("b", LINE, "rings", "bad")]))
+    assert dots.count('class="hole"') == 2  # in the legend, and in the plot
+    assert "stroke-dasharray" in render(Chart("x", [Series("b", LINE, dash=1)]))
+
+
+def test_a_picture_is_light_and_dark_without_variables() -> None:
+    text = picture([CHARTS[0]] * 3, picture_style(), columns=2)  # type: ignore[list-item]
+    assert "var(" not in text
+    assert "light-dark(" not in text
+    assert text.count("@media (prefers-color-scheme: dark)") == 1
+    assert text.count('class="title"') == 3
+
+
+def test_a_course_fits_a_line_of_text() -> None:
+    assert sparkline([(0.0, 0.0), (1.0, 5.0), (2.0, 10.0), (3.0, math.nan)], 3) == "▁▅█"
+    assert sparkline([]) == ""
+
+
+def test_a_peak_is_told_in_words() -> None:
+    assert peak_words([(0, 2.0**20), (1, math.nan)], "bytes") == "at most 1.0 MB"
+    assert peak_words([], "bytes") == "nothing"

@@ -1,0 +1,160 @@
+"""Charts of runs: what their tables say, of one run and of several overlaid."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen.report.charts import Bars, Chart, render
+from loadgen.report.run_charts import CHARTS, labels_of, sweep_chart
+from loadgen.results.results import Results
+from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ROWS = [request(client=n, due=n / 10, bytes=10) for n in range(20)]
+GROUPS = [{**GROUP, "count": 30}]
+REFUSED = [
+    request(client=n, due=n / 10, outcome="refused", reason="TooManyRequests", done=n / 10 + 3)
+    for n in range(20, 30)
+]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[list[Results]]:
+    phases = {"warm_up": 0.5, "measure": 2.5, "hold": 0.0, "drain": 5.0}
+    told: dict[str, Any] = {
+        "document": {"phases": phases},
+        "shocks": [{"at": 1.0, "what": "restart proxy", "ready_seconds": 2.0}],
+    }
+    samples = [
+        sample(figure, at, value, process)
+        for process in ("broker", "proxy")
+        for at, value in ((0.0, 100e6), (1.0, 150e6), (2.0, 100e6))
+        for figure in ("resident", "heap.used")
+    ] + [sample("heap.limit", 0.0, 200e6)]
+    back = [event("back", client=n, seconds=n / 10, value=0.1) for n in range(15)]
+    for name in ("a", "b"):
+        record_run(tmp_path / name, ROWS + REFUSED, back, samples, GROUPS, title="storm", **told)
+    opened = [Results.open(tmp_path / name) for name in ("a", "b")]
+    yield opened
+    for each in opened:
+        each.close()
+
+
+def one(name: str, runs: list[Results], key: str | None = None) -> Chart:
+    (found,) = [c for c in CHARTS[name](runs) if key is None or c.key == key]
+    assert isinstance(found, Chart)
+    return found
+
+
+def test_a_run_without_rows_has_no_chart_and_no_fault(tmp_path: Path) -> None:
+    with Results.open(record_run(tmp_path / "empty")) as run:
+        assert not [name for name, make in CHARTS.items() if make([run])]
+
+
+def test_every_chart_of_one_run_and_of_two_can_be_drawn(runs: list[Results]) -> None:
+    for chosen in (runs[:1], runs):
+        for make in CHARTS.values():
+            assert "NaN" not in "".join(render(each) for each in make(chosen))
+
+
+def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(
+    runs: list[Results],
+) -> None:
+    refused, answered = one("requests", runs[:1]).series
+    assert [(each.name, each.words) for each in (refused, answered)] == [
+        ("refused", "10"),
+        ("answered", "20"),
+    ]
+    width = answered.points[1][0] - answered.points[0][0]
+    assert sum(y for _, y in answered.points) * width == pytest.approx(20)
+
+
+def test_several_runs_are_overlaid_with_what_got_no_answer(runs: list[Results]) -> None:
+    chart = one("requests", runs)
+    assert [(each.name, each.words, each.dash) for each in chart.series] == [
+        ("storm (1)", "20 answered", 0),
+        ("storm (1)", "10 not answered", 1),
+        ("storm (2)", "20 answered", 0),
+        ("storm (2)", "10 not answered", 1),
+    ]
+    assert labels_of(runs) == ["storm (1)", "storm (2)"]
+
+
+def test_phases_are_shaded_and_shocks_marked(runs: list[Results]) -> None:
+    chart = one("requests", runs[:1])
+    assert [words for _, _, words in chart.bands] == ["warm-up", "drain"]
+    assert chart.marks == [(1.0, "restart proxy"), (2.0, "ready")]
+
+
+def test_each_request_is_a_dot_and_one_without_an_answer_a_ring(runs: list[Results]) -> None:
+    answered, refused = one("each", runs[:1]).series
+    assert (len(answered.points), answered.look) == (20, "dots")
+    assert (refused.points[0], refused.look) == ((2.0, 3.0), "rings")
+
+
+def test_who_got_no_answer_waits_for_ever_and_ends_the_line(runs: list[Results]) -> None:
+    (line,) = one("distribution", runs[:1]).series
+    assert "40 % never" in line.words  # the 5 of the warm-up do not count
+    assert all(math.isfinite(y) for _, y in line.points)
+
+
+def test_the_line_ends_at_the_slowest_if_all_were_answered(tmp_path: Path) -> None:
+    rows = [request(client=n, response_seconds=n + 1.0) for n in range(1000)]
+    with Results.open(record_run(tmp_path / "run", rows)) as run:
+        (line,) = one("distribution", [run]).series
+    assert line.points[-1] == (3.0, 1000.0)
+    assert line.words == "p99 1,000.0 s" or line.words.startswith("p99 99")
+
+
+def test_back_is_a_course_beside_how_many_there_are(runs: list[Results]) -> None:
+    chart = one("back", runs[:1])
+    assert chart.series[0].words == "15 of 30"
+    assert chart.series[0].points[-1][1] == 15.0
+    assert chart.limits == [(30.0, "30 clients")]
+
+
+def test_memory_stands_against_its_limit(runs: list[Results]) -> None:
+    chart = one("servers", runs[:1], "heap.used")
+    assert [each.name for each in chart.series] == ["broker", "proxy"]
+    assert chart.limits == [(200e6, "limit 191 MB")]
+
+
+def test_processor_time_is_shown_as_cores_also_over_a_restart(tmp_path: Path) -> None:
+    told = ((0.0, 1.0), (1.0, 3.0), (2.0, 0.5))
+    samples = [sample("cpu.seconds", at, value) for at, value in told]
+    with Results.open(record_run(tmp_path / "run", ROWS, samples=samples)) as run:
+        (line,) = one("servers", [run], "cpu.seconds").series
+    assert line.points == [(1.0, 2.0), (2.0, 0.5)]
+
+
+def test_memory_of_all_servers_over_idle_is_compared(runs: list[Results]) -> None:
+    chart = one("servers", runs, "over-idle")
+    assert [max(y for _, y in each.points) for each in chart.series] == [100e6, 100e6]
+
+
+def test_reasons_are_bars(runs: list[Results]) -> None:
+    (bars,) = CHARTS["refusals"](runs[:1])
+    assert isinstance(bars, Bars)
+    assert [(each.name, each.words) for each in bars.bars] == [("refused, TooManyRequests", "10")]
+
+
+def test_namespaces_are_shown_where_there_are_several(tmp_path: Path) -> None:
+    rows = [request(namespace=f"t/n{n}", response_seconds=1.0 + n) for n in range(30)]
+    with Results.open(record_run(tmp_path / "run", rows)) as run:
+        (bars,) = CHARTS["namespaces"]([run])
+    assert isinstance(bars, Bars)
+    assert bars.bars[0].name == "t/n29"
+    assert "slowest of 30" in bars.title
+
+
+def test_a_sweep_shows_medians_and_ranges() -> None:
+    lines = [("fifo", [(10.0, [3.0, 1.0, 2.0]), (20.0, []), (5.0, [1.0])])]
+    (line,) = sweep_chart("back", "limit", lines, "seconds").series
+    assert line.points == [(5.0, 1.0), (10.0, 2.0)]
+    assert line.between == [(5.0, 1.0, 1.0), (10.0, 1.0, 3.0)]
