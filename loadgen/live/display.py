@@ -2,125 +2,135 @@
 
 from __future__ import annotations
 
-import math
-import time
+import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
-from loadgen.clients.records import RequestCounters
-from loadgen.live.pulse import Pulse
-from loadgen.live.screen import screen
-from loadgen.live.servers import ServerRows
+from loadgen.engine.rows import Outcome
+from loadgen.live.screen import LOST, Pulse, ServerRows, screen
 from loadgen.units import format_count, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from rich.text import Text
+    from loadgen.engine.totals import Totals
 
-    from loadgen.clients.records import Look
-    from loadgen.servers.series import WatchedServers
-
-_LINE_SECONDS = 0.9
-
-
-@dataclass
-class Observer:
-    """The one that a run tells how it is going; by itself it shows nothing.
-
-    Attributes:
-        on_counters: Told of new totals, about once a second, from another thread.
-        on_watch: Told of the watch over the servers, once.
-        on_simulation: Given a look at a run in virtual time, once: its seconds, and totals.
-    """
-
-    on_counters: Callable[[RequestCounters], None] = field(default=lambda counters: None)
-    on_watch: Callable[[WatchedServers], None] = field(default=lambda watch: None)
-    on_simulation: Callable[[Look], None] = field(default=lambda look: None)
+_EVERY_SECONDS = 1.0
 
 
 @contextmanager
 def live_display(
     title: str,
-    clients: int,
+    clients: Mapping[str, int],
     stream: TextIO,
     *,
     first: str = "connecting",
     as_json: bool = False,
-    now: Callable[[], float] = time.monotonic,
-) -> Iterator[Observer]:
-    """Show a run on ``stream`` for the time of the block.
+    pulse: Pulse | None = None,
+) -> Iterator[dict[str, Callable[..., Any]]]:
+    """Show a run on ``stream`` for the time of the block; hand out who takes its figures.
 
     Args:
         title: Name of the run.
-        clients: How many connections they begin with.
+        clients: How many each group has.
         stream: Standard error, mostly.
         first: What is done before there are any.
         as_json: For a program, which is shown nothing.
-        now: Reads a clock, in seconds.
+        pulse: Its totals; those of another clock in tests.
+
+    Yields:
+        The functions that the options of a run have for it, by their names there.
     """
     if as_json:
-        yield Observer()
+        yield {}
         return
-    pulse = Pulse(now)
-    if not stream.isatty():
-        lines = _Lines(clients, stream, pulse, now)
-        lines.say(first)
-        yield Observer(lines.take)
-        lines.tell()
-        return
+    pulse = pulse or Pulse()
     rows: list[ServerRows] = []
+    looks: list[Callable[[], tuple[float, Totals]]] = []
+    begun = pulse.now()
+
+    def simulated() -> str:
+        at_seconds, totals = looks[0]()
+        return simulated_line(at_seconds, totals, pulse.now() - begun)
+
+    def line() -> str:
+        if looks:
+            return simulated()
+        return progress_line(pulse, sum(clients.values()))
 
     def shown() -> Text:
+        if looks:
+            return Text(simulated(), overflow="ellipsis", no_wrap=True)
         return screen(title, first, clients, pulse, rows[0] if rows else None)
 
-    console = Console(file=stream)
-    with Live(get_renderable=shown, console=console, refresh_per_second=4, transient=True) as live:
-        live.refresh()
-        yield Observer(pulse.add, lambda watch: rows.append(ServerRows(watch)))
+    observer = {
+        "on_progress": pulse.add,
+        "on_samples": lambda samples: rows.append(ServerRows(samples)),
+        "on_simulation": looks.append,
+    }
+    if stream.isatty():
+        console = Console(file=stream)
+        with Live(get_renderable=shown, console=console, refresh_per_second=4, transient=True):
+            yield observer
+        return
+    with _lines(stream, first, line):
+        yield observer
 
 
-class _Lines:
-    """Lines on a stream, at most one a second. Mutable state: what was told last, and when."""
+@contextmanager
+def _lines(stream: TextIO, first: str, line: Callable[[], str]) -> Iterator[None]:
+    """Write a line a second from a thread, if there is news: a simulation is only looked at."""
+    ended, told = threading.Event(), first
 
-    def __init__(
-        self, clients: int, stream: TextIO, pulse: Pulse, now: Callable[[], float]
-    ) -> None:
-        self._clients, self._stream, self._pulse, self._now = clients, stream, pulse, now
-        self._told, self._due = RequestCounters(), -math.inf
+    def say(text: str) -> None:
+        nonlocal told
+        told = text
+        stream.write(f"{text}\n")
+        stream.flush()
 
-    def take(self, counters: RequestCounters) -> None:
-        """Take in new totals; each task tells its own once a second, one line is for all."""
-        self._pulse.add(counters)
-        if self._now() >= self._due:
-            self.tell()
+    def tell() -> None:
+        while not ended.wait(_EVERY_SECONDS):
+            if line() != told:
+                say(line())
 
-    def tell(self) -> None:
-        """Write a line if there is news."""
-        totals = self._pulse.totals
-        if totals != self._told:
-            self._told, self._due = totals, self._now() + _LINE_SECONDS
-            self.say(progress_line(self._pulse, self._clients))
-
-    def say(self, line: str) -> None:
-        """Write a line at once."""
-        self._stream.write(f"{line}\n")
-        self._stream.flush()
+    thread = threading.Thread(target=tell, name="display", daemon=True)
+    say(first)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if line() != told:
+        say(line())
 
 
 def progress_line(pulse: Pulse, clients: int) -> str:
     """Return one line for a person who waits, of less than 80 columns for 10,000 clients."""
     totals = pulse.totals
-    lost = f"  lost {totals.lost:,}" if totals.lost else ""
+    count = totals.of(*LOST)
+    lost = f"  lost {count:,}" if count else ""
     if not totals.started:
         return f"connected {totals.connected:,} of {clients:,}{lost}"
     half = pulse.percentile(0.5)
     latency = f"  p50 {format_seconds(half)}" if half is not None else ""
     return (
-        f"started {totals.started:,}  answered {totals.answered:,}  refused {totals.refused:,}"
-        f"{lost}  {format_count(pulse.ended_per_second)}/s{latency}"
+        f"started {totals.started:,}  answered {totals.of(Outcome.ANSWERED):,}  "
+        f"refused {totals.of(Outcome.REFUSED):,}{lost}  "
+        f"{format_count(pulse.ended_per_second)}/s{latency}"
     )
+
+
+def simulated_line(at_seconds: float, totals: Totals, real_seconds: float) -> str:
+    """Return one line of less than 80 columns for half a million requests."""
+    count = totals.of(*LOST)
+    lost = f", {count:,} lost" if count else ""
+    answered, refused = totals.of(Outcome.ANSWERED), totals.of(Outcome.REFUSED)
+    done = f"{answered:,} answered, {refused:,} refused{lost}"
+    if not totals.started:
+        done = f"connected {totals.connected:,}"
+    return f"simulated {max(0.0, at_seconds):.1f} s in {format_seconds(real_seconds)}: {done}"

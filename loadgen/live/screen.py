@@ -2,102 +2,194 @@
 
 from __future__ import annotations
 
+import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from loadgen.clients.records import FamilyCounters
-from loadgen.live.servers import bar
+from loadgen.engine.latency_buckets import percentile
+from loadgen.engine.rows import Outcome
+from loadgen.engine.totals import Totals
 from loadgen.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from loadgen.clients.records import RequestCounters
-    from loadgen.live.pulse import Pulse
-    from loadgen.live.servers import ServerRows
+    from loadgen.places.sampling import Samples
 
-COLUMNS = 80
-ROWS = 24
-_MOST_FAMILIES = 6
-_BAR = 20
+COLUMNS, ROWS = 80, 24
+WINDOW_SECONDS = 5.0
+LOST = (Outcome.WRONG, Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.UNREACHABLE)
+_MOST_GROUPS = 6
+_FULL = 0.9
+_RULE = Text("─" * COLUMNS, "bright_black")
 
 
-def screen(title: str, first: str, clients: int, pulse: Pulse, servers: ServerRows | None) -> Text:
+class Pulse:
+    """Totals, and what they were some seconds ago.
+
+    Mutable state: the totals of the last seconds, each with its moment, and when the first request
+    was under way. Bound: totals older than the window are given up, but for one.
+
+    Args:
+        now: Reads a clock, in seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self._seen: deque[tuple[float, Totals]] = deque([(now(), Totals())])
+        self._began: float | None = None
+
+    def add(self, totals: Totals) -> None:
+        """Take in new totals."""
+        at = self.now()
+        if self._began is None and totals.started:
+            self._began = at
+        self._seen.append((at, totals))
+        while len(self._seen) > 2 and self._seen[1][0] <= at - WINDOW_SECONDS:
+            self._seen.popleft()
+
+    @property
+    def totals(self) -> Totals:
+        """The latest totals."""
+        return self._seen[-1][1]
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds since the first request was under way; None before."""
+        return None if self._began is None else self.now() - self._began
+
+    @property
+    def ended_per_second(self) -> float:
+        """Requests that ended, a second, lately."""
+        (before, then), (at, now) = self._seen[0], self._seen[-1]
+        ended = sum(now.ended.values()) - sum(then.ended.values())
+        return ended / (at - before) if at > before else 0.0
+
+    def percentile(self, share: float) -> float | None:
+        """Return a percentile of what was answered lately; None of nothing."""
+        then, now = self._seen[0][1], self._seen[-1][1]
+        return percentile(
+            [b - a for a, b in zip(then.latencies, now.latencies, strict=True)], share
+        )
+
+    @property
+    def lately(self) -> str:
+        """Median and 99th percentile of what was answered lately, in words."""
+        half, most = self.percentile(0.5), self.percentile(0.99)
+        if half is None or most is None:
+            return "nothing answered"
+        return f"p50 {format_seconds(half)}, p99 {format_seconds(most)}"
+
+
+class ServerRows:
+    """Shows what each watched server holds of its limits, and what its process uses.
+
+    Mutable state: processor time when it was last looked at, for its growth.
+    """
+
+    def __init__(self, samples: Samples, now: Callable[[], float] = time.monotonic) -> None:
+        self._samples, self._now = samples, now
+        self._cpu: dict[str, deque[tuple[float, float]]] = {
+            name: deque(maxlen=8) for name in samples.processes
+        }
+
+    def lines(self) -> Iterator[Text]:
+        """Yield at most three lines for each server; a figure that nobody tells is left out."""
+        for name, seen in self._cpu.items():
+            figures, label = self._samples.figures(name), name
+            for kind in ("heap", "direct"):
+                if figures.get(f"{kind}.limit", 0) > 0:
+                    yield _limit_line(label, kind, figures)
+                    label = ""
+            if "cpu.seconds" in figures:
+                seen.append((self._now(), figures["cpu.seconds"]))
+            parts = [
+                f"{word} {format_bytes(figures[figure])}"
+                for word, figure in (("memory", "resident"), ("unread", "unread"))
+                if figure in figures
+            ]
+            if len(seen) > 1 and seen[-1][0] > seen[0][0]:
+                parts.append(f"CPU {(seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0]):.2f}")
+            if "descriptors" in figures:
+                limit = figures.get("descriptors.limit")
+                of = f" of {format_count(limit)}" if limit else ""
+                parts.append(f"files {format_count(figures['descriptors'])}{of}")
+            yield Text(f" {label:<8}{'  '.join(parts) or 'tells nothing'}")
+
+
+def _limit_line(label: str, kind: str, figures: Mapping[str, float]) -> Text:
+    used, limit = figures.get(f"{kind}.used", 0.0), figures[f"{kind}.limit"]
+    waiting, share = figures.get(f"{kind}.waiting"), min(1.0, used / limit)
+    line = Text(f" {label:<8}{kind:<7}").append_text(
+        _bar(share, 24, "red" if share >= _FULL else "green")
+    )
+    line.append(f" {format_bytes(used)} of {format_bytes(limit)}")
+    return line.append(f"  {format_count(waiting)} wait" if waiting else "")
+
+
+def _bar(share: float, width: int, style: str) -> Text:
+    """Return a bar that is full to a share; what is more than nothing shows."""
+    full = min(width, max(round(share * width), 1 if share > 0 else 0))
+    return Text("█" * full, style).append("░" * (width - full), "bright_black")
+
+
+def screen(
+    title: str, first: str, clients: Mapping[str, int], pulse: Pulse, servers: ServerRows | None
+) -> Text:
     """Return the whole screen as text.
 
     Args:
         title: Name of the run.
         first: What is done before a client is connected.
-        clients: How many there will be.
+        clients: How many each group has.
         pulse: The clients' figures.
         servers: The servers' rows; None if none is watched.
     """
-    lines = [_heading(title, first, clients, pulse), Text("─" * COLUMNS, "bright_black")]
-    lines += _client_lines(clients, pulse.totals)
-    lines += [Text(), *_pace(pulse)]
+    totals = pulse.totals
+    lines = [_heading(title, first, pulse), _RULE]
+    heads = "".join(f"{head:>10}" for head in ("started", "back", "answered", "refused", "lost"))
+    lines.append(Text(f" {'':<20}{heads}", "bright_black"))
+    lines.append(_group_line("all", totals, list(clients), sum(clients.values())))
+    if len(clients) > 1:
+        shown = list(clients)[:_MOST_GROUPS]
+        lines += [_group_line(name, totals, [name], clients[name]) for name in shown]
+    lines += [
+        Text(),
+        Text(
+            f" requests  {totals.started:,} sent, {sum(totals.ended.values()):,} ended, "
+            f"{format_bytes(totals.bytes)} read"
+        ),
+        Text(f" last 5 s  {format_count(pulse.ended_per_second)} a second, {pulse.lately}"),
+    ]
     if servers is not None:
-        lines += [Text("─" * COLUMNS, "bright_black"), *servers.lines()]
+        lines += [_RULE, *servers.lines()]
     for line in lines:
         line.truncate(COLUMNS)
     return Text("\n").join(lines[: ROWS - 1])
 
 
-def phase_of(pulse: Pulse, clients: int, first: str) -> str:
-    """Return what is going on, in a word or a few."""
-    totals = pulse.totals
-    if totals.phase:
-        return totals.phase
-    if not totals.connected and not totals.started:
-        return first
-    if not totals.started:
-        return f"connected {totals.connected:,} of {clients:,}"
-    return "running"
-
-
-def _heading(title: str, first: str, clients: int, pulse: Pulse) -> Text:
-    seconds = pulse.seconds
-    phase = phase_of(pulse, clients, first)
-    right = phase if seconds is None else f"{phase}  {seconds:.0f} s"
+def _heading(title: str, first: str, pulse: Pulse) -> Text:
+    totals, seconds = pulse.totals, pulse.seconds
+    right = totals.phase if totals.connected or totals.started else first
+    right += "" if seconds is None else f"  {seconds:.0f} s"
     room = COLUMNS - len(right) - 3
     left = title if len(title) <= room else f"{title[: room - 1]}…"
     return Text(f" {left:<{room}} ", "bold").append(f"{right} ", "cyan")
 
 
-def _client_lines(clients: int, totals: RequestCounters) -> Iterator[Text]:
-    """Yield a line for all clients, and one for each family where they have families."""
-    heads = (f"{head:>10}" for head in ("arrived", "back", "refused", "lost"))
-    yield Text(f" {'':<12}{''.join(heads)}", "bright_black")
-    families = totals.families
-    everyone = FamilyCounters(totals.started, totals.answered, totals.refused, totals.lost)
-    if families:
-        everyone = FamilyCounters()
-        for each in families.values():
-            everyone.arrived += each.arrived
-            everyone.back += each.back
-            everyone.refused += each.refused
-            everyone.lost += each.lost
-    yield _client_line("all", everyone, clients)
-    for name in sorted(families)[:_MOST_FAMILIES] if len(families) > 1 else ():
-        yield _client_line(name, families[name], families[name].arrived)
-
-
-def _client_line(name: str, counted: FamilyCounters, of: int) -> Text:
-    line = Text(f" {name[:11]:<12}{counted.arrived:>10,}{counted.back:>10,}")
-    line.append(f"{counted.refused:>10,}", "yellow" if counted.refused else "")
-    line.append(f"{counted.lost:>10,}", "red" if counted.lost else "").append("  ")
-    share = min(1.0, counted.back / of) if of else 0.0
-    return line.append_text(bar(share, _BAR, "cyan")).append(f" {share:>4.0%}")
-
-
-def _pace(pulse: Pulse) -> Iterator[Text]:
-    totals = pulse.totals
-    ended = totals.answered + totals.refused + totals.lost
-    yield Text(
-        f" requests  {totals.started:,} sent, {ended:,} ended, {format_bytes(totals.bytes)} read"
+def _group_line(name: str, totals: Totals, groups: list[str], clients: int) -> Text:
+    ended = dict.fromkeys(Outcome, 0)
+    for key, count in totals.ended.items():
+        group, _, outcome = key.split(" ")
+        if group in groups:
+            ended[Outcome(outcome)] += count
+    started, back = (
+        sum(totals.clients[f"{group} {what}"] for group in groups) for what in ("started", "back")
     )
-    half, most = pulse.percentile(0.5), pulse.percentile(0.99)
-    told = "nothing answered"
-    if half is not None and most is not None:
-        told = f"p50 {format_seconds(half)}, p99 {format_seconds(most)}"
-    yield Text(f" last 5 s  {format_count(pulse.ended_per_second)} a second, {told}")
+    share = format_count(started) + (f" of {format_count(clients)}" if started < clients else "")
+    lost = sum(ended[each] for each in LOST)
+    line = Text(f" {name[:13]:<14}{share:>16}{back:>10,}{ended[Outcome.ANSWERED]:>10,}")
+    line.append(f"{ended[Outcome.REFUSED]:>10,}", "yellow" if ended[Outcome.REFUSED] else "")
+    return line.append(f"{lost:>10,}", "red" if lost else "")
