@@ -21,7 +21,7 @@ from benchmarks.result import BenchOptions, BenchResult
 from benchmarks.tables import TERMINAL_COLUMNS, result_table
 from loadgen.errors import LoadgenError
 from loadgen.live.steps import StepDisplay
-from loadgen.servers.processes import termination_interrupts
+from loadgen.places.server_process import termination_interrupts
 
 SCHEMA_VERSION = 1
 RESULTS_NAME = "results.json"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.processes import PATIENCE_SECONDS, ROOT, BenchError
-from loadgen.servers.processes import log_tail
+from loadgen.places.server_process import log_tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.servers.processes import stop
+from loadgen.places.server_process import stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,9 @@ the short name, and asks this module where a name as a string is to be imported 
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
+from pathlib import Path
 
 WHEEL = "floodgate"
 """The package that holds all others in the wheel."""
@@ -31,6 +33,13 @@ def class_module(name: str) -> str:
     if ours.partition(".")[0] in PACKAGES and _is_there(module_name(ours)):
         return module_name(ours)
     return name
+
+
+def python_path() -> dict[str, str]:
+    """Return the variable by which a process finds this very code from any working directory."""
+    root = str(Path(__file__).resolve().parents[__name__.count(".")])
+    inherited = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": os.pathsep.join([root, inherited] if inherited else [root])}
 
 
 def _is_there(name: str) -> bool:

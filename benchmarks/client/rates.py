@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import run_json
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,7 +21,7 @@ from benchmarks.listings.corpus import listing_answer, write_text_file
 from benchmarks.listings.rate import listing_rate
 from benchmarks.processes import yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ from benchmarks.result import BenchOptions, BenchResult, Figure
 from broker.listing.responses import topics_response
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

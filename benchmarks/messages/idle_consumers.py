@@ -20,7 +20,7 @@ import proto.PulsarApi_pb2 as pb
 from benchmarks.messages.wire import RawPeer
 from benchmarks.processes import BenchError
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from loadgen.servers.processes import ServerLaunch, ServerProcess, running_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.processes import run_json, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -13,8 +13,8 @@ from loadgen.commands.own_cluster import said
 from loadgen.documents.reading import read_document
 from loadgen.own_servers.cluster import ClusterWanted, running_cluster
 from loadgen.own_servers.configuration import ServerFiles
-from loadgen.own_servers.operator_files import read_own_server
-from loadgen.servers.processes import termination_interrupts
+from loadgen.places.operator_files import read_own_server
+from loadgen.places.server_process import termination_interrupts
 
 
 def cluster(

@@ -16,7 +16,7 @@ from loadgen.demo.topics import parse_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.live.steps import StepDisplay
-from loadgen.own_servers.operator_files import OwnCluster, read_own_server
+from loadgen.places.operator_files import OwnCluster, read_own_server
 from loadgen.report.client_memory.pictures import draw_client_memory_pictures
 from loadgen.report.clients.pictures import draw_coming_back
 from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
@@ -25,7 +25,7 @@ from loadgen.report.stuck.pictures import draw_stuck_pictures
 from loadgen.report.stuck.silent_pictures import draw_silent_pictures
 from loadgen.report.tables import check_grid, summary_console, summary_tables
 from loadgen.results.reading import load_run
-from loadgen.servers.processes import termination_interrupts
+from loadgen.places.server_process import termination_interrupts
 from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from loadgen.own_servers.cluster import (
     simulated_scenario,
 )
 from loadgen.own_servers.configuration import ServerFiles
-from loadgen.own_servers.operator_files import read_own_server
+from loadgen.places.operator_files import read_own_server
 from loadgen.run.directory import replaceable_run_directory
 
 if TYPE_CHECKING:

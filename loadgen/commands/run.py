@@ -26,8 +26,8 @@ from loadgen.live.simulated import simulated_display
 from loadgen.run.options import RunOptions
 from loadgen.run.run import check_options, execute
 from loadgen.scenarios.registry import SCENARIOS
-from loadgen.servers.loopback import require_own_cluster
-from loadgen.servers.processes import termination_interrupts
+from loadgen.places.loopback import require_own_cluster
+from loadgen.places.server_process import termination_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from loadgen.errors import UsageError
-from loadgen.scenario import NamespaceExpectation
+from loadgen.engine.plan import Namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -154,7 +154,7 @@ def _figures(content: Mapping[str, Any]) -> tuple[int, str, int]:
 
 def expected_namespaces(
     corpus: Path | None, names: Sequence[str], option: str = "--namespace"
-) -> tuple[NamespaceExpectation, ...]:
+) -> tuple[Namespace, ...]:
     """Return the corpus's namespaces, those named, or those named of a corpus.
 
     Raises:
@@ -171,11 +171,11 @@ def expected_namespaces(
     return tuple(_expectation(name, known[name]) for name in names or known)
 
 
-def _expectation(name: str, entry: NamespaceEntry | None) -> NamespaceExpectation:
+def _expectation(name: str, entry: NamespaceEntry | None) -> Namespace:
     try:
         if entry is None:
-            return NamespaceExpectation(name=name)
-        return NamespaceExpectation(name=name, topics=entry.asked.topics, hash=entry.asked.hash)
+            return Namespace(name=name)
+        return Namespace(name=name, topics=entry.asked.topics, hash=entry.asked.hash)
     except ValidationError as error:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise UsageError(reason) from None

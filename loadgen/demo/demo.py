@@ -37,7 +37,7 @@ from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.units import plural
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from loadgen.demo.result import DemoOptions
     from loadgen.demo.topics import DemoTopics
     from loadgen.live.steps import StepDisplay
-    from loadgen.own_servers.operator_files import OwnCluster
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.operator_files import OwnCluster
+    from loadgen.places.server_process import ServerProcess
 
 
 _CORPUS_FILES = 8

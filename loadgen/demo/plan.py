@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from loadgen.scenario import NamespaceExpectation
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 LIMIT_MB = 50
 SOCKET_BUFFER_BYTES = 65_536

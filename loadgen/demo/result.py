@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from loadgen.demo.topics import DemoTopics
     from loadgen.errors import ExitCode
     from loadgen.live.steps import StepDisplay
-    from loadgen.own_servers.operator_files import OwnCluster
+    from loadgen.places.operator_files import OwnCluster
     from loadgen.results.checks import CheckResult
 
 

@@ -22,7 +22,7 @@ from loadgen.report.pictures import RUN_DIRECTORIES
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

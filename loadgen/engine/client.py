@@ -232,8 +232,13 @@ class LoadClient:
         """Do something beside what the behaviour awaits; it ends with the client."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._spawned_ended)
         return task
+
+    def _spawned_ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.context.failures.append(error)
 
     def event(self, what: str, value: float | None = None, text: str = "") -> None:
         """Write a row of the table of events."""

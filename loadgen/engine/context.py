@@ -75,6 +75,7 @@ class TaskContext:
         end: What is due then, or later, is not sent.
         authentication: Shown in CONNECT, and when a server asks again; None: nothing is.
         lags: How late each moment of the schedule came; clients of one moment are one.
+        failures: Errors of this program in what clients do, which end the run.
         scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
             loop asks for it, fills it and hands it over without doing anything in between.
     """
@@ -89,6 +90,7 @@ class TaskContext:
     rows: Rows = field(default_factory=Rows, repr=False)
     totals: Totals = field(default_factory=Totals)
     lags: array[float] = field(default_factory=lambda: array("d"), repr=False)
+    failures: list[BaseException] = field(default_factory=list, repr=False)
     authentication: Authentication | None = field(default_factory=own_credentials)
     checker: AnswerChecker = field(default_factory=AnswerChecker)
     scratch: memoryview = field(

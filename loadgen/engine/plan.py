@@ -86,6 +86,7 @@ class TaskShare:
     Attributes:
         end: When nothing new begins, in seconds since the agreed start.
         loopback: Whether the server is on the loopback, so that many clients need many sources.
+        anew: When all connections of a group are lost, and its name.
     """
 
     task: int
@@ -93,6 +94,7 @@ class TaskShare:
     seed: int
     end: float
     loopback: bool = False
+    anew: tuple[tuple[float, str], ...] = ()
 
 
 def client_plans(
@@ -102,6 +104,7 @@ def client_plans(
     begun = accumulate((group.count for group in groups), initial=0)
     for (number, group), first in zip(enumerate(groups), begun, strict=False):
         starts = start_moments(group, share.seed + number)
+        anew = [moment for moment, name in share.anew if name == group.name]
         chosen = namespaces[slice(*(group.namespaces or (None, None)))]
         for index in range((share.task - first) % share.tasks, group.count, share.tasks):
             client = first + index
@@ -114,7 +117,7 @@ def client_plans(
                 namespace=chosen[group.namespace_of(index, len(chosen))],
                 start=starts[index] if index < len(starts) else None,
                 seed=seed,
-                drops=_drops(group, share.end, seed),
+                drops=(*_drops(group, share.end, seed), *anew),
                 source_address=_source_address(client) if share.loopback else None,
             )
 

@@ -13,7 +13,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from limiter.clock import clock_sleep
 from loadgen.behaviours.registry import AnyGroup
@@ -62,6 +62,7 @@ class TaskPlan(BaseModel):
         loopback: Whether the server is on the loopback.
         progress_address: Where totals are sent once a second, or None.
         directory: Where its rows are written.
+        anew: When all connections of a group are lost, and its name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,6 +79,7 @@ class TaskPlan(BaseModel):
     progress_address: tuple[str, int] | None = None
     directory: str = ""
     run: str = ""
+    anew: tuple[tuple[float, str], ...] = ()
 
     @property
     def connections(self) -> int:
@@ -96,6 +98,7 @@ class TaskFacts(BaseModel):
             a server that answers the first ones runs on it.
         t0_epoch_seconds: The agreed start on the wall clock.
         interrupted: Whether it ended early, so that requests under way have no row.
+        requests: Those that ended.
         moments: Moments of the schedule that it waited for.
         lag_p99_seconds: How late 1 % of them came at least.
         loop_lag_p99_seconds: The same of the event loop, asked twenty times a second.
@@ -117,7 +120,7 @@ class TaskFacts(BaseModel):
     measured_seconds: float = 0.0
     descriptors: int = 0
     server_version: str = ""
-    empty: bool = Field(default=False, exclude=True)
+    requests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,9 @@ class Task:
             plan.phases.end,
         )
         self._agree = agree
-        share = TaskShare(plan.task, plan.tasks, plan.seed, plan.phases.end, plan.loopback)
+        share = TaskShare(
+            plan.task, plan.tasks, plan.seed, plan.phases.end, plan.loopback, plan.anew
+        )
         plans = client_plans(plan.groups, plan.namespaces, share)
         self._clients = [LoadClient(each, self.context) for each in plans]
         self._running: dict[asyncio.Task[None], LoadClient] = {}
@@ -183,6 +188,8 @@ class Task:
             await self._end()
             reporting.cancel()
             self._progress.close()
+        if self.context.failures:
+            raise self.context.failures[0]
         return TaskResult(self._facts(t0, watched), self.context.rows)
 
     def interrupt(self) -> None:
@@ -283,8 +290,8 @@ class Task:
             link.close()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and task.exception() is not None:
-            self._failure = task.exception()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.context.failures.append(error)
             self._stop.set()
 
     async def _end_when_settled(self) -> None:
@@ -337,6 +344,7 @@ class Task:
             ),
             t0_epoch_seconds=t0,
             interrupted=self._interrupted,
+            requests=sum(row.outcome is not None for row in self.context.rows.requests),
             server_version=versions[0] if versions else "",
             **watched,
         )

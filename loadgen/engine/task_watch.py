@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from array import array
@@ -34,18 +35,24 @@ class TaskWatch:
         self._begun_seconds = 0.0
         self._descriptors = 0
         self._probing: TimerHandle | None = None
+        self._due_seconds = math.inf
 
     def begin(self) -> None:
         """Watch from T0 on, or from now if that is past."""
         self._descriptors = _open_descriptors()
-        self._arm(max(0.0, self._time.seconds()))
+        self._due_seconds = max(0.0, self._time.seconds())
+        self._arm()
 
     def end(self, lags: Sequence[float]) -> dict[str, Any]:
         """Return what a task tells of itself; ``lags`` are how late its moments came."""
         if self._probing is not None:
             self._probing.cancel()
-        measured = self._time.seconds() - self._begun_seconds if self._loop_lags else 0.0
+        now_seconds = self._time.seconds()
+        measured = now_seconds - self._begun_seconds if self._loop_lags else 0.0
         cpu_seconds = time.process_time() - self._begun_cpu_seconds if self._loop_lags else 0.0
+        # The loop may have been held up until now.
+        while self._due_seconds < now_seconds:
+            self._note(now_seconds)
         return {
             "moments": len(lags),
             "lag_p99_seconds": _p99(lags),
@@ -56,19 +63,22 @@ class TaskWatch:
             "descriptors": max(self._descriptors, _open_descriptors()),
         }
 
-    def _arm(self, at_seconds: float) -> None:
-        wait_seconds = max(0.0, at_seconds - self._time.seconds())
-        self._probing = self._clock.call_at(
-            self._clock.now() + wait_seconds, self._probe, at_seconds
-        )
+    def _arm(self) -> None:
+        wait_seconds = max(0.0, self._due_seconds - self._time.seconds())
+        self._probing = self._clock.call_at(self._clock.now() + wait_seconds, self._probe)
 
-    def _probe(self, due_seconds: float) -> None:
+    def _probe(self) -> None:
         now_seconds = self._time.seconds()
         if not self._loop_lags:
             self._begun_cpu_seconds = time.process_time()
             self._begun_seconds = now_seconds
-        self._loop_lags.append(max(0.0, now_seconds - due_seconds))
-        self._arm(now_seconds + PROBE_SECONDS)
+        self._note(now_seconds)
+        self._arm()
+
+    def _note(self, now_seconds: float) -> None:
+        """Note how late a probe came; the next is due on the schedule, however late this one."""
+        self._loop_lags.append(max(0.0, now_seconds - self._due_seconds))
+        self._due_seconds += PROBE_SECONDS
 
 
 def _p99(values: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from loadgen.clients.records import CLIENT_ROWS
 from loadgen.errors import UsageError
 from loadgen.results.summary import Requests, Run, RunSummary, Series, parse_summary
-from loadgen.servers.vocabulary import figure_of
+from loadgen.places.vocabulary import figure_of
 
 if TYPE_CHECKING:
     from pathlib import Path

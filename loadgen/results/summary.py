@@ -19,7 +19,7 @@ from loadgen.results.latency import Latency, parse_latency, read_figures
 from loadgen.results.restarts import ServerRestart, parse_restarts
 from loadgen.results.silent import SilentFigures, parse_silent
 from loadgen.results.stuck import StuckFigures, parse_stuck
-from loadgen.servers.facts import ServerFacts, parse_server_facts
+from loadgen.places.server_facts import ServerFacts, parse_server_facts
 from loadgen.units import plural
 from server.configuration.flow import HIGH_WATER_MARK_KEY, PAUSE_KEY
 

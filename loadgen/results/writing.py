@@ -18,7 +18,7 @@ from loadgen.clients.answers import AnswerVerdict, disagreement
 from loadgen.clients.records import ROWS, Outcome, TaskReport
 from loadgen.results.generator import generator_document
 from loadgen.results.latency import percentiles
-from loadgen.servers.vocabulary import figure_of
+from loadgen.places.vocabulary import figure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

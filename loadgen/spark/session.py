@@ -29,7 +29,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from loadgen.errors import LoadgenError
-from loadgen.servers.processes import python_path
+from server.module_names import python_path
 from loadgen.spark.environment import (
     bridge_silenced,
     environment,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
-from loadgen.cluster import ClusterPlan
 from loadgen.corpus.synthetic import namespace_rows
 from loadgen.corpus.topic_plan import plan_namespaces
-from loadgen.documents.document import topic_plan
+from loadgen.documents.model import Servers
 from loadgen.virtual.links.network import HOST
 from loadgen.virtual.loop import VirtualClock
 from loadgen.virtual.metadata import take_time
@@ -25,7 +24,7 @@ from server.imports import NO_IMPORTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from loadgen.cluster import TopicsPlan
+    from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.virtual.links.network import Network
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.service_times import ServiceTimes
@@ -35,7 +34,14 @@ _LOCAL = {"webServicePort": "8080", "bindAddress": HOST, "advertisedAddress": HO
 
 
 class VirtualServers:
-    """A cluster's servers: ``async with``.
+    """A document's servers: ``async with``.
+
+    Args:
+        servers: They.
+        topics: Those of the broker; None for none.
+        loop: Of virtual time.
+        network: Where they listen.
+        times: What their work takes.
 
     Attributes:
         services: Broker, and proxy if there is one, by name.
@@ -44,15 +50,23 @@ class VirtualServers:
     """
 
     def __init__(
-        self, cluster: ClusterPlan, loop: VirtualLoop, network: Network, times: ServiceTimes
+        self,
+        servers: Servers,
+        topics: TopicPlan | None,
+        loop: VirtualLoop,
+        network: Network,
+        times: ServiceTimes,
     ) -> None:
-        self._cluster = cluster
+        self._servers = servers
+        self._topics = topics
         self._loop = loop
         self._network = network
         self._exits = AsyncExitStack()
-        self.processors = {name: Processor(loop, times) for name in cluster.processes}
+        self.processors: dict[str, Processor] = {
+            name: Processor(loop, times) for name in servers.roles
+        }
         self.services: dict[str, Any] = {}
-        self.port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
+        self.port = BROKER_PORT if servers.proxy is None else PROXY_PORT
         self.clock = VirtualClock(loop)
 
     async def __aenter__(self) -> VirtualServers:
@@ -67,69 +81,69 @@ class VirtualServers:
         await self._exits.aclose()
 
     async def _start(self) -> None:
-        network, cluster = self._network, self._cluster
+        network, wanted = self._network, self._servers
         broker = BrokerService(
-            BrokerConfig.from_properties(_broker_keys(cluster)),
+            BrokerConfig.from_properties(_broker_keys(wanted)),
             NO_IMPORTS,
             self.clock,
             network.listening(self.processors["broker"]),
         )
         self.services["broker"] = await self._exits.enter_async_context(broker)
-        await fill(broker, cluster.topics, self._loop.look)
+        if self._topics is not None:
+            await fill(broker, self._topics, self._loop.look)
         take_time(broker, self._loop, self.processors["broker"])
-        if cluster.proxy is not None:
+        if wanted.proxy is not None:
             network.dialing = self.processors["proxy"]
             proxy = ProxyService(
-                ProxyConfig.from_properties(_proxy_keys(cluster)),
+                ProxyConfig.from_properties(_proxy_keys(wanted)),
                 self.clock,
                 network.listening(self.processors["proxy"]),
             )
             self.services["proxy"] = await self._exits.enter_async_context(proxy)
 
 
-def service_url(cluster: ClusterPlan) -> str:
+def service_url(servers: Servers) -> str:
     """Return the address that clients connect to."""
-    port = BROKER_PORT if cluster.proxy is None else PROXY_PORT
+    port = BROKER_PORT if servers.proxy is None else PROXY_PORT
     return f"pulsar://{HOST}:{port}"
 
 
 def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
     """Return why a server refuses to start with these keys of its file; empty: it does not."""
-    cluster = ClusterPlan(broker=dict(keys), proxy=dict(keys))
+    servers = Servers(broker=dict(keys), proxy=dict(keys))
     try:
         if role == "broker":
-            BrokerConfig.from_properties(_broker_keys(cluster))
+            BrokerConfig.from_properties(_broker_keys(servers))
         else:
-            ProxyConfig.from_properties(_proxy_keys(cluster))
+            ProxyConfig.from_properties(_proxy_keys(servers))
     except ConfigError as error:
         return error.problems
     return ()
 
 
-def _broker_keys(cluster: ClusterPlan) -> dict[str, str]:
+def _broker_keys(servers: Servers) -> dict[str, str]:
     return {
-        **cluster.broker,
+        **servers.broker,
         **_LOCAL,
-        "floodgateProfile": cluster.profile,
+        "floodgateProfile": servers.profile,
         "brokerServicePort": str(BROKER_PORT),
         "metadataStoreUrl": "memory:local",
         "floodgateMessageStore": "memory",
     }
 
 
-def _proxy_keys(cluster: ClusterPlan) -> dict[str, str]:
+def _proxy_keys(servers: Servers) -> dict[str, str]:
     return {
-        **(cluster.proxy or {}),
+        **(servers.proxy or {}),
         **_LOCAL,
-        "floodgateProfile": cluster.profile,
+        "floodgateProfile": servers.profile,
         "servicePort": str(PROXY_PORT),
         "brokerServiceURL": f"pulsar://{HOST}:{BROKER_PORT}",
     }
 
 
-async def fill(broker: BrokerService, topics: TopicsPlan, look: Callable[[], None]) -> None:
-    """Put a cluster's topics into its broker's store; ``look`` may end it between namespaces."""
-    plan = topic_plan(topics)
+async def fill(broker: BrokerService, plan: TopicPlan, look: Callable[[], None]) -> None:
+    """Put topics into a broker's store; ``look`` may end it between namespaces."""
     for namespace in plan_namespaces(plan):
         look()
         names = namespace_rows(plan, namespace).column("topic").to_pylist()

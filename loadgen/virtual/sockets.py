@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from limiter.clock import deadline
-from loadgen.clients.answer_stream import Listing
-from loadgen.clients.connect import CONNECT_TIMEOUT_SECONDS, CONNECTING_AT_ONCE, connect_failure
-from loadgen.clients.connection import ConnectFailedError
-from loadgen.clients.context import RunTime
-from loadgen.stuck_peers.close_watch import CloseWatch
+from loadgen.engine.answer_stream import Listing
+from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, CONNECTING_AT_ONCE, connect_failure
+from loadgen.engine.connection import ConnectFailedError
+from loadgen.engine.context import RunTime
 from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
 from loadgen.virtual.loop import EPOCH_MS
 from proto.frames import HEAD_BYTES
@@ -22,12 +22,9 @@ from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import proto.PulsarApi_pb2 as pb
-    from loadgen.clients.connection import ClientConnection
-    from loadgen.clients.pacing import ReadBudget
-    from loadgen.scenario import Scenario
+    from loadgen.engine.connection import LoadConnection
+    from loadgen.engine.pacing import ReadBudget
     from loadgen.virtual.links.client_end import ClientEnd, ReceivedFrame
     from loadgen.virtual.links.network import Network
     from loadgen.virtual.links.reading import Reader
@@ -65,23 +62,22 @@ class VirtualConnector:
         self._network = network
         self._clock = clock
         self._port = port
+        self.service = ""
         self._parsed: dict[bytes, pb.BaseCommand] = {}
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
 
     def allow(self, connections: int) -> None:
         """Do nothing: there are no open files."""
 
-    async def resolve(self, scenario: Scenario) -> None:
-        """Do nothing: the server is here, whatever its URL says."""
+    async def resolve(self, service_url: str) -> None:
+        """Take note of the server, which is here, whatever its URL says."""
+        self.service = urlsplit(service_url).netloc
 
     async def connect(
-        self,
-        client: ClientConnection,
-        receive_buffer_bytes: int,
-        other: tuple[str, int] | None = None,
+        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
     ) -> str | None:
         """Connect one client; return why that failed, or None."""
-        port = self._port if other is None else other[1]
+        port = self._port if other is None else urlsplit(f"//{other}").port
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, port)
@@ -90,11 +86,11 @@ class VirtualConnector:
         return None
 
     async def _connect(
-        self, client: ClientConnection, receive_buffer_bytes: int, port: int
+        self, client: LoadConnection, receive_buffer_bytes: int, port: int | None
     ) -> None:
         sock = VirtualSocket(client, self._parsed)
-        end = self._network.connect(sock, BudgetReader(client), port, receive_buffer_bytes)
-        if end is None:
+        end = port and self._network.connect(sock, BudgetReader(client), port, receive_buffer_bytes)
+        if not end:
             raise ConnectionRefusedError(111, "Connection refused")
         sock.end = end
         try:
@@ -110,7 +106,7 @@ class BudgetReader:
 
     __slots__ = ("_budget", "_client", "_paced")
 
-    def __init__(self, client: ClientConnection) -> None:
+    def __init__(self, client: LoadConnection) -> None:
         self._client = client
         self._budget: ReadBudget | None = None
         self._paced: Reader = UNLIMITED
@@ -137,7 +133,7 @@ class BudgetReader:
 class VirtualSocket(asyncio.Transport):
     """The transport that a client writes to, and what hands it frames."""
 
-    def __init__(self, client: ClientConnection, parsed: dict[bytes, pb.BaseCommand]) -> None:
+    def __init__(self, client: LoadConnection, parsed: dict[bytes, pb.BaseCommand]) -> None:
         super().__init__()
         self.end: ClientEnd
         self._client = client
@@ -166,10 +162,6 @@ class VirtualSocket(asyncio.Transport):
     def resume_reading(self) -> None:
         """Read again."""
         self.end.read_by(BudgetReader(self._client))
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        """Return itself as the socket, for who watches for its end."""
-        return self if name == "socket" else default
 
     # -- what happens -------------------------------------------------------------------------
 
@@ -225,21 +217,3 @@ def parsed(frame: ReceivedFrame, known: dict[bytes, pb.BaseCommand]) -> pb.BaseC
             known.clear()
         command = known[data] = parse_command(data[_HEADER_BYTES:])
     return command
-
-
-class VirtualCloseWatch(CloseWatch):
-    """Lets peers that read nothing know at once that the server has closed."""
-
-    def __init__(self, clock: VirtualClock) -> None:
-        super().__init__(clock, loopback=False)
-
-    def watch(  # type: ignore[override]
-        self, connection: VirtualSocket, on_closed: Callable[[], object]
-    ) -> int:
-        """See CloseWatch.watch; the connection itself tells."""
-        del on_closed
-        connection.end.sees_end = True
-        return -1
-
-    def forget(self, descriptor: int) -> None:
-        """Do nothing."""

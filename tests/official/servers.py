@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import running_server
+from loadgen.places.server_process import running_server
 from tests.official.runs import Target
 from tests.proof.servers import ClusterSettings, Restartable
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerLaunch, ServerProcess
+    from loadgen.places.server_process import ServerLaunch, ServerProcess
 
 ANY_TARGET = {
     "brokerProxyAllowedTargetPorts": "*",

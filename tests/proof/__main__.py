@@ -17,7 +17,7 @@ from rich.text import Text
 from benchmarks.processes import BenchError
 from loadgen.errors import LoadgenError
 from loadgen.live.steps import StepDisplay
-from loadgen.servers.processes import termination_interrupts
+from loadgen.places.server_process import termination_interrupts
 from tests.proof.registry import PROOFS
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import running_server
+from loadgen.places.server_process import running_server
 from tests.official.clients import ClientMissingError, java_client
 from tests.official.runs import Target, run_client
 from tests.official.servers import ANY_TARGET, free_port

@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 
 from loadgen.corpus.manifest import read_manifest
 from loadgen.scenario import NamespaceExpectation
-from loadgen.servers.processes import ServerLaunch, running_server
-from loadgen.servers.scrape import kept_samples
+from loadgen.places.server_process import ServerLaunch, running_server
+from loadgen.places.sampling import kept_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofResult
 
 SETTLE_SECONDS = 10.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadgen.errors import ExitCode, LoadgenError
-from loadgen.servers.processes import python_path
+from server.module_names import python_path
 from server.module_names import module_name
 
 if TYPE_CHECKING:

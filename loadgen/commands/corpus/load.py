@@ -16,7 +16,7 @@ from loadgen.commands.progress_bar import counting
 from loadgen.corpus.corpus import open_corpus
 from loadgen.corpus.source import count_names
 from loadgen.errors import UsageError
-from loadgen.servers.loopback import CONFIRMATION_FLAG, require_own_cluster
+from loadgen.places.loopback import CONFIRMATION_FLAG, require_own_cluster
 from loadgen.transfer.verification import Verification  # noqa: TC001
 from loadgen.transfer.ways import Loaded, load_by_import, load_by_rest, verify_loaded
 

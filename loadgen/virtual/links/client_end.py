@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.clients.answers import AnswerBody
+    from loadgen.engine.answers import AnswerBody
     from loadgen.virtual.links.pipe import Pipe
     from loadgen.virtual.links.reading import Reader
     from loadgen.virtual.loop import VirtualLoop
@@ -66,13 +66,11 @@ class ClientEnd:
 
     Attributes:
         reader: Says how fast it reads.
-        sees_end: Notices at once when the server closes, as who asks the kernel for that does;
-            otherwise behind what it has not read.
     """
 
     __slots__ = (
         "_client", "_due", "_frame", "_frames", "_gone", "_head", "_loop", "_scanned",
-        "_server_ended", "incoming", "out", "reader", "sees_end",
+        "_server_ended", "incoming", "out", "reader",
     )  # fmt: skip
 
     def __init__(self, loop: VirtualLoop, client: Client, reader: Reader) -> None:
@@ -86,7 +84,7 @@ class ClientEnd:
         self._head = b""
         self._scanned = 0
         self._due = -1.0
-        self._server_ended = self._gone = self.sees_end = False
+        self._server_ended = self._gone = False
 
     @property
     def usable(self) -> bool:
@@ -206,7 +204,7 @@ class ClientEnd:
         if self._gone:
             return
         self._server_ended = True
-        if reset or self.sees_end:
+        if reset:
             self._over(ConnectionResetError(104, "Connection reset by peer"))
         else:
             self.arrived()

@@ -1,6 +1,6 @@
 """Readers: how much of what lies in the kernel a client has read at a moment.
 
-A reader of fixed speed reads as :class:`~loadgen.clients.pacing.ReadBudget` lets a real client
+A reader of fixed speed reads as :class:`~loadgen.engine.pacing.ReadBudget` lets a real client
 read, a quantum at a time; many quanta in a row cost one division.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Protocol
 
-from loadgen.clients.pacing import LARGEST_QUANTUM_BYTES, quantum_bytes
+from loadgen.engine.pacing import LARGEST_QUANTUM_BYTES, quantum_bytes
 
 _FUZZ = 1e-9
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.servers.processes import ServerLaunch
+from loadgen.places.server_process import ServerLaunch
 from tests.support.stores.killed_creations import create_and_kill, kill_points
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.controlled_process import ControlledProcess
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.abuse.attacks import Attack
     from tests.proof.abuse.protection import Protection
     from tests.proof.result import ProofOptions

@@ -19,7 +19,7 @@ from tests.proof.servers import ClusterSettings, running_cluster, server_address
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.abuse.protection import Protection
     from tests.proof.result import ProofOptions
 

@@ -18,7 +18,7 @@ from tests.support.certificates import PemFiles
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 LIMIT_MB, TENANT_BYTES = 40, 4_000_000
 TIMEOUT_MILLIS = 5_000

@@ -18,7 +18,7 @@ from tests.proof.servers import samples
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofResult
 
 SETTLE_SECONDS = 20.0

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from client import Client
 from loadgen.clients.connect import raise_open_file_limit
 from loadgen.demo.plan import LIMIT_MB, RUNS, run_settings
-from loadgen.servers.processes import running_server
-from loadgen.servers.scrape import ScrapeTarget, ServerWatch
+from loadgen.places.server_process import running_server
+from loadgen.places.sampling import ScrapeTarget, ServerWatch
 from tests.proof.consumers.picture import Curves
 from tests.proof.consumers.storm_clients import TOPIC, TOPICS_EACH
 from tests.proof.consumers.storm_picture import draw

@@ -18,7 +18,7 @@ from tests.proof.result import ProofError
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 PROGRAM = Path(__file__).resolve().parents[2] / "official" / "python" / "regex_consumers.py"
 NAMESPACE = "public/regex"

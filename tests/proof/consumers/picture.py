@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.report.drawing import Theme
-    from loadgen.servers.scrape import ProcessWatch, ServerWatch
+    from loadgen.places.sampling import ProcessWatch, ServerWatch
     from tests.proof.consumers.crowd import CrowdSize
 
 KINDS = ("heap", "direct")

@@ -12,8 +12,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
-from loadgen.servers.processes import running_server
-from loadgen.servers.scrape import ScrapeTarget, ServerWatch
+from loadgen.places.server_process import running_server
+from loadgen.places.sampling import ScrapeTarget, ServerWatch
 from tests.official.clients import ClientMissingError
 from tests.official.servers import ANY_TARGET
 from tests.proof.consumers.crowd import Attached, Crowd, CrowdSize, count_attachments
@@ -28,7 +28,7 @@ from tests.proof.servers import (
 )
 
 if TYPE_CHECKING:
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 FULL = CrowdSize(consumers=1_000, processes=10)

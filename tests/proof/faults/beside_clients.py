@@ -24,7 +24,7 @@ from tests.proof.servers import ClusterSettings, check_logs, running_cluster
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 ON = {"floodgateFaultsEnabled": "true"}
 Clients = dict[str, subprocess.Popen[str]]

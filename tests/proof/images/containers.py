@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import ServerLaunch, await_ready, start, stop
+from loadgen.places.server_process import ServerLaunch, await_ready, start, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.images.buildah import Image
 
 USER = 10001

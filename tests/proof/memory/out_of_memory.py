@@ -16,7 +16,7 @@ from loadgen.errors import LoadgenError
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
-from loadgen.servers.processes import await_ready, log_tail, start, stop
+from loadgen.places.server_process import await_ready, log_tail, start, stop
 from tests.proof.memory.rooms import LaunchInRoom, room
 from tests.proof.result import ProofResult
 from tests.proof.servers import expectations

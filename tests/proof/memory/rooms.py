@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import ServerLaunch
+from loadgen.places.server_process import ServerLaunch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

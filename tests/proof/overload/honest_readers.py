@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import IO
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 PEERS, QUICK_PEERS = 500, 40

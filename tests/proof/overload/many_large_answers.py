@@ -26,7 +26,7 @@ from tests.proof.servers import check_logs, check_nothing_held, server_address, 
 
 if TYPE_CHECKING:
     from loadgen.clients.answer_stream import Received
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.peers.silent_peers import SilentPeer
     from tests.proof.result import ProofOptions
 

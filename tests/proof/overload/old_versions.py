@@ -40,7 +40,7 @@ from tests.proof.servers import check_logs, check_nothing_held, server_address, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 READERS_PER_VERSION = 4

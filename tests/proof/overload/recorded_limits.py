@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 LIMIT_MB = 1
 TIMEOUT_MILLIS = 3_000

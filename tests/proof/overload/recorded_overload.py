@@ -37,7 +37,7 @@ from tests.proof.result import ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, server_address, settled_figures
 
 if TYPE_CHECKING:
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 LISTINGS = 64

@@ -30,7 +30,7 @@ from tests.proof.servers import check_logs, server_address
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.peers.healthy import Listing
     from tests.proof.result import ProofOptions
 

@@ -19,7 +19,7 @@ from tests.proof.servers import check_logs, samples
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 LISTINGS = 1_000

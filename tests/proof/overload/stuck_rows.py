@@ -21,7 +21,7 @@ from tests.proof.servers import server_address
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.peers.healthy import Listing
 
 GRACE_SECONDS = 3.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import ServerLaunch
+from loadgen.places.server_process import ServerLaunch
 from tests.proof.servers import LOCAL, Restartable
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tests.proof.servers import samples
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 CLIENTS = 20
 TASKS = 2
@@ -45,7 +45,7 @@ WORKER_POINTS = (
     WorkerPoint("a worker while its clients ask", "process", True),
     WorkerPoint("a Spark worker while its clients ask", "spark", True),
 )
-_IS_WORKER = {"process": b"loadgen.executors.worker", "spark": b"pyspark.daemon"}
+_IS_WORKER = {"process": b"loadgen.places.processes", "spark": b"pyspark.daemon"}
 
 
 def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[str, Any]:

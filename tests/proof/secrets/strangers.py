@@ -19,7 +19,7 @@ from limiter.clock import LoopClock, deadline
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.secrets.planted import Planted
 
     Say = Callable[[str, bytes | str], None]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from benchmarks.imports.memory_import import GOAL_PER_SECOND
 from benchmarks.processes import ROOT, run_json
 from client.pulsar_client import PulsarClient
-from loadgen.servers.processes import running_server, stop
+from loadgen.places.server_process import running_server, stop
 from proto.topic_hash import topics_hash
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings, expectations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.scenario import NamespaceExpectation
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 FULL_TOPICS, QUICK_TOPICS = 1_000_000, 100_000
 SQLITE_TOPICS, QUICK_SQLITE_TOPICS = 200_000, 40_000

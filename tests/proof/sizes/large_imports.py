@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from benchmarks.processes import ROOT
 from client.pulsar_client import PulsarClient
 from loadgen.corpus.manifest import read_manifest
-from loadgen.servers.processes import running_server
+from loadgen.places.server_process import running_server
 from tests.proof.process_memory import peak_resident_bytes, resident_bytes
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings, expectations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.corpus.manifest import Manifest
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 TOPICS, QUICK_TOPICS = 10_000_000, 200_000

@@ -9,14 +9,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
-from loadgen.servers.processes import running_server
+from loadgen.places.server_process import running_server
 from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
 from tests.proof.result import ProofResult
 from tests.proof.servers import ClusterSettings, check_logs, samples
 from tests.proof.sizes.large_listings import LargeClient
 
 if TYPE_CHECKING:
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 NAMES = 2_500

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from benchmarks.controlled_process import controlled_process
 from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL, check_logs
 from tests.support.peers.raw_peer import RawPeer, topics_command
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.controlled_process import ControlledProcess
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 NAMES = 10_000

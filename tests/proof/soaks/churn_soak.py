@@ -31,7 +31,7 @@ from tests.proof.servers import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 CLIENTS = 200
 QUICK_CLIENTS = 40

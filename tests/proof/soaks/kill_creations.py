@@ -17,7 +17,7 @@ from tests.support.processes.postgresql import running_postgresql
 from tests.support.stores.killed_creations import clear, create_and_kill, kill_points
 
 if TYPE_CHECKING:
-    from loadgen.servers.processes import ServerLaunch
+    from loadgen.places.server_process import ServerLaunch
 
 TOPICS, QUICK_TOPICS = 10_000, 1_000
 KILLS = 5

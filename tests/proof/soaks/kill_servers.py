@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.imports.memory_import import write_topics
 from benchmarks.processes import ROOT
 from loadgen.clients.connect import raise_open_file_limit
-from loadgen.servers.processes import running_server
+from loadgen.places.server_process import running_server
 from tests.proof.peers.conversation import Outcome, Plan, Stage, Truth, converse
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.error import HTTPError
 
 from limiter.clock import LoopClock, deadline
-from loadgen.servers.processes import STOP_SECONDS, ServerLaunch, ServerStartError, running_server
+from loadgen.places.server_process import STOP_SECONDS, ServerLaunch, ServerStartError, running_server
 from tests.proof.servers import LOCAL, server_address
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
 
 KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
 ANY_MOMENT, STOPPED = "any-moment", "stopped"

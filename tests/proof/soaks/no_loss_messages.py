@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import fields
 from random import Random
 
-from loadgen.servers.processes import ServerStartError
+from loadgen.places.server_process import ServerStartError
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs
 from tests.proof.soaks.killed_history import ANY_MOMENT, WAYS, History, Totals

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, Restartable, check_logs
 from tests.support.peers.message_peer import MessagePeer

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 
-from loadgen.servers.processes import stop
+from loadgen.places.server_process import stop
 from loadgen.spark.java import find_java
 from tests.proof.result import ProofError
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
 from loadgen.corpus.corpus import open_corpus
-from loadgen.servers.processes import running_server
+from loadgen.places.server_process import running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.proof.spark.cluster import SPARK_HOME, StandaloneCluster, standalone_cluster
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 PORT = int(os.environ.get("SPARK_PROOF_PORT", "22200"))

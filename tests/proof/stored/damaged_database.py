@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import ServerLaunch, ServerStartError, running_server
+from loadgen.places.server_process import ServerLaunch, ServerStartError, running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL
 from tests.proof.stored.damages import damage

@@ -11,7 +11,7 @@ import asyncio
 import shutil
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import ServerLaunch, ServerProcess, running_server
+from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
 from tests.proof.process_memory import peak_resident_bytes
 from tests.proof.result import ProofResult
 from tests.proof.servers import LOCAL, check_logs, samples, server_address

@@ -22,7 +22,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.servers.processes import ServerStartError, running_server
+from loadgen.places.server_process import ServerStartError, running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL, OWN_ERROR, Restartable
 from tests.proof.stored.damaged_database import is_sentence

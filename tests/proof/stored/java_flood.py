@@ -13,14 +13,14 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 from tests.official.clients import ClientMissingError, java_client
 from tests.proof.process_memory import resident_bytes
 from tests.proof.result import ProofResult
 from tests.proof.servers import LOCAL, check_logs, samples
 
 if TYPE_CHECKING:
-    from loadgen.servers.processes import ServerProcess
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 MEBIBYTE = 1024 * 1024

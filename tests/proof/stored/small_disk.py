@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.servers.processes import ServerLaunch
+from loadgen.places.server_process import ServerLaunch
 from tests.proof.result import ProofError
 
 MEBIBYTE = 1024 * 1024

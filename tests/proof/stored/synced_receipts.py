@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 from proto.frames import FrameDecoder, split_body
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL

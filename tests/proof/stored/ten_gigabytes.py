@@ -21,7 +21,7 @@ from benchmarks.controlled_process import controlled_process
 from benchmarks.messages.client import RECEIVER_QUEUE, Drain
 from benchmarks.messages.wire import connected
 from limiter.clock import LoopClock, deadline
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import LOCAL, check_logs, server_address

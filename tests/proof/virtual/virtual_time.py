@@ -17,7 +17,7 @@ from loadgen.documents.document import namespaces_of, topic_plan
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.servers.processes import ServerLaunch, running_server
+from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.virtual.simulation import run_in_virtual_time
 from tests.proof.result import ProofResult
 from tests.proof.servers import LOCAL

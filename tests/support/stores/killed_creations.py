@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from loadgen.servers.processes import running_server
+from loadgen.places.server_process import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from loadgen.servers.processes import ServerLaunch
+    from loadgen.places.server_process import ServerLaunch
 
 NAMESPACE = "public/default"
 CONNECTIONS = 8

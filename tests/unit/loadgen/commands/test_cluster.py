@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.__main__ import main
 from loadgen.own_servers.cluster import ClusterWanted, RunningCluster
-from loadgen.servers.processes import ServerProcess
+from loadgen.places.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from loadgen.documents.reading import parse_document, read_document
 from loadgen.errors import UsageError
 from loadgen.run.documents import config_hash
 from loadgen.run.options import RunOptions
-from loadgen.servers.processes import ServerLaunch, ServerProcess
+from loadgen.places.server_process import ServerLaunch, ServerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

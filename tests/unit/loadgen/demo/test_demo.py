@@ -18,9 +18,9 @@ from loadgen.demo.demo import run_demo
 from loadgen.demo.result import DemoOptions
 from loadgen.errors import ExitCode, LoadgenError
 from loadgen.live.steps import StepDisplay
-from loadgen.own_servers.operator_files import OwnCluster, OwnServer, read_own_server
+from loadgen.places.operator_files import OwnCluster, OwnServer, read_own_server
 from loadgen.run.run import RunResult
-from loadgen.servers.processes import ServerLaunch, ServerProcess
+from loadgen.places.server_process import ServerLaunch, ServerProcess
 from tests.support.runs.run_directories import STORMS, edit_json, write_run
 from tests.support.runs.stuck_runs import write_stuck_run
 

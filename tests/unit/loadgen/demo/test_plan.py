@@ -23,7 +23,7 @@ from loadgen.demo.plan import (
     stuck_scenario,
 )
 from loadgen.scenario import NamespaceExpectation
-from loadgen.servers.processes import ServerProcess
+from loadgen.places.server_process import ServerProcess
 
 MB = 1024 * 1024
 BROKER = ServerProcess("broker", 1, "pulsar://127.0.0.1:7000", "http://127.0.0.1:7001")

@@ -13,7 +13,7 @@ from loadgen.report.hidden_effect import hidden_effect
 from loadgen.report.sentences import run_sentences
 from loadgen.results.reading import load_summary
 from loadgen.run.run import RunResult
-from loadgen.servers.facts import ServerFacts
+from loadgen.places.server_facts import ServerFacts
 from tests.support.runs.run_directories import STORMS, write_run
 from tests.support.runs.stuck_runs import stuck_summaries
 

@@ -19,7 +19,7 @@ from loadgen.results.writing import (
     write_requests,
     write_server_metrics,
 )
-from loadgen.servers.scrape import ProcessWatch, ServerWatch
+from loadgen.places.sampling import ProcessWatch, ServerWatch
 from loadgen.servers.series import ScrapedSeries, ScrapeTarget
 
 MB = 1024 * 1024

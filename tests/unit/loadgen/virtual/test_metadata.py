@@ -6,53 +6,46 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.documents.reading import parse_document
-from loadgen.sweeps.variation import with_values
+from loadgen.documents.model import Document
+from loadgen.places.virtual import run_in_virtual_time
 from loadgen.virtual.service_times import PULSAR
-from loadgen.virtual.simulation import run_in_virtual_time
-
-# 150 first estimates of 10,240 bytes do not fit 1 MB; a list counts 27 kB.
-DOCUMENT = parse_document("""
-kind: discovery
-cluster:
-  profile: pulsar
-  broker:
-    maxTopicListInFlightHeapMemSizeMB: 1
-    maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis: 1000
-  topics: {namespaces: 150, per_namespace: 200}
-load:
-  groups: [{name: all, clients: 150}]
-  phases: {measure_seconds: 5}
-""")
 
 
-@pytest.mark.parametrize(("values", "stall"), [({"service_times": "pulsar"}, True), ({}, False)])
+@pytest.mark.parametrize(("service_times", "stall"), [("pulsar", True), ("floodgate", False)])
 def test_first_requests_that_overlap_wait_for_each_other_where_the_document_says_real_pulsar(
-    values: dict[str, str], *, stall: bool
+    service_times: str, *, stall: bool
 ) -> None:
-    # Given
-    document = with_values(DOCUMENT, values)
+    # 150 first estimates of 10,240 bytes do not fit 1 MB; a list counts 27 kB.
+    broker = {
+        "maxTopicListInFlightHeapMemSizeMB": 1,
+        "maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis": 1000,
+    }
+    servers = {"profile": "pulsar", "broker": broker, "service_times": service_times}
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "servers": servers,
+            "topics": {"namespaces": 150, "per_namespace": 200},
+            "clients": [{"name": "all", "do": "list", "count": 150}],
+            "phases": {"measure": 5},
+        }
+    )
     # When
-    run = run_in_virtual_time(document.scenario, document.cluster)
+    run = run_in_virtual_time(document)
     # Then
-    outcomes = run.reports[0].rows["outcome"].to_pylist()
+    outcomes = [row.outcome for row in run.rows.requests]
     assert len(outcomes) == 150
     assert ("refused" in outcomes) is stall
 
 
 def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
     # Given: two clients for each of five namespaces
-    document = parse_document("""
-kind: discovery
-cluster:
-  topics: {namespaces: 5, per_namespace: 10}
-load:
-  groups: [{name: all, clients: 10, family: java-poll}]
-""")
-    times = replace(PULSAR, first_lookup=1.0)
+    group = {"name": "all", "do": "discover", "library": "java-poll", "count": 10}
+    document = Document.model_validate(
+        {"name": "x", "topics": {"namespaces": 5, "per_namespace": 10}, "clients": [group]}
+    )
     # When
-    run = run_in_virtual_time(document.scenario, document.cluster, times=times)
+    run = run_in_virtual_time(document, times=replace(PULSAR, first_lookup=1.0))
     # Then
-    rows = run.reports[0].rows.to_pylist()
-    last = max(row["finished_seconds"] for row in rows if row["operation"] == "lookup")
-    assert 5.0 < last < 5.1
+    lookups = [row.done or 0.0 for row in run.rows.requests if row.operation == "lookup"]
+    assert 5.0 < max(lookups) < 5.1

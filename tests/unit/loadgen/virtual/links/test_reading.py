@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.clients.pacing import ReadBudget, quantum_bytes
+from loadgen.engine.pacing import ReadBudget, quantum_bytes
 from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
 
 if TYPE_CHECKING:

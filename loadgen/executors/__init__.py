@@ -1,1 +1,0 @@
-"""Processes that run tasks: local ones, or those of Spark."""

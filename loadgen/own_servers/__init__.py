@@ -1,1 +1,0 @@
-"""The servers that loadgen starts for a scenario: made from its document, gone after the run."""

@@ -1,0 +1,119 @@
+"""The directory of a run: what may be in it, and how a new run takes an older one's place.
+
+A run is written to a folder within its directory, and moved out of it when all of it is there: a
+run that fails leaves an older one of that name as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.results.tables import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+RUN_NAME = "run.json"
+_LONGEST_NAME_BYTES = 200
+"""File systems have 255; repeats get a number, and servers a folder beside it."""
+_SHOWN = 60
+_LOG = ".log"
+_UNFINISHED = ".unfinished"
+MADE_OF_A_RUN = ("summary.json", "summary.csv", "junit.xml", "README.md", "index.html")
+"""Files that are made of a run's tables, and can be made again."""
+_OLDER = (
+    "server-settings.json", "scenario.yaml", "scenario-resolved.yaml", "requests.parquet",
+    "server-metrics.parquet", "clients.parquet", "client-memory.parquet", "stuck-peers.parquet",
+    "report.html", "hdr",
+)  # fmt: skip
+_OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, *_OLDER, _UNFINISHED}
+
+
+def require_directory_name(name: str) -> None:
+    """Refuse a run's name that cannot be that of a directory among others.
+
+    Raises:
+        UsageError: It cannot.
+    """
+    unfit = "/" in name or name.startswith(".") or not name.isprintable()
+    if not name or unfit or len(name.encode(errors="surrogateescape")) > _LONGEST_NAME_BYTES:
+        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+        raise UsageError(
+            f"--name {shown!r} cannot be the name of a run's directory: take up to "
+            f"{_LONGEST_NAME_BYTES} bytes, no slash or control character, and no dot at the "
+            "beginning (--out says where it is)"
+        )
+
+
+@contextmanager
+def run_directory(directory: Path) -> Iterator[Path]:
+    """Make a directory for a run, hand out the folder to write to, and let it take its place.
+
+    A run that fails leaves nothing but its servers' logs; a Ctrl-C before there are figures leaves
+    no logs either.
+
+    Raises:
+        UsageError: It cannot be made, or holds a file that no run has written.
+        LoadgenError: The run cannot be written.
+    """
+    unfinished = directory / _UNFINISHED
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        others = [each.name for each in directory.iterdir() if not _is_of_a_run(each.name)]
+        if not others:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+    except OSError as error:
+        raise UsageError(
+            f"{directory} cannot be the run's directory ({error.strerror}): choose another --out"
+        ) from None
+    if others:
+        raise UsageError(
+            f"{directory} holds {min(others)}, which no run has written: choose another --name or "
+            "--out"
+        )
+    try:
+        yield unfinished
+    except BaseException as error:
+        _leave(directory, unfinished, logs=not isinstance(error, KeyboardInterrupt))
+        raise
+    try:
+        _take_place(directory, unfinished)
+    except OSError as error:
+        raise LoadgenError(f"the run cannot be written to {directory}: {error}") from error
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a document for people and programs."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
+    path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _is_of_a_run(name: str) -> bool:
+    return name in _OF_A_RUN or name.endswith(_LOG)
+
+
+def _take_place(directory: Path, unfinished: Path) -> None:
+    for each in directory.iterdir():
+        if each.is_dir() and each != unfinished:
+            shutil.rmtree(each)
+        elif each != unfinished and each.suffix != _LOG:
+            each.unlink()
+    for each in unfinished.iterdir():
+        each.rename(directory / each.name)
+    unfinished.rmdir()
+
+
+def _leave(directory: Path, unfinished: Path, *, logs: bool) -> None:
+    shutil.rmtree(unfinished, ignore_errors=True)
+    with suppress(OSError):
+        files = list(directory.iterdir())
+        if not logs and all(each.suffix == _LOG for each in files):
+            for each in files:
+                each.unlink()
+        directory.rmdir()

@@ -1,0 +1,166 @@
+"""Starts the broker of a run and the proxy before it, with their topics: the one way to do so."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadgen.documents.server_keys import FOLDER
+from loadgen.places.operator_files import OwnServer, local_broker, local_proxy
+from loadgen.places.server_process import ServerLaunch, restartable_server
+from loadgen.places.topics import known_namespaces, made_corpus, topic_plan
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from loadgen.documents.model import Document, Servers
+    from loadgen.engine.plan import Namespace
+    from loadgen.places.server_process import RestartableServer
+
+_PREFIX = ".servers-"
+
+
+@dataclass(frozen=True)
+class ServerFiles:
+    """Configuration files of an operator, whose keys stand over those of a document.
+
+    Attributes:
+        broker: That of ``--broker-conf``.
+        proxy: That of ``--proxy-conf``; with one there is a proxy.
+    """
+
+    broker: OwnServer = field(default_factory=lambda: OwnServer("broker"))
+    proxy: OwnServer = field(default_factory=lambda: OwnServer("proxy"))
+
+    def over(self, servers: Servers) -> Servers:
+        """Return a document's servers with the keys of the files over their own."""
+        proxy = servers.proxy
+        if self.proxy.file is not None:
+            proxy = {**(proxy or {}), **self.proxy.keys}
+        broker = {**servers.broker, **self.broker.keys}
+        return servers.model_copy(update={"broker": broker, "proxy": proxy})
+
+    def settings(
+        self, role: str, servers: Servers, place: str, local: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return what is set over a role's file.
+
+        Args:
+            role: ``broker`` or ``proxy``.
+            servers: The document's.
+            place: What stands for the run's own folder.
+            local: Where the server listens, and what it is connected to.
+        """
+        own, keys = (
+            (self.broker, servers.broker) if role == "broker" else (self.proxy, servers.proxy or {})
+        )
+        wanted = {"floodgateProfile": servers.profile, **keys}
+        return own.over({key: value.replace(FOLDER, place) for key, value in wanted.items()}, local)
+
+
+class RunningServers:
+    """Servers that are ready for clients.
+
+    Args:
+        servers: They, by role.
+        namespaces: Those that clients list, with what right listings hold.
+    """
+
+    def __init__(
+        self, servers: Mapping[str, RestartableServer], namespaces: tuple[Namespace, ...]
+    ) -> None:
+        self._servers = servers
+        self.namespaces = namespaces
+
+    @property
+    def service_url(self) -> str:
+        """The address that clients connect to."""
+        return self._servers.get("proxy", self._servers["broker"]).server.service_url
+
+    @property
+    def admin_urls(self) -> dict[str, str]:
+        """The servers' web ports, by role."""
+        return {role: each.server.web_url for role, each in self._servers.items()}
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids, by role."""
+        return {role: each.server.pid for role, each in self._servers.items()}
+
+    def restart(self, role: str) -> None:
+        """Kill a server and start it again where it was; return once it is ready.
+
+        Raises:
+            ServerStartError: It did not come up again.
+        """
+        self._servers[role].restart()
+
+    def kill(self, role: str) -> None:
+        """End a server by SIGKILL."""
+        self._servers[role].stop(kill=True)
+
+    def stop(self, role: str) -> None:
+        """Let a server drain and end."""
+        self._servers[role].stop()
+
+    def pause(self, role: str) -> None:
+        """Let a server stand still."""
+        self._servers[role].pause()
+
+    def go_on(self, role: str) -> None:
+        """Let a server that stands still work again."""
+        self._servers[role].go_on()
+
+
+@contextmanager
+def running_servers(
+    document: Document,
+    logs: Path,
+    files: ServerFiles | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> Iterator[RunningServers]:
+    """Start a document's servers and stop them at the end; nothing of them stays but the logs.
+
+    The proxy stops first, so that it never misses its broker.
+
+    Args:
+        document: Its servers and topics are looked at.
+        logs: The folder of their logs.
+        files: An operator's, which stand over the document's keys.
+        say: Told what is being done.
+
+    Raises:
+        LoadgenError: The topics cannot be made, or a server did not start.
+    """
+    files = files or ServerFiles()
+    servers, topics = files.over(document.servers), document.topics
+    logs.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        # Beside the logs, where there is room for a run: /tmp may be a part of the memory.
+        temporary = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=logs.parent)
+        folder = Path(stack.enter_context(temporary))
+        corpus = None if topics.corpus is None else Path(topics.corpus)
+        if topics.made:
+            plan = topic_plan(topics)
+            say(f"making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}")
+            corpus = made_corpus(plan, folder / "topics")
+        say("starting the servers")
+        place = str(folder.resolve())
+        running: dict[str, RestartableServer] = {}
+        for role in servers.roles:
+            arguments: tuple[str, ...] = ()
+            if role == "broker":
+                local, own = local_broker(), files.broker
+                arguments = ("--import", str(corpus)) if corpus else ()
+            else:
+                broker = running["broker"].server
+                local, own = local_proxy(broker.service_url, broker.web_url), files.proxy
+            settings = files.settings(role, servers, place, local)
+            log, words = logs / f"{role}.log", (*own.arguments, *arguments)
+            launch = ServerLaunch(role, settings, log, words)
+            running[role] = stack.enter_context(restartable_server(launch))
+        yield RunningServers(running, known_namespaces(topics, corpus))

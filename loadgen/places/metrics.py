@@ -1,0 +1,115 @@
+"""The figures of a run while it lasts, as Prometheus metrics: made of the tasks' totals."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from loadgen.engine.latency_buckets import BUCKETS, seconds_of
+from loadgen.engine.totals import Totals
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_BUCKETS_JOINED = 3
+"""So many buckets of a task are one of the histogram: a scrape is no larger than it has to be."""
+
+
+class RunCollector(Collector):
+    """Tells the latest totals, with the labels run, scenario and group.
+
+    Groups and operations are those of the document, so that there are never many series.
+    """
+
+    def __init__(self, run: str, scenario: str) -> None:
+        self._labels = [run, scenario]
+        self.totals = Totals()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics."""
+        names, totals = ["run", "scenario"], self.totals
+        requests = CounterMetricFamily(
+            "loadgen_requests",
+            "Requests that ended.",
+            labels=[*names, "group", "operation", "outcome"],
+        )
+        for name, count in totals.ended.items():
+            requests.add_metric([*self._labels, *name.split(" ")], count)
+        clients = CounterMetricFamily(
+            "loadgen_client_events",
+            "What happened to clients: started, back, refused, lost, connection-lost, ...",
+            labels=[*names, "group", "what"],
+        )
+        for name, count in totals.clients.items():
+            clients.add_metric([*self._labels, *name.split(" ", 1)], count)
+        yield from (requests, clients)
+        for name, about, value in (
+            ("loadgen_connections", "Connections that shook hands.", totals.connected),
+            ("loadgen_received_bytes", "Bytes that were read.", totals.bytes),
+        ):
+            counter = CounterMetricFamily(name, about, labels=names)
+            counter.add_metric(self._labels, value)
+            yield counter
+        phase = GaugeMetricFamily(
+            "loadgen_phase", "1 for the phase that the run is in.", labels=[*names, "phase"]
+        )
+        phase.add_metric([*self._labels, totals.phase], 1)
+        yield phase
+        yield self._latencies()
+
+    def _latencies(self) -> Metric:
+        found = HistogramMetricFamily(
+            "loadgen_response_seconds",
+            "From when a request was due until it was answered.",
+            labels=["run", "scenario"],
+        )
+        below, sum_seconds, buckets = 0, 0.0, []
+        for bucket, count in enumerate(self.totals.latencies):
+            below += count
+            sum_seconds += count * seconds_of(bucket)
+            if bucket % _BUCKETS_JOINED == _BUCKETS_JOINED - 1 and bucket < BUCKETS - 1:
+                buckets.append((f"{seconds_of(bucket):.6g}", below))
+        buckets.append(("+Inf", below))
+        found.add_metric(self._labels, buckets, sum_seconds)
+        return found
+
+
+@contextmanager
+def exported(run: str, scenario: str, port: int | None) -> Iterator[Callable[[Totals], None]]:
+    """Serve a run's metrics at a port of the loopback for a block; hand out who takes totals.
+
+    Without a port nothing is served; port 0 is any that is free.
+
+    Raises:
+        UsageError: The port cannot be had.
+    """
+    collector = RunCollector(run, scenario)
+    if port is None:
+        yield lambda totals: None
+        return
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+    try:
+        server, thread = start_http_server(port, "127.0.0.1", registry)
+    except OSError as error:
+        raise UsageError(f"--metrics-port {port} cannot be had: {error.strerror}") from None
+
+    def take(totals: Totals) -> None:
+        collector.totals = totals
+
+    try:
+        yield take
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,191 @@
+"""An operator's broker.conf and proxy.conf, made fit for a rehearsal on the loopback.
+
+Limits, frame sizes, water marks and what else decides how topic lists are answered is kept. What
+ties a server to its cluster is set aside: where it listens and is reached, its metadata store,
+what protects it. The file itself is given to the server, and what is set aside is overridden, so
+that no secret of it appears on a command line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from loadgen.errors import UsageError
+from server.configuration.file import key_lines, parse_properties, read_text
+from server.configuration.known_keys import KnownKeys
+from server.errors import ConfigError
+from server.module_names import module_name
+from server.server_info import SEND_BUFFER_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from server.configuration.known_keys import CheckedKeys
+
+# An empty value means the default, which for each of these is "off" or "none".
+_LOCAL = {
+    "webServicePortTls": "",
+    "authenticationEnabled": "false",
+    "authorizationEnabled": "false",
+    "haProxyProtocolEnabled": "false",
+    "webServiceHaProxyProtocolEnabled": "false",
+}
+_LOCAL_OF = {
+    "broker": {
+        **_LOCAL,
+        "brokerServicePortTls": "",
+        "tlsEnabled": "false",
+        "floodgateMetadataStoreUrl": "",
+        "floodgateImportDirectory": "",
+        "pulsarResourcesExtendedClassName": "",
+    },
+    "proxy": {
+        **_LOCAL,
+        "servicePortTls": "",
+        "tlsEnabledWithBroker": "false",
+        "brokerClientAuthenticationPlugin": "",
+        # All clients of a rehearsal come from one address.
+        "maxConcurrentInboundConnectionsPerIp": "0",
+    },
+}
+_LOOPBACK = {
+    "webServicePort": "0",
+    "bindAddress": "127.0.0.1",
+    "advertisedAddress": "127.0.0.1",
+}
+_LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
+_OUR_PREFIX = "floodgate"
+_PROFILE_KEY = "floodgateProfile"
+
+
+def local_broker() -> dict[str, str]:
+    """Return the settings a broker has in every run: it listens on free ports of the loopback."""
+    return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
+
+
+def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
+    """Return the settings a proxy has in every run: its broker, and to listen as that does."""
+    return {
+        "servicePort": "0",
+        "brokerServiceURL": broker_service_url,
+        "brokerWebServiceURL": broker_web_url,
+        **_LOOPBACK,
+    }
+
+
+@dataclass(frozen=True)
+class OwnServer:
+    """One server's configuration as its operator wrote it.
+
+    Attributes:
+        role: ``broker`` or ``proxy``.
+        file: The file; None: Pulsar's defaults.
+        keys: What the file says.
+        lines: Where it says so.
+    """
+
+    role: str
+    file: Path | None = None
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    lines: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return the words of a server's command line besides settings."""
+        return (str(self.file),) if self.file else ()
+
+    @property
+    def known(self) -> KnownKeys:
+        """The keys of its role; the server refuses any other that is set over its file."""
+        keys = resources.files(module_name(self.role)).joinpath(f"{self.role}_keys.json")
+        return KnownKeys.from_json(keys.read_text(encoding="utf-8"))
+
+    def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
+        """Return what is set over the file where the file itself stands over ``keys``."""
+        profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
+        return {
+            **{key: value for key, value in keys.items() if key not in self.keys},
+            **(self._without_our_keys() if profile == "pulsar" else {}),
+            **{key: value for key, value in _LOCAL_OF[self.role].items() if key in self.keys},
+            **local,
+        }
+
+    def set_aside(self, local: Mapping[str, str]) -> list[str]:
+        """Return the keys of the file that a rehearsal on the loopback cannot keep."""
+        overridden = {**_LOCAL_OF[self.role], **local}
+        return [
+            key
+            for key, value in self.keys.items()
+            if value.strip() and overridden.get(key, value) != value.strip()
+        ]
+
+    def checked(self) -> CheckedKeys:
+        """Read the values that some run keeps, as the server will when it starts."""
+        local = local_broker() if self.role == "broker" else local_proxy("", "")
+        overridden = {*_LOCAL_OF[self.role], *local, _PROFILE_KEY}
+        return self.known.check({k: v for k, v in self.keys.items() if k not in overridden})
+
+    def require(self, problems: Sequence[str]) -> None:
+        """Refuse the file for problems, sentences that begin with their key.
+
+        Raises:
+            UsageError: There are some; it names the file, and the line of each.
+        """
+        if problems:
+            said = (f"{self._line(each.partition('=')[0])}{each}" for each in problems)
+            raise UsageError(f"--{self.role}-conf {self.file}: {'; '.join(said)}")
+
+    def _line(self, key: str) -> str:
+        return f"line {self.lines[key]}, " if key in self.lines else ""
+
+    def _without_our_keys(self) -> dict[str, str]:
+        """Pulsar has none of our keys, and some of them do not go with its profile."""
+        ours = (known.key for known in self.known if known.key.startswith(_OUR_PREFIX))
+        return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
+
+
+@dataclass(frozen=True)
+class OwnCluster:
+    """The servers of a rehearsal; ``proxy`` is None where clients ask the broker."""
+
+    broker: OwnServer
+    proxy: OwnServer | None
+
+    def notes(self) -> list[str]:
+        """Say what differs from the operator's cluster."""
+        found = [_set_aside_note(self.broker, self.broker.set_aside(local_broker()))]
+        if self.proxy is None:
+            found.append("Without --proxy-conf there is no proxy: clients ask the broker.")
+        else:
+            found.append(_set_aside_note(self.proxy, self.proxy.set_aside(local_proxy("", ""))))
+        for server in filter(None, (self.broker, self.proxy)):
+            found += [f"{server.file}: {notice.sentence}" for notice in server.checked().notices]
+        return [note for note in found if note]
+
+
+def _set_aside_note(server: OwnServer, keys: list[str]) -> str:
+    if server.file is None:
+        return "Without --broker-conf the broker has Pulsar's defaults."
+    return f"Set aside from {server.file}, as all is local here: {', '.join(keys)}." if keys else ""
+
+
+def read_own_server(role: str, file: Path | None) -> OwnServer:
+    """Read the configuration of one server; without a file Pulsar's defaults hold.
+
+    Raises:
+        UsageError: It cannot be read, or has wrong values; all of them.
+    """
+    if file is None:
+        return OwnServer(role)
+    try:
+        text = read_text(file)
+        server = OwnServer(role, file, parse_properties(text, str(file)), key_lines(text))
+    except ConfigError as error:
+        raise UsageError(f"--{role}-conf {error.problems[0]}") from None
+    if server.keys and all(server.known.refusal(key) for key in server.keys):
+        raise UsageError(f"--{role}-conf {file}: the {role} knows none of its keys")
+    server.require(server.checked().problems)
+    return server

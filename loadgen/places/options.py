@@ -1,0 +1,153 @@
+"""The options of a run, and what of them does not fit each other, a document or this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from loadgen.behaviours.create_and_delete import CreateAndDelete
+from loadgen.documents.arrivals import Concurrency
+from loadgen.engine.connecting import parse_service_url
+from loadgen.errors import UsageError
+from loadgen.places.directory import require_directory_name
+from loadgen.places.launcher import ServerFiles
+from loadgen.places.shocks import require_own
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from loadgen.documents.model import Document
+    from loadgen.engine.totals import Totals
+    from loadgen.places.sampling import Samples
+
+Place = Literal["processes", "spark", "virtual"]
+_USUAL_TASKS = 2
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run.
+
+    Attributes:
+        out: The directory of run directories.
+        name: That of its own; the document's if empty.
+        label: Its title in reports; the document's title, or its name, if empty.
+        written: The document as its author wrote it; empty if there is no such text.
+        service_url: Of servers that run already; empty: the document's are started.
+        admin_urls: Their web ports, ``http://host:port`` by role, where they are sampled.
+        pids: Their process ids by role, if they run on this machine.
+        files: An operator's configuration files, over the keys of servers that are started.
+        tasks: Processes, or Spark tasks, that share the clients; None: two, if there are clients.
+        place: Where tasks run; None: in processes, or in Spark where a master is named.
+        master: Spark's master; None for a local session with a slot for each task.
+        spark: A running session to use instead of starting one.
+        drain: Seconds that requests under way may take at the end, other than the document's.
+        abort_early: Asked with totals; returns the expectation that can no longer be met, which
+            ends the run.
+        metrics_port: Where the run's figures are served while it lasts.
+        on_progress: Called about once a second with totals, from another thread.
+        on_samples: Called once with what the servers are seen to do.
+        on_simulation: Called once, in virtual time, with a look at it: its seconds, and totals.
+        say: Told what is being done before clients start.
+    """
+
+    out: Path = Path("out/runs")
+    name: str = ""
+    label: str = ""
+    written: str = field(default="", repr=False)
+    service_url: str = ""
+    admin_urls: Mapping[str, str] = field(default_factory=dict)
+    pids: Mapping[str, int] = field(default_factory=dict)
+    files: ServerFiles = field(default_factory=ServerFiles)
+    tasks: int | None = None
+    place: Place | None = None
+    master: str | None = None
+    spark: SparkSession | None = field(default=None, repr=False)
+    drain: float | None = None
+    abort_early: Callable[[Totals], str | None] | None = field(default=None, repr=False)
+    metrics_port: int | None = None
+    on_progress: Callable[[Totals], None] = field(default=lambda totals: None, repr=False)
+    on_samples: Callable[[Samples], None] = field(default=lambda samples: None, repr=False)
+    on_simulation: Callable[[Callable[[], tuple[float, Totals]]], None] = field(
+        default=lambda look: None, repr=False
+    )
+    say: Callable[[str], None] = field(default=lambda sentence: None, repr=False)
+
+
+def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOptions]:
+    """Return document and options that say everything themselves, before anything is touched.
+
+    Raises:
+        UsageError: They do not fit.
+    """
+    place = options.place or ("spark" if options.master or options.spark else "processes")
+    clients = sum(group.count for group in document.clients)
+    tasks = options.tasks or min(_USUAL_TASKS, clients)
+    options = replace(options, place=place, tasks=1 if place == "virtual" else tasks)
+    options = replace(options, name=options.name or document.name)
+    require_directory_name(options.name)
+    if not 1 <= tasks <= clients:
+        raise UsageError(
+            f"--tasks {tasks} does not fit {plural(clients, 'client')}: use 1 to {clients:,}"
+        )
+    _check_places(document, tasks)
+    if options.drain is not None:
+        phases = document.phases.model_copy(update={"drain": options.drain})
+        document = document.model_copy(update={"phases": phases})
+    if options.service_url:
+        _check_named_servers(document, options)
+    else:
+        servers = options.files.over(document.servers)
+        document = document.model_copy(update={"servers": servers})
+        named = [f"{role}-admin-url" for role in options.admin_urls]
+        for option in (*named, *(f"{role}-pid" for role in options.pids)):
+            raise UsageError(f"--{option} is of a running server: name its --service-url as well")
+    if place == "virtual":
+        _check_virtual(document, options)
+    return document, options
+
+
+def _check_places(document: Document, tasks: int) -> None:
+    for group in document.clients:
+        at_once = group.arrive.clients_at_once if isinstance(group.arrive, Concurrency) else tasks
+        if at_once < min(tasks, group.count):
+            raise UsageError(
+                f"group {group.name}: clients_at_once {at_once} cannot be shared by --tasks "
+                f"{tasks}: use --tasks {at_once} or fewer"
+            )
+
+
+def _check_named_servers(document: Document, options: RunOptions) -> None:
+    try:
+        parse_service_url(options.service_url)
+    except ValueError as error:
+        raise UsageError(f"--service-url {options.service_url} is {error}") from None
+    for role in ("broker", "proxy"):
+        if getattr(options.files, role).file is not None:
+            raise UsageError(
+                f"--{role}-conf is for a scenario's own {role}: leave out --service-url, or it"
+            )
+        if role in options.pids and role not in options.admin_urls:
+            raise UsageError(f"--{role}-pid needs --{role}-admin-url as well")
+    require_own(document.shocks, options.admin_urls.get("broker", ""))
+    for group in document.clients:
+        if isinstance(group, CreateAndDelete) and not options.admin_urls:
+            raise UsageError(
+                f"group {group.name} creates topics by admin REST: name the broker's "
+                "--broker-admin-url"
+            )
+
+
+def _check_virtual(document: Document, options: RunOptions) -> None:
+    # Broker and proxy are imported only where they are asked for.
+    from loadgen.places.virtual import require_virtual
+
+    if options.service_url:
+        raise UsageError("--place virtual has servers of its own: leave out --service-url")
+    if options.abort_early is not None:
+        raise UsageError("--place virtual is not ended early: leave out --abort-early")
+    require_virtual(document)

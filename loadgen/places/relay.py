@@ -1,0 +1,131 @@
+"""A relay between clients and a service URL, so that the link between them can be cut or slowed.
+
+It runs in a thread of this process, and only for documents with such a shock: what goes through it
+is not as fast as the loopback. Connections to other brokers than the service URL's go past it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import uvloop
+
+from loadgen.engine.connecting import parse_service_url, raise_open_file_limit
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+_CHUNK_BYTES = 16_384
+_HOST = "127.0.0.1"
+
+
+class Relay:
+    """A relay: ``with``. Mutable state: whether the link is cut, and how fast it is.
+
+    Bound: a chunk and a kernel's buffer for each direction of a connection.
+
+    Args:
+        service_url: Where it leads to.
+        connections: So many it may have to pass on at once.
+
+    Attributes:
+        service_url: Where it listens.
+    """
+
+    def __init__(self, service_url: str, connections: int) -> None:
+        if not service_url.startswith("pulsar:"):
+            raise UsageError(f"a link by TLS ({service_url}) is neither cut nor slowed")
+        raise_open_file_limit(2 * connections)
+        self._target = parse_service_url(service_url)
+        self.service_url = ""
+        self._listens: Future[str] = Future()
+        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
+        self._whole: asyncio.Event
+        self._over: asyncio.Event
+        self._loop: asyncio.AbstractEventLoop
+        self._rate = self._free_at = 0.0
+        self._passing: set[asyncio.Task[None]] = set()
+
+    def __enter__(self) -> Relay:
+        self._thread.start()
+        self.service_url = self._listens.result()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join()
+
+    def cut(self) -> None:
+        """Let nothing through: bytes wait, and new connections get no answer."""
+        self._loop.call_soon_threadsafe(self._whole.clear)
+
+    def mend(self) -> None:
+        """Let everything through again."""
+        self._loop.call_soon_threadsafe(self._whole.set)
+
+    def slow(self, rate: float) -> None:
+        """Let so many bytes a second through, all connections together; 0: as many as come."""
+        self._rate = rate
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._whole, self._over = asyncio.Event(), asyncio.Event()
+        self._whole.set()
+        try:
+            server = await asyncio.start_server(self._accepted, _HOST, 0, limit=_CHUNK_BYTES)
+        except OSError as error:
+            self._listens.set_exception(error)
+            return
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            self._listens.set_result(f"pulsar://{_HOST}:{port}")
+            await self._over.wait()
+            for task in self._passing:
+                task.cancel()
+            await asyncio.gather(*self._passing, return_exceptions=True)
+
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._keep(self._connect(reader, writer))
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._passing.add(task)
+        task.add_done_callback(self._passing.discard)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._whole.wait()
+        try:
+            there, back = await asyncio.open_connection(*self._target, limit=_CHUNK_BYTES)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._keep(self._pass(reader, back))
+        self._keep(self._pass(there, writer))
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with suppress(OSError):
+                while data := await reader.read(_CHUNK_BYTES):
+                    await self._turn(len(data))
+                    writer.write(data)
+                    await writer.drain()
+        finally:
+            writer.transport.close()
+
+    async def _turn(self, size: int) -> None:
+        """Wait until the link lets so many bytes through."""
+        await self._whole.wait()
+        if self._rate:
+            self._free_at = max(self._free_at, self._loop.time()) + size / self._rate
+            await asyncio.sleep(self._free_at - self._loop.time())
+            await self._whole.wait()

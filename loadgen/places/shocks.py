@@ -1,0 +1,185 @@
+"""Performs a document's shocks while clients are there, each at its moment of the agreed start."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from client.admin.errors import AdminError
+from loadgen.access import admin_of
+from loadgen.engine.rows import EventRow, Rows
+from loadgen.errors import LoadgenError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadgen.documents.model import Shock
+    from loadgen.places.launcher import RunningServers
+    from loadgen.places.relay import Relay
+    from loadgen.places.sampling import ServerWatch
+
+NO_CLIENT = -1
+"""The client of an event that is no client's."""
+_ADMIN_SECONDS = 10.0
+
+
+class Shocks:
+    """The shocks of one run, performed by threads within a block.
+
+    Mutable state: what has happened.
+
+    Args:
+        shocks: In any order.
+        servers: The run's own; None where they are not.
+        relay: The link to the service URL, where a shock is of it.
+        admin_url: Where keys are changed.
+        watch: Told which process took a server's place.
+    """
+
+    def __init__(
+        self,
+        shocks: Sequence[Shock],
+        servers: RunningServers | None,
+        relay: Relay | None,
+        admin_url: str,
+        watch: ServerWatch,
+    ) -> None:
+        self._shocks = sorted(shocks, key=lambda each: each.at)
+        self._servers = servers
+        self._relay = relay
+        self._admin_url = admin_url
+        self._watch = watch
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._happened: dict[int, dict[str, Any]] = {}
+        self._failures: list[LoadgenError] = []
+
+    def agreed(self, t0_epoch_seconds: float) -> None:
+        """Learn when the run begins, as often as somebody says so."""
+        if not self._threads:
+            self._threads = [
+                threading.Thread(
+                    target=self._perform, args=(number, t0_epoch_seconds), name="shock", daemon=True
+                )
+                for number in range(len(self._shocks))
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def __enter__(self) -> Shocks:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
+        """Return what happened, when, and when all was well again, in seconds; behind the block.
+
+        Args:
+            interrupted: Whether the run ended early: then later shocks are none.
+
+        Raises:
+            LoadgenError: A server did not come up again, or the run was over before a shock.
+        """
+        if self._failures:
+            raise self._failures[0]
+        for number, shock in enumerate(self._shocks):
+            if number not in self._happened and not interrupted:
+                raise LoadgenError(
+                    f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make "
+                    "it longer, or the shock earlier"
+                )
+        return [self._happened[number] for number in sorted(self._happened)]
+
+    def _perform(self, number: int, t0_epoch_seconds: float) -> None:
+        shock = self._shocks[number]
+        if self._over.wait(max(0.0, t0_epoch_seconds + shock.at - time.time())):
+            return
+        begun = time.time()
+        try:
+            undo = self._act(shock)
+            if undo is not None:
+                self._over.wait(shock.lasts)
+                undo()
+        except LoadgenError as error:
+            self._failures.append(error)
+            return
+        self._happened[number] = {
+            "at": begun - t0_epoch_seconds,
+            "what": shock.words,
+            "ready_seconds": time.time() - t0_epoch_seconds,
+        }
+
+    def _act(self, shock: Shock) -> Callable[[], None] | None:
+        """Let a shock happen; return what ends one that lasts."""
+        if shock.set is not None:
+            asyncio.run(_change(self._admin_url, shock.set))
+        elif shock.cut or shock.slow:
+            return self._act_on_link(shock)
+        elif shock.role is not None:
+            return self._act_on_server(shock, shock.role)
+        return None  # A group's connections are lost by its tasks themselves.
+
+    def _act_on_link(self, shock: Shock) -> Callable[[], None]:
+        relay = self._relay
+        assert relay is not None
+        if shock.slow:
+            relay.slow(shock.slow)
+            return lambda: relay.slow(0.0)
+        relay.cut()
+        return relay.mend
+
+    def _act_on_server(self, shock: Shock, role: str) -> Callable[[], None] | None:
+        servers = self._servers
+        assert servers is not None
+        if shock.pause:
+            servers.pause(role)
+            return lambda: servers.go_on(role)
+        if shock.restart:
+            servers.restart(role)
+            self._watch.restarted(role, servers.pids[role])
+        elif shock.kill:
+            servers.kill(role)
+        else:
+            servers.stop(role)
+        return None
+
+
+def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
+    """Refuse shocks of servers that are not the run's own.
+
+    Raises:
+        UsageError: There is one, or a key is to be changed and nobody named the broker's web port.
+    """
+    for shock in shocks:
+        if shock.role or shock.cut or shock.slow:
+            what = shock.role or "link"
+            raise UsageError(
+                f"shock {shock.words}: the {what} is not this run's own: leave out --service-url, "
+                "or the shock"
+            )
+        if shock.set is not None and not admin_url:
+            raise UsageError(f"shock {shock.words}: name the broker's --broker-admin-url")
+
+
+def shock_events(happened: Sequence[dict[str, Any]]) -> Rows:
+    """Return what happened as rows of the table of events, which are no client's."""
+    rows = Rows()
+    for each in happened:
+        for what, at in (("shock", each["at"]), ("shock-over", each["ready_seconds"])):
+            took = each["ready_seconds"] - each["at"] if what == "shock" else None
+            rows.events.append(EventRow(at, NO_CLIENT, "", "", "", what, took, each["what"]))
+    return rows
+
+
+async def _change(admin_url: str, keys: dict[str, str]) -> None:
+    try:
+        async with admin_of(admin_url, _ADMIN_SECONDS) as admin:
+            for key, value in keys.items():
+                await admin.brokers.update_dynamic(key, value)
+    except AdminError as error:
+        raise LoadgenError(f"the broker's keys could not be changed: {error}") from error

@@ -1,0 +1,79 @@
+"""The topics of a run's namespaces: made up, of a folder or a list, or what a server has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadgen.corpus.corpus import write_corpus
+from loadgen.corpus.distributions import FIXED
+from loadgen.corpus.executors import in_this_process
+from loadgen.corpus.lists.own_topics import read_own_topics
+from loadgen.corpus.manifest import MANIFEST_NAME, expected_namespaces
+from loadgen.corpus.part_file import namespace_entry
+from loadgen.corpus.synthetic import namespace_rows
+from loadgen.corpus.topic_plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
+from loadgen.engine.plan import Namespace
+from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from loadgen.documents.model import Topics
+
+_ROWS_PER_FILE = 200_000
+
+
+def topic_plan(topics: Topics) -> TopicPlan:
+    """Return the plan by which topics are made up.
+
+    Raises:
+        UsageError: There are too many in a namespace.
+    """
+    try:
+        sizes, length = topics.sizes, topics.mean_name_bytes
+        shape = TopicShape(max(length, WORDS_NAME_BYTES))
+        if length < WORDS_NAME_BYTES:
+            shape = TopicShape(length, plain_share=1.0, name_lengths=FIXED)
+        # Equal namespaces are dealt by number: that keeps the plan small.
+        return TopicPlan(
+            sum(sizes), len(sizes), topics.seed, shape, sizes if topics.further else ()
+        )
+    except ValueError as error:
+        raise UsageError(f"topics: {error}") from None
+
+
+def made_corpus(plan: TopicPlan, directory: Path) -> Path:
+    """Make topics as Parquet files that a broker imports."""
+    files = max(1, plan.topics // _ROWS_PER_FILE)
+    return write_corpus(plan, directory, files, in_this_process(lambda done: None)).directory
+
+
+def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namespace, ...]:
+    """Return the namespaces of a run, with what is known of their listings.
+
+    Args:
+        topics: Those of the document.
+        corpus: Where topics that were made up for servers of the run's own are.
+
+    Raises:
+        UsageError: A folder or list of topics cannot be used.
+    """
+    if topics.of:
+        return tuple(Namespace(name=name) for name in topics.of)
+    if corpus is None and topics.corpus is not None:
+        corpus = Path(topics.corpus)
+    if corpus is None:
+        planned = plan_namespaces(topic_plan(topics))
+        return tuple(Namespace(name=each.name, topics=each.topics) for each in planned)
+    if (corpus / MANIFEST_NAME).is_file():
+        return expected_namespaces(corpus, [])
+    sizes = read_own_topics(corpus).namespaces
+    return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))
+
+
+def hashed_namespaces(plan: TopicPlan) -> tuple[Namespace, ...]:
+    """Return namespaces with what right listings hold; names are made, hashed and forgotten."""
+    entries = (
+        (each.name, namespace_entry(namespace_rows(plan, each).column("topic")).asked)
+        for each in plan_namespaces(plan)
+    )
+    return tuple(Namespace(name=name, topics=each.topics, hash=each.hash) for name, each in entries)

@@ -1,0 +1,307 @@
+"""Runs a document in virtual time: the place that has neither sockets nor processes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import re
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from limiter.clock import clock_sleep
+from loadgen.engine.context import Ground
+from loadgen.engine.task import Task, TaskPlan
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
+from loadgen.places.topics import hashed_namespaces, known_namespaces, topic_plan
+from loadgen.virtual.links.network import LOOPBACK, Network
+from loadgen.virtual.loop import VirtualClock, VirtualLoop
+from loadgen.virtual.servers import VirtualServers, service_url
+from loadgen.virtual.service_times import SERVICE_TIMES
+from loadgen.virtual.sockets import VirtualConnector, VirtualRunTime, agreed
+from loadgen.virtual.stopwatches import stopped_watches
+from proto.version import FLOODGATE_VERSION
+from server.errors import ConfigError, StartError
+from server.server_info import INFO_KEYS, server_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from limiter.clock import TimerHandle
+    from loadgen.documents.model import Document
+    from loadgen.engine.rows import Rows
+    from loadgen.engine.task import TaskFacts
+    from loadgen.engine.totals import Totals
+    from loadgen.virtual.links.network import Link
+    from loadgen.virtual.service_times import ServiceTimes
+
+MOST_TOPICS = 20_000_000
+LONGEST_INTERVAL_SECONDS = 4_096 * SAMPLE_SECONDS
+_SAMPLES_AT_ONE_PACE = 2_000
+_REMEDY = "measure over sockets, with --place processes"
+_OF_PROCESSES = re.compile(r"\b(?:broker|proxy)\.(?:resident|cpu|descriptors)\b")
+_OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
+"""Metrics of processes, which the one that simulates has of its own."""
+_SETTLE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class VirtualRun:
+    """A finished run in virtual time.
+
+    Attributes:
+        facts: Of its one task.
+        rows: Its requests and events.
+        samples: What the servers said of themselves while it ran, on a clock on which the run
+            began at ``t0``.
+        servers: Their versions and settings, by role.
+        busy_seconds: Virtual time that each server's processor worked.
+        events: Timers of the loop that ran.
+        real_seconds: How long it took in real time, without making the topics.
+    """
+
+    facts: TaskFacts
+    rows: Rows
+    samples: Samples
+    t0: float
+    servers: dict[str, Any]
+    busy_seconds: dict[str, float]
+    events: int
+    real_seconds: float
+
+
+def require_virtual(document: Document) -> None:
+    """Refuse what does not run in virtual time, or would not be measured there.
+
+    Raises:
+        UsageError: A behaviour, a shock of servers or links, topics that are in files or too many,
+            or an expectation of processes.
+    """
+    for obstacle in (*_of_clients(document), *_of_servers(document)):
+        raise UsageError(obstacle)
+
+
+def _of_clients(document: Document) -> Iterator[str]:
+    for group in document.clients:
+        if not group.virtual:
+            yield f"group {group.name}: {group.do} does not run in virtual time: {_REMEDY}"
+    for text in filter(_OF_PROCESSES.search, document.expect):
+        yield f"expectation {text!r} is of a process, which virtual time has none of: {_REMEDY}"
+
+
+def _of_servers(document: Document) -> Iterator[str]:
+    for shock in document.shocks:
+        if shock.anew is None:
+            yield f"no server has a shock in virtual time: leave out {shock.words}, or {_REMEDY}"
+    topics = document.topics
+    if topics.corpus is not None:
+        yield "topics.corpus: virtual time makes the topics of its servers; leave it out"
+    if topics.made and sum(topics.sizes) > MOST_TOPICS:
+        yield (
+            f"topics: {sum(topics.sizes):,} topics; virtual time keeps at most {MOST_TOPICS:,} in "
+            f"memory: use fewer, or {_REMEDY}"
+        )
+
+
+def run_in_virtual_time(
+    document: Document,
+    *,
+    run: str = "",
+    times: ServiceTimes | None = None,
+    link: Link = LOOPBACK,
+    on_begun: Callable[[Callable[[], tuple[float, Totals]]], None] = lambda look: None,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> VirtualRun:
+    """Run a document, servers and clients in this process and without sockets.
+
+    Args:
+        document: Its servers have the keys of an operator's files already, if there are such.
+        run: The run's name.
+        times: What the servers' work takes; None is what the document says.
+        link: Between clients and servers.
+        on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
+        may_go_on: Asked now and then; when it says no, the run is cut.
+
+    Raises:
+        CutError: It was cut.
+        UsageError: See :func:`require_virtual`.
+        LoadgenError: A server refuses its configuration.
+    """
+    require_virtual(document)
+    simulation = _Simulation(document, run, times or SERVICE_TIMES[document.servers.service_times])
+    with (
+        stopped_watches(),
+        servers_silent(),
+        uncollected(),
+        _interruptible(may_go_on) as look,
+        asyncio.Runner(loop_factory=lambda: VirtualLoop(look)) as runner,
+    ):
+        try:
+            return runner.run(simulation.run(link, on_begun))
+        except (StartError, ConfigError) as error:
+            raise LoadgenError(f"the servers cannot be started: {error}") from None
+
+
+@contextmanager
+def servers_silent() -> Iterator[None]:
+    """Log nothing in this process while a block runs; afterwards what was logged before is again.
+
+    Servers in virtual time log nowhere else, so nobody misses their lines, one for each refusal.
+    """
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@contextmanager
+def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C end the loop between two events, so that no task has it for its own error.
+
+    asyncio's own handler would cancel one task, and the others would end in virtual time.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield may_go_on
+        return
+    interrupts: list[int] = []
+
+    def look() -> bool:
+        goes_on = may_go_on()
+        if interrupts:
+            interrupts.clear()
+            raise KeyboardInterrupt
+        return goes_on
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(each, lambda number, _: interrupts.append(number)) for each in numbers]
+    try:
+        yield look
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage while a block runs, and for all of it behind the block.
+
+    A hundred thousand connections that live are long to look at, a sixth of a storm's time; what
+    is left in circles meanwhile is one or two hundredths of the memory.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.collect()
+        if was_enabled:
+            gc.enable()
+
+
+class _Simulation:
+    """A run to be."""
+
+    def __init__(self, document: Document, run: str, times: ServiceTimes) -> None:
+        self._document = document
+        self._run = run
+        self._times = times
+        topics = document.topics
+        self._topics = topic_plan(topics) if topics.made else None
+
+    async def run(
+        self, link: Link, on_begun: Callable[[Callable[[], tuple[float, Totals]]], None]
+    ) -> VirtualRun:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        network = Network(loop, link)
+        wanted = self._document.servers
+        async with VirtualServers(wanted, self._topics, loop, network, self._times) as servers:
+            begun = time.perf_counter()
+            connector = VirtualConnector(network, servers.clock, servers.port)
+            ground = Ground(servers.clock, lambda: VirtualRunTime(loop.time), lambda: connector)
+            task = Task(self._plan(), agreed, ground)
+            sampler = _Sampler(servers.services, servers.clock)
+            sampler.start()
+            moments, totals = task.context.time, task.context.totals
+            on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
+            result = await task.run()
+            # The servers learn that all clients have left: now their books have to balance.
+            await clock_sleep(servers.clock, _SETTLE_SECONDS)
+            sampler.stop()
+            told = {name: _facts_of(each) for name, each in servers.services.items()}
+            real_seconds = time.perf_counter() - begun
+        busy: dict[str, float] = {
+            name: each.busy_seconds for name, each in servers.processors.items()
+        }
+        # What this process worked is no share of virtual time: no generator can be too slow.
+        facts = result.facts.model_copy(update={"cpu_seconds": 0.0})
+        return VirtualRun(
+            facts, result.rows, sampler.samples, moments.t0, told, busy, loop.events, real_seconds
+        )
+
+    def _plan(self) -> TaskPlan:
+        document, plan = self._document, self._topics
+        names = known_namespaces(document.topics) if plan is None else hashed_namespaces(plan)
+        return TaskPlan(
+            groups=document.clients,
+            namespaces=names,
+            phases=document.phases,
+            seed=document.seed,
+            service_url=service_url(document.servers),
+            loopback=False,
+            run=self._run,
+            anew=document.anew,
+        )
+
+
+class _Sampler:
+    """Asks the servers' registries four times a second of virtual time, later more seldom."""
+
+    def __init__(self, services: Mapping[str, Any], clock: VirtualClock) -> None:
+        self.samples = Samples(services)
+        self._services = services
+        self._clock = clock
+        self._timer: TimerHandle | None = None
+        self._interval = SAMPLE_SECONDS
+        self._count = 0
+
+    def start(self) -> None:
+        """Look, and look again."""
+        self._take()
+        self._count += 1
+        if self._count % _SAMPLES_AT_ONE_PACE == 0:
+            self._interval = min(2 * self._interval, LONGEST_INTERVAL_SECONDS)
+        self._timer = self._clock.call_at(self._clock.now() + self._interval, self.start)
+
+    def stop(self) -> None:
+        """Look once more, when all clients have left, and end."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._take()
+        self.samples.seen_at_the_end.update(self._services)
+
+    def _take(self) -> None:
+        for process, service in self._services.items():
+            self.samples.add(process, self._clock.now(), dict(_told(service.registry)))
+
+
+def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of the metrics library
+    for family in registry.collect():
+        if family.name.startswith(_OF_THE_SIMULATOR):
+            continue
+        for sample in family.samples:
+            if is_kept(sample.name) and not sample.name.endswith("_created"):
+                yield sample.name + other_labels(sample.labels.items()), float(sample.value)
+
+
+def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy
+    """Return what a server says of its version and settings, as who reads it would find it."""
+    info = server_info(service.config)
+    return {"version": FLOODGATE_VERSION, "settings": {key: info[key] for key in INFO_KEYS}}

@@ -1,1 +1,0 @@
-"""Servers under load: their processes, memory, metrics and addresses."""

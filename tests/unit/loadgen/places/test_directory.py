@@ -1,0 +1,111 @@
+"""Where results go is settled before a storm, and nobody else's files are touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.directory import require_directory_name, run_directory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def end_with(error: BaseException, directory: Path, files: list[str]) -> None:
+    """Leave files in a run's directory, and then its block by an error."""
+    with run_directory(directory):
+        for name in files:
+            (directory / name).touch()
+        raise error
+
+
+def test_an_older_run_is_replaced_whole_and_logs_stay(tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "requests").mkdir()
+    for name in ("run.json", "index.html", "requests/part-00007.parquet", "broker.log"):
+        (tmp_path / name).write_text("old")
+    # When
+    with run_directory(tmp_path) as folder:
+        (folder / "requests").mkdir()
+        for name in ("run.json", "requests/part-00000.parquet"):
+            (folder / name).write_text("new")
+    # Then
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == {"run.json", "requests/part-00000.parquet", "broker.log"}
+    assert (tmp_path / "run.json").read_text() == "new"
+
+
+def test_a_run_that_fails_leaves_the_older_one(tmp_path: Path) -> None:
+    (tmp_path / "run.json").touch()
+    with pytest.raises(LoadgenError):
+        end_with(LoadgenError("It was not to be."), tmp_path, [".unfinished/run.json"])
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("run.json", "")]
+
+
+def test_other_files_are_not_overwritten(tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "thesis.tex").touch()
+    # When / Then
+    with (
+        pytest.raises(UsageError, match=r"holds thesis\.tex, which no run has written"),
+        run_directory(tmp_path),
+    ):
+        pytest.fail("the storm began")
+
+
+def test_a_place_that_cannot_be_made_is_refused_before_the_storm(tmp_path: Path) -> None:
+    # Given
+    (tmp_path / "file").touch()
+    # When / Then
+    with (
+        pytest.raises(UsageError, match="choose another --out"),
+        run_directory(tmp_path / "file" / "run"),
+    ):
+        pytest.fail("the storm began")
+
+
+def test_a_failed_run_leaves_no_empty_directory(tmp_path: Path) -> None:
+    with pytest.raises(LoadgenError), run_directory(tmp_path / "run"):
+        raise LoadgenError("It was not to be.")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        (["broker.log", "proxy.log"], []),
+        (["broker.log", "run.json"], ["run/broker.log", "run/run.json"]),
+    ],
+)
+def test_a_ctrl_c_before_there_are_figures_leaves_no_logs_but_an_older_run(
+    tmp_path: Path, files: list[str], left: list[str]
+) -> None:
+    # When
+    with pytest.raises(KeyboardInterrupt):
+        end_with(KeyboardInterrupt(), tmp_path / "run", files)
+    # Then
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*")) == left
+    assert (tmp_path / "run").exists() == bool(left)
+
+
+def test_a_server_that_did_not_start_leaves_its_log(tmp_path: Path) -> None:
+    with pytest.raises(LoadgenError):
+        end_with(LoadgenError("It said why in its log."), tmp_path, ["broker.log"])
+    assert (tmp_path / "broker.log").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".hidden", "a/b", "../up", "a\nb", "a\x00b", "\udcff", "x" * 201]
+)
+def test_a_name_that_is_none_of_a_directory_is_refused_with_the_remedy(name: str) -> None:
+    with pytest.raises(UsageError, match=r"--name .* take up to 200 bytes, no slash") as caught:
+        require_directory_name(name)
+    assert len(str(caught.value)) < 300
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["x" * 200, "mine 1.2", "größer", "-a"])
+def test_other_names_may_be_had(name: str) -> None:
+    require_directory_name(name)

@@ -1,0 +1,79 @@
+"""A run's figures while it lasts, as Prometheus reads them."""
+
+from __future__ import annotations
+
+import socket
+import urllib.request
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from loadgen.engine.rows import Outcome, RequestRow
+from loadgen.engine.totals import Totals
+from loadgen.errors import UsageError
+from loadgen.places.metrics import RunCollector, exported
+
+TOTALS = Totals(phase="measure", connected=3, bytes=500)
+TOTALS.end(RequestRow(0, "all", "", "list", "a/b", 1.0, done=1.2, outcome=Outcome.ANSWERED))
+TOTALS.end(RequestRow(0, "all", "", "list", "a/b", 1.0, done=1.2, outcome=Outcome.REFUSED))
+TOTALS.clients["all connection-lost"] = 2
+OF_ALL = 'run="mine",scenario="storm"'
+
+
+def page() -> str:
+    collector, registry = RunCollector("mine", "storm"), CollectorRegistry()
+    collector.totals = TOTALS
+    registry.register(collector)
+    return generate_latest(registry).decode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'loadgen_requests_total{group="all",operation="list",outcome="answered",%s} 1.0',
+        'loadgen_requests_total{group="all",operation="list",outcome="refused",%s} 1.0',
+        'loadgen_client_events_total{group="all",%s,what="connection-lost"} 2.0',
+        "loadgen_connections_total{%s} 3.0",
+        "loadgen_received_bytes_total{%s} 500.0",
+        'loadgen_phase{phase="measure",%s} 1.0',
+        "loadgen_response_seconds_count{%s} 1.0",
+    ],
+)
+def test_totals_are_told_with_run_scenario_and_group(line: str) -> None:
+    assert line % OF_ALL in page().splitlines()
+
+
+def test_an_answer_is_in_every_bucket_that_is_longer() -> None:
+    edges = {
+        float(line.partition('le="')[2].partition('"')[0]): float(line.rpartition(" ")[2])
+        for line in page().splitlines()
+        if line.startswith("loadgen_response_seconds_bucket")
+    }
+    assert 15 < len(edges) < 30
+    assert {count for edge, count in edges.items() if edge < 0.2} == {0.0}
+    assert {count for edge, count in edges.items() if edge > 0.5} == {1.0}
+
+
+def test_a_port_serves_the_latest_totals_for_the_time_of_the_block() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/metrics"
+    with exported("mine", "storm", port) as take:
+        take(TOTALS)
+        with urllib.request.urlopen(url) as response:
+            assert "loadgen_connections_total" in response.read().decode()
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url)
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"--metrics-port {port} cannot be had"):
+            exported("mine", "storm", port).__enter__()
+
+
+def test_without_a_port_nothing_is_served() -> None:
+    with exported("mine", "storm", None) as take:
+        take(TOTALS)

@@ -1,0 +1,81 @@
+"""Options that do not fit each other are refused before anything is touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.documents.model import Document
+from loadgen.errors import UsageError
+from loadgen.places.launcher import ServerFiles
+from loadgen.places.operator_files import OwnServer
+from loadgen.places.options import RunOptions, resolved
+
+FILES = ServerFiles(
+    OwnServer("broker"), OwnServer("proxy", Path("p.conf"), {"maxMessageSize": "9"})
+)
+
+
+def document(**values: Any) -> Document:
+    clients = [{"name": "all", "do": "list", "count": 3}]
+    return Document.model_validate({"name": "mine", "clients": clients, **values})
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "tasks"),
+    [
+        (RunOptions(), "processes", 2),
+        (RunOptions(tasks=3), "processes", 3),
+        (RunOptions(master="local[2]"), "spark", 2),
+        (RunOptions(place="virtual"), "virtual", 1),
+    ],
+)
+def test_place_name_and_tasks_are_chosen(options: RunOptions, place: str, tasks: int) -> None:
+    _, found = resolved(document(), options)
+    assert (found.place, found.name, found.tasks) == (place, "mine", tasks)
+
+
+def test_a_drain_is_laid_over_the_documents() -> None:
+    assert resolved(document(), RunOptions(drain=1.5))[0].phases.drain == 1.5
+
+
+def test_keys_of_files_stand_over_the_documents_and_a_proxys_file_means_a_proxy() -> None:
+    servers = resolved(document(), RunOptions(files=FILES))[0].servers
+    assert servers.proxy == {"maxMessageSize": "9"}
+
+
+NAMED = RunOptions(service_url="pulsar://127.0.0.1:1")
+CHURN = [{"name": "churn", "do": "create-and-delete", "count": 2}]
+AT_ONCE = {"kind": "concurrency", "clients_at_once": 1}
+CLOSED = [{"name": "closed", "do": "list", "count": 3, "arrive": AT_ONCE}]
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "told"),
+    [
+        ({}, RunOptions(tasks=4), "--tasks 4 does not fit 3 clients: use 1 to 3"),
+        ({}, RunOptions(name="a/b"), "--name 'a/b' cannot be"),
+        ({"clients": CLOSED}, RunOptions(), "clients_at_once 1 cannot be shared by --tasks 2"),
+        ({}, RunOptions(pids={"proxy": 1}), "--proxy-pid is of a running server"),
+        ({}, RunOptions(admin_urls={"broker": "x"}), "--broker-admin-url is of a running server"),
+        ({}, replace(NAMED, pids={"broker": 1}), "--broker-pid needs --broker-admin-url"),
+        ({}, replace(NAMED, service_url="http://x"), "not of the form pulsar://host:port"),
+        ({}, replace(NAMED, files=FILES), "--proxy-conf is for a scenario's own proxy"),
+        ({}, replace(NAMED, place="virtual"), "virtual has servers of its own"),
+        ({"clients": CHURN}, NAMED, "group churn creates topics by admin REST: name"),
+        ({"shocks": [{"at": 1, "kill": "broker"}]}, NAMED, "the broker is not this run's own"),
+        (
+            {},
+            RunOptions(place="virtual", abort_early=lambda totals: None),
+            "--place virtual is not ended early",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    values: dict[str, Any], options: RunOptions, told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        resolved(document(**values), options)

@@ -1,0 +1,90 @@
+"""A link is cut and whole again, or lets no more than its rate through."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.errors import UsageError
+from loadgen.places.relay import Relay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def echo() -> Iterator[str]:
+    """A server that answers one connection with what it says."""
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            while data := connection.recv(65_536):
+                connection.sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"pulsar://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def connect(relay: Relay) -> socket.socket:
+    host, _, port = relay.service_url.removeprefix("pulsar://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def received(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        data += connection.recv(65_536)
+    return data
+
+
+def test_what_is_said_while_the_link_is_cut_comes_when_it_is_whole() -> None:
+    with echo() as url, Relay(url, 1) as relay, connect(relay) as connection:
+        connection.sendall(b"before")
+        assert received(connection, 6) == b"before"
+        # When
+        relay.cut()
+        connection.sendall(b"behind")
+        connection.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        relay.mend()
+        # Then
+        connection.settimeout(10)
+        assert received(connection, 6) == b"behind"
+
+
+def test_a_slow_link_lets_its_rate_through() -> None:
+    with echo() as url, Relay(url, 1) as relay, connect(relay) as connection:
+        relay.slow(1_000_000)
+        begun = time.perf_counter()
+        connection.sendall(bytes(100_000))
+        assert len(received(connection, 100_000)) == 100_000
+    # There and back.
+    assert time.perf_counter() - begun >= 0.19
+
+
+def test_a_peer_that_leaves_takes_the_other_side_along() -> None:
+    with echo() as url, Relay(url, 1) as relay, connect(relay) as connection:
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+
+
+def test_where_nobody_listens_a_connection_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    with Relay(f"pulsar://127.0.0.1:{port}", 1) as relay, connect(relay) as connection:
+        assert connection.recv(1) == b""
+
+
+def test_a_link_by_tls_is_left_alone() -> None:
+    with pytest.raises(UsageError, match="by TLS"):
+        Relay("pulsar+ssl://127.0.0.1:1", 1)

@@ -1,0 +1,91 @@
+"""A server that is restarted is killed, and another one stands where it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.places.server_process import ServerLaunch, ServerStartError, restartable_server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Says which ports it was told, and ignores being asked to end: only a kill helps.
+SERVER = """
+import os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN if {stubborn} else signal.SIG_DFL)
+told = dict(part.split("=") for part in sys.argv[2::2])
+service, web = told.get("servicePort", "71"), told.get("webServicePort", "72")
+sys.stderr.write(f"{{service}} {{web}}\\n")
+if service == "71" and {fails_again}:
+    sys.exit(1)
+urls = f"pulsar://127.0.0.1:{{int(service) or 71}} http://127.0.0.1:{{int(web) or 72}}"
+print(f"READY proxy {{urls}}", flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerLaunch:
+    """A launch of ``proxy`` whose module is a script in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    ports = {"servicePort": "0", "webServicePort": "0"}
+    return ServerLaunch("proxy", ports, tmp_path / "proxy.log")
+
+
+def script(launch: ServerLaunch, *, stubborn: bool = False, fails_again: bool = False) -> None:
+    text = SERVER.format(stubborn=stubborn, fails_again=fails_again)
+    (launch.log.parent / "proxy.py").write_text(text)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_restart_kills_and_starts_on_the_same_ports(launch: ServerLaunch) -> None:
+    script(launch, stubborn=True)
+    with restartable_server(launch) as running:
+        first = running.server
+        script(launch)
+        second = running.restart()
+        assert running.server is second
+        assert (second.service_url, second.web_url) == (first.service_url, first.web_url)
+        assert second.pid != first.pid
+        assert not is_running(first.pid)
+        assert is_running(second.pid)
+    assert not is_running(second.pid)
+    assert launch.log.read_text() == "0 0\n71 72\n"
+
+
+def test_a_server_that_does_not_come_up_again_is_named(launch: ServerLaunch) -> None:
+    script(launch, fails_again=True)
+    with (
+        restartable_server(launch) as running,
+        pytest.raises(ServerStartError, match="The proxy did not start"),
+    ):
+        running.restart()
+
+
+def test_a_server_that_stands_still_is_stopped_all_the_same(launch: ServerLaunch) -> None:
+    script(launch)
+    with restartable_server(launch) as running:
+        running.pause()
+        assert os.WIFSTOPPED(os.waitpid(running.server.pid, os.WUNTRACED)[1])
+    assert not is_running(running.server.pid)
+
+
+def test_a_server_that_goes_on_works_again(launch: ServerLaunch) -> None:
+    script(launch)
+    with restartable_server(launch) as running:
+        running.pause()
+        running.go_on()
+        os.kill(running.server.pid, signal.SIGTERM)
+        assert running._process is not None
+        assert running._process.wait(10) == -signal.SIGTERM

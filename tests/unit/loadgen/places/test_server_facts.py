@@ -1,0 +1,63 @@
+"""What produced a run's figures is asked of each server; what it does not tell stays unknown."""
+
+from __future__ import annotations
+
+import asyncio
+
+from loadgen.places.sampling import kept_samples
+from loadgen.places.server_facts import ServerFacts, facts_of_page, read_server_facts
+from proto.version import FLOODGATE_VERSION
+from tests.support.peers.stand_in_admin import Given, given, stand_in_admin
+
+INFO = (
+    'floodgate_server_info{cluster="a",version="0.1.0",floodgate_profile="pulsar",'
+    'max_topic_list_in_flight_heap_mem_size_mb="7"} 1.0\n'
+)
+PULSAR = 'pulsar_version_info{cluster="a",version="4.2.4",commit="53"} 1.0\n'
+RUNTIME = {
+    "maxTopicListInFlightHeapMemSizeMB": "7",
+    "brokerClientAuthenticationParameters": "token:hidden",
+}
+OF_A_BROKER = {
+    "GET /metrics/": Given((PULSAR.encode(),)),
+    "GET /admin/v2/brokers/version": Given((b"4.2.4",)),
+    "GET /admin/v2/brokers/configuration/runtime": given(RUNTIME),
+}
+
+
+def test_a_page_of_our_own_tells_version_and_keys() -> None:
+    facts = facts_of_page(f"# TYPE x gauge\nx 1\n{INFO}")
+    assert facts.version == FLOODGATE_VERSION
+    assert facts.settings == {
+        "floodgateProfile": "pulsar",
+        "maxTopicListInFlightHeapMemSizeMB": "7",
+    }
+
+
+def test_a_page_of_pulsars_tells_its_version_alone() -> None:
+    assert facts_of_page(PULSAR) == ServerFacts("4.2.4")
+    assert facts_of_page("x 1\n") == ServerFacts()
+
+
+async def test_a_broker_is_asked_by_rest_and_its_secrets_are_left_there() -> None:
+    async with stand_in_admin(**OF_A_BROKER) as broker:
+        facts = await asyncio.to_thread(read_server_facts, "broker", broker.url)
+    assert facts == ServerFacts("4.2.4", {"maxTopicListInFlightHeapMemSizeMB": "7"})
+
+
+async def test_a_proxy_is_never_asked_by_rest_where_its_broker_would_answer() -> None:
+    answers = {**OF_A_BROKER, "GET /metrics/": Given((INFO.encode(),))}
+    async with stand_in_admin(**answers) as proxy:
+        facts = await asyncio.to_thread(read_server_facts, "proxy", proxy.url)
+    assert facts.version == FLOODGATE_VERSION
+    assert proxy.lines == ["GET /metrics/"]
+
+
+async def test_a_server_that_tells_nothing_fails_nothing() -> None:
+    async with stand_in_admin() as broker:
+        assert await asyncio.to_thread(read_server_facts, "broker", broker.url) == ServerFacts()
+    assert read_server_facts("broker", broker.url) == ServerFacts()
+
+
+def test_the_metric_that_is_always_1_is_no_series() -> None:
+    assert list(kept_samples(f"{INFO}floodgate_x 2.0\n")) == [("floodgate_x", 2.0)]

@@ -1,0 +1,138 @@
+"""Shocks happen at their moments after the agreed start, and never behind the run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from loadgen.documents.model import Document, Shock
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.sampling import ServerWatch
+from loadgen.places.shocks import NO_CLIENT, Shocks, require_own, shock_events
+
+if TYPE_CHECKING:
+    from loadgen.places.launcher import RunningServers
+    from loadgen.places.relay import Relay
+
+
+def shock(**values: Any) -> Shock:
+    return Shock.model_validate(values)
+
+
+class Subject:
+    """Servers and their link: notes what is done to them, and calls back at a wanted deed."""
+
+    def __init__(self, last: str) -> None:
+        self.pids = {"broker": 1, "proxy": 2}
+        self.done: list[str] = []
+        self.over = threading.Event()
+        self._last = last
+
+    def __getattr__(self, name: str) -> Any:
+        def deed(*said: object) -> None:
+            self.done.append(" ".join(map(str, (name, *said))))
+            if self.done[-1] == self._last:
+                self.over.set()
+
+        return deed
+
+
+def performed(*shocks: Shock, last: str) -> tuple[list[str], list[dict[str, Any]]]:
+    """Perform shocks whose moments are past; return what was done, and what happened."""
+    subject = Subject(last)
+    servers, relay = cast("RunningServers", subject), cast("Relay", subject)
+    with Shocks(shocks, servers, relay, "", ServerWatch([])) as performing:
+        for _ in range(3):  # every task says so, and more than once
+            performing.agreed(time.time() - 10.0)
+        assert subject.over.wait(10)
+    return subject.done, performing.happened(interrupted=False)
+
+
+def test_a_shock_happens_once_at_its_moment() -> None:
+    done, happened = performed(shock(at="1s", restart="proxy"), last="restart proxy")
+    assert done == ["restart proxy"]
+    assert [each["what"] for each in happened] == ["restart proxy"]
+    assert 10.0 <= happened[0]["at"] <= happened[0]["ready_seconds"]
+
+
+@pytest.mark.parametrize(
+    ("values", "deeds"),
+    [
+        ({"pause": "broker"}, ["pause broker", "go_on broker"]),
+        ({"cut": "link"}, ["cut", "mend"]),
+        ({"slow": "100kB/s"}, ["slow 100000.0", "slow 0.0"]),
+    ],
+)
+def test_what_lasts_is_ended_with_the_run_at_the_latest(
+    values: dict[str, str], deeds: list[str]
+) -> None:
+    done, happened = performed(shock(at=0, **values, **{"for": "1h"}), last=deeds[0])
+    assert done == deeds
+    assert len(happened) == 1
+
+
+def test_a_run_that_is_over_before_a_shock_is_told() -> None:
+    with Shocks([shock(at="1h", kill="broker")], None, None, "", ServerWatch([])) as performing:
+        performing.agreed(time.time())
+    with pytest.raises(LoadgenError, match=r"over before its shock, kill broker \(at 3600 s\)"):
+        performing.happened(interrupted=False)
+    assert performing.happened(interrupted=True) == []
+
+
+def test_a_server_that_does_not_come_up_again_ends_the_run() -> None:
+    class Broken(Subject):
+        def restart(self, role: str) -> None:
+            self.over.set()
+            raise LoadgenError(f"The {role} did not start.")
+
+    broken = Broken("")
+    servers = cast("RunningServers", broken)
+    with Shocks([shock(at=0, restart="broker")], servers, None, "", ServerWatch([])) as performing:
+        performing.agreed(time.time() - 10.0)
+        assert broken.over.wait(10)
+    with pytest.raises(LoadgenError, match="broker did not start"):
+        performing.happened(interrupted=False)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"kill": "proxy"}, "shock kill proxy: the proxy is not this run's own"),
+        ({"cut": "link"}, "shock cut link: the link is not this run's own"),
+        ({"set": {"a": 1}}, "shock set a=1: name the broker's --broker-admin-url"),
+    ],
+)
+def test_servers_of_others_have_no_shocks(values: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        require_own([shock(at=0, **values)], "")
+
+
+def test_a_key_may_be_changed_where_the_broker_is_known() -> None:
+    require_own([shock(at=0, set={"a": 1}), shock(at=0, anew="all")], "http://127.0.0.1:1")
+
+
+def test_shocks_are_events_of_no_client() -> None:
+    rows = shock_events([{"at": 2.0, "what": "restart proxy", "ready_seconds": 3.5}]).events
+    assert {row.client for row in rows} == {NO_CLIENT}
+    assert [(row.at, row.what, row.value, row.text) for row in rows] == [
+        (2.0, "shock", 1.5, "restart proxy"),
+        (3.5, "shock-over", None, "restart proxy"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shocks", "told"),
+    [
+        ([{"at": 1, "restart": "proxy"}], "a shock is of the proxy, and there is none"),
+        ([{"at": 1, "anew": "others"}], "a shock is of group others: no group has that name"),
+        ([{"at": 1}], "must say one of kill, .* and says none"),
+        ([{"at": 1, "kill": "broker", "cut": "link"}], "and says kill and cut"),
+    ],
+)
+def test_a_shock_of_what_is_not_there_is_refused(shocks: list[Any], told: str) -> None:
+    clients = [{"name": "all", "do": "list", "count": 1}]
+    with pytest.raises(ValueError, match=told):
+        Document.model_validate({"name": "x", "clients": clients, "shocks": shocks})

@@ -1,0 +1,59 @@
+"""What is known of a run's namespaces, wherever its topics come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.documents.model import FurtherTopics, Topics
+from loadgen.errors import UsageError
+from loadgen.places.topics import hashed_namespaces, known_namespaces, made_corpus, topic_plan
+from proto.topic_hash import topics_hash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MADE = Topics(
+    namespaces=2, per_namespace=30, further=(FurtherTopics(namespaces=1, per_namespace=7),)
+)
+
+
+def test_made_topics_are_known_by_number_before_and_by_hash_once_they_are_made(
+    tmp_path: Path,
+) -> None:
+    plan = topic_plan(MADE)
+    made = known_namespaces(MADE, made_corpus(plan, tmp_path / "made"))
+    assert [each.topics for each in made] == [30, 30, 7]
+    assert made == hashed_namespaces(plan)
+    bare = tuple(each.model_copy(update={"hash": None}) for each in made)
+    assert known_namespaces(MADE) == bare != made
+
+
+def test_names_that_a_server_has_already_are_all_that_is_known() -> None:
+    known = known_namespaces(Topics(of=("a/b", "public/default")))
+    assert [(each.name, each.topics) for each in known] == [("a/b", None), ("public/default", None)]
+
+
+def test_a_list_of_names_is_counted(tmp_path: Path) -> None:
+    names = ["persistent://a/c/x", "persistent://a/b/x", "persistent://a/b/y"]
+    (tmp_path / "topics.txt").write_text("\n".join(names))
+    known = known_namespaces(Topics(corpus=str(tmp_path / "topics.txt")))
+    assert [(each.name, each.topics) for each in known] == [("a/b", 2), ("a/c", 1)]
+
+
+def test_a_corpus_knows_its_hashes(tmp_path: Path) -> None:
+    corpus = made_corpus(topic_plan(Topics(namespaces=1, per_namespace=1)), tmp_path / "made")
+    (known,) = known_namespaces(Topics(corpus=str(corpus)))
+    assert known.hash is not None
+    assert known.hash != topics_hash([])
+
+
+def test_short_names_are_of_one_length() -> None:
+    plan = topic_plan(Topics(namespaces=1, per_namespace=5, mean_name_bytes=40))
+    assert plan.shape.short
+
+
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.txt cannot be read"):
+        known_namespaces(Topics(corpus=str(tmp_path / "none.txt")))

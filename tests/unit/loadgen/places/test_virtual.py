@@ -1,0 +1,156 @@
+"""A simulation ends when it is told to: by the clock of who runs it, or by Ctrl-C."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import weakref
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from loadgen.documents.model import Document
+from loadgen.errors import UsageError
+from loadgen.places import virtual
+from loadgen.places.sampling import SAMPLE_SECONDS
+from loadgen.places.virtual import require_virtual, run_in_virtual_time, uncollected
+from loadgen.virtual.loop import CutError
+from tests.support.clocks.manual_clock import ManualClock
+
+
+def document(clients: list[dict[str, Any]], **values: Any) -> Document:
+    topics = {"namespaces": 2, "per_namespace": 10}
+    return Document.model_validate({"name": "x", "topics": topics, "clients": clients, **values})
+
+
+STORM = [{"name": "all", "do": "list", "count": 200}]
+DOCUMENT = document(STORM)
+
+
+def test_a_storm_is_cut_and_the_next_one_runs() -> None:
+    # Given: time for the first namespace, and for 1,000 events
+    asked = iter([True, True, True, False])
+    # When
+    with pytest.raises(CutError):
+        run_in_virtual_time(DOCUMENT, may_go_on=lambda: next(asked))
+    # Then
+    assert not list(asked)
+    run = run_in_virtual_time(DOCUMENT)
+    assert len(run.rows.requests) == 200
+
+
+def test_ctrl_c_ends_a_storm_where_it_is() -> None:
+    # Given
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    asked = []
+
+    def interrupted() -> bool:
+        asked.append("may it go on?")
+        signal.raise_signal(signal.SIGINT)
+        return True
+
+    # When
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_in_virtual_time(DOCUMENT, may_go_on=interrupted)
+    finally:
+        after = signal.signal(signal.SIGINT, before)
+    # Then
+    assert len(asked) == 1
+    assert after is signal.default_int_handler
+
+
+class Circle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_no_garbage_is_looked_for_while_a_simulation_runs() -> None:
+    with uncollected():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_what_a_simulation_left_in_circles_is_gone_behind_it() -> None:
+    # Given
+    with uncollected():
+        left = weakref.ref(Circle())
+        assert left() is not None
+    # Then
+    assert left() is None
+
+
+def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
+    gc.disable()
+    try:
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("clients", "values", "told"),
+    [
+        ([{"name": "p", "do": "publish", "count": 1}], {}, "group p: publish does not run in vir"),
+        (STORM, {"shocks": [{"at": 1, "kill": "broker"}]}, "leave out kill broker"),
+        (STORM, {"topics": {"corpus": "a"}}, "virtual time makes the topics of its servers"),
+        (
+            STORM,
+            {"topics": {"namespaces": 11, "per_namespace": 2_000_000}},
+            "22,000,000 topics; .* at most 20,000,000 in memory",
+        ),
+        (STORM, {"expect": ["broker.resident.max < 1GB"]}, "is of a process, which virtual time"),
+    ],
+)
+def test_what_virtual_time_has_not_is_refused_with_a_remedy(
+    clients: list[dict[str, Any]], values: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        require_virtual(document(clients, **values))
+
+
+def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
+    # Given clients that come by chance, and lose their connections all at once
+    arrive = {"kind": "poisson", "per_second": "20/s"}
+    clients = [
+        {"name": "all", "do": "list", "count": 20, "every": "500ms", "arrive": arrive},
+        {"name": "go", "do": "discover", "library": "go", "count": 10, "attach": 2},
+    ]
+    several = document(
+        clients,
+        servers={"proxy": {}},
+        phases={"measure": 3, "drain": 1},
+        shocks=[{"at": 2, "anew": "all"}],
+    )
+    one, other = run_in_virtual_time(several), run_in_virtual_time(several)
+    # Then
+    seen = [(row.client, row.due, row.done, row.outcome) for row in one.rows.requests]
+    assert seen == [(row.client, row.due, row.done, row.outcome) for row in other.rows.requests]
+    assert {str(outcome) for *_, outcome in seen} == {"answered"}
+    lost = [row.at for row in one.rows.events if row.what == "connection-lost"]
+    assert len(lost) == 20
+    assert max(lost) - min(lost) < 0.001
+    assert round(lost[0], 6) == 2.0
+
+
+def test_what_the_servers_say_is_sampled_and_seen_at_the_end() -> None:
+    run = run_in_virtual_time(DOCUMENT)
+    assert run.samples.figures("broker")["heap.used"] == 0
+    assert run.samples.figures("broker")["heap.high"] > 0
+    assert run.samples.seen_at_the_end == {"broker"}
+    assert run.servers["broker"]["settings"]
+
+
+def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual, "_SAMPLES_AT_ONE_PACE", 2)
+    clock = ManualClock()
+    looks: list[float] = []
+    monkeypatch.setattr(virtual._Sampler, "_take", lambda _: looks.append(clock.now()))
+    virtual._Sampler({}, clock).start()
+    clock.advance(100 * virtual.LONGEST_INTERVAL_SECONDS)
+    pauses = [after - before for before, after in pairwise(looks)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (SAMPLE_SECONDS, virtual.LONGEST_INTERVAL_SECONDS)
