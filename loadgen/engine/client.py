@@ -423,7 +423,9 @@ class LoadClient:
         key = f"{pattern or ''} {sorted(chosen.items())}" if pattern or chosen else ""
         selection = Selection(key, topics_hash, names_wanted, matching)
         frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
-        return await self.request(self.service, "list", frame, due=due, selection=selection)
+        return await self.request(
+            self.service, "list", frame, due=due, selection=selection, item=key
+        )
 
     async def look_up(self, topic: str, due: float | None = None) -> Answer:
         """Look a topic up, or a pattern as if it were one; the answer is a BrokerAddress."""

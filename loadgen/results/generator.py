@@ -1,26 +1,23 @@
 """The one rule that says when the generator, and not the server, was the limit of a run.
 
-Each limit has its sentence; one is enough to make the figures worthless (exit code 98). What a
-server can cause, such as connections that it closes, counts for none of them.
+Each limit has its words; one is enough to make the figures worthless (exit code 98). What a server
+can cause, such as connections that it closes, counts for none of them.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from loadgen.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping
 
-    from loadgen.clients.records import TaskFacts
+    from loadgen.results.results import Results
 
-# Later than this and the load was not the one that the scenario describes: a task, and the last of
+# Later than this and the load was not the one that the document describes: a task, and the last of
 # the clients that it starts at one moment.
 START_ERROR_LIMIT_SECONDS = 0.05
 CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
@@ -29,12 +26,12 @@ CLIENT_START_ERROR_LIMIT_SECONDS = 0.25
 LAG_P99_LIMIT_SECONDS = 0.01
 FEWEST_MOMENTS = 100
 STARTED_SHARE_LIMIT = 0.95
-# The end of an answer is noticed so much too late.
+# The end of an answer is noticed so much too late: of one in a hundred, and of any.
 LOOP_LAG_P99_LIMIT_SECONDS = 0.25
+LOOP_LAG_MAX_LIMIT_SECONDS = 1.0
 # A task has one event loop, which one core serves. Of shorter runs the share says nothing.
 CPU_SHARE_LIMIT = 0.95
 SHORTEST_CPU_SECONDS = 2.0
-
 _OWN_FAILURES = tuple(
     os.strerror(number)
     for number in (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
@@ -42,75 +39,59 @@ _OWN_FAILURES = tuple(
 """Why this machine, not the server, made no connection."""
 
 
-def generator_document(
-    rows: pa.Table, facts: Sequence[TaskFacts], planned: int | None = None
-) -> dict[str, Any]:
-    """Return the summary's fields on the generator.
-
-    Args:
-        rows: The requests of all tasks.
-        facts: One of each task.
-        planned: Requests that the schedule holds, where that is known before the run.
-    """
-    lags = [each.lag_p99_seconds for each in facts if each.moments >= FEWEST_MOMENTS]
-    shares = [_cpu_share(each) for each in facts]
-    complete = not any(each.interrupted for each in facts)
-    document = {
-        "start_error_seconds_max": max(each.start_error_seconds for each in facts),
-        "client_start_error_seconds_max": max(each.client_start_error_seconds for each in facts),
-        "lag_p99_seconds": max(lags, default=None),
-        "loop_lag_p99_seconds": max(each.loop_lag_p99_seconds for each in facts),
-        "loop_lag_max_seconds": max(each.loop_lag_max_seconds for each in facts),
-        "started_share": _started_share(rows, planned if complete else None),
-        "cpu_share_max": max((each for each in shares if each is not None), default=None),
-        "descriptors_max": max(each.descriptors for each in facts),
-    }
-    limits = list(_limits(document))
+def generator_figures(results: Results) -> dict[str, float | None]:
+    """Return the worst of what its tasks tell of themselves, by the names that summary.json has."""
+    tasks = results.run.get("tasks") or []
+    lags = [t["lag_p99_seconds"] for t in tasks if t["moments"] >= FEWEST_MOMENTS]
+    shares = [
+        t["cpu_seconds"] / t["measured_seconds"]
+        for t in tasks
+        if t["measured_seconds"] >= SHORTEST_CPU_SECONDS
+    ]
+    reasons = ", ".join(f"'{reason}'" for reason in _OWN_FAILURES)
+    counted = results.sql(
+        f"SELECT count(*) AS n, coalesce(count_if(reason IN ({reasons})), 0) AS own FROM requests"
+    )[0]
+    ended = any(t.get("interrupted") for t in tasks)
+    wanted = max(0 if ended else results.run.get("planned") or 0, counted["n"])
+    worst = (
+        "start_error_seconds", "client_start_error_seconds", "loop_lag_p99_seconds",
+        "loop_lag_max_seconds", "descriptors",
+    )  # fmt: skip
     return {
-        "start_error_seconds_max": document.pop("start_error_seconds_max"),
-        "client_start_error_seconds_max": document.pop("client_start_error_seconds_max"),
-        "generator": document,
-        "generator_limited": bool(limits),
-        "generator_limits": limits,
+        **{name: max((t.get(name, 0) for t in tasks), default=None) for name in worst},
+        "lag_p99_seconds": max(lags, default=None),
+        "cpu_share": max(shares, default=None),
+        "started_share": (counted["n"] - counted["own"]) / wanted if wanted else None,
     }
 
 
-def _cpu_share(facts: TaskFacts) -> float | None:
-    if facts.measured_seconds < SHORTEST_CPU_SECONDS:
-        return None
-    return round(facts.cpu_seconds / facts.measured_seconds, 3)
+_LATE = (
+    ("start_error_seconds", START_ERROR_LIMIT_SECONDS, "a task began"),
+    (
+        "client_start_error_seconds",
+        CLIENT_START_ERROR_LIMIT_SECONDS,
+        "a client's first request was",
+    ),
+    ("lag_p99_seconds", LAG_P99_LIMIT_SECONDS, "1 % of a task's moments came"),
+    ("loop_lag_p99_seconds", LOOP_LAG_P99_LIMIT_SECONDS, "1 % of the time its event loop was"),
+    ("loop_lag_max_seconds", LOOP_LAG_MAX_LIMIT_SECONDS, "once its event loop was"),
+)
 
 
-def _started_share(rows: pa.Table, planned: int | None) -> float:
-    """Return the share of planned requests that this machine did not fail to start."""
-    wanted = max(planned or 0, rows.num_rows)
-    if not wanted:
-        return 1.0
-    own: int = pc.sum(pc.is_in(rows["reason"], pa.array(_OWN_FAILURES))).as_py() or 0
-    share: float = round((rows.num_rows - own) / wanted, 4)
-    return share
-
-
-def _limits(document: dict[str, Any]) -> Iterator[str]:
-    late, last = document["start_error_seconds_max"], document["client_start_error_seconds_max"]
-    if late > START_ERROR_LIMIT_SECONDS:
-        yield _late("a task began", late, START_ERROR_LIMIT_SECONDS)
-    elif last > CLIENT_START_ERROR_LIMIT_SECONDS:
-        yield _late("a task sent its last request", last, CLIENT_START_ERROR_LIMIT_SECONDS)
-    lag, loop_lag = document["lag_p99_seconds"], document["loop_lag_p99_seconds"]
-    if lag is not None and lag > LAG_P99_LIMIT_SECONDS:
-        yield _late("1 % of its moments came", lag, LAG_P99_LIMIT_SECONDS)
-    if document["started_share"] < STARTED_SHARE_LIMIT:
-        yield (
-            f"only {document['started_share']:.1%} of the planned requests could be started, of at "
-            f"least {STARTED_SHARE_LIMIT:.0%}"
+def generator_limits(found: Mapping[str, float | None]) -> list[str]:
+    """Return why the generator was the limit, by its figures; nothing if it was not."""
+    limits = [
+        f"{what} {format_seconds(value)} late, over the limit of {format_seconds(limit)}"
+        for name, limit, what in _LATE
+        if (value := found[name]) is not None and value > limit
+    ]
+    started, busy = found["started_share"], found["cpu_share"]
+    if started is not None and started < STARTED_SHARE_LIMIT:
+        limits.append(
+            f"only {started:.1%} of the planned requests could be started, of at least "
+            f"{STARTED_SHARE_LIMIT:.0%}"
         )
-    if loop_lag > LOOP_LAG_P99_LIMIT_SECONDS:
-        yield _late("its event loop was", loop_lag, LOOP_LAG_P99_LIMIT_SECONDS)
-    share = document["cpu_share_max"]
-    if share is not None and share > CPU_SHARE_LIMIT:
-        yield f"a task used {share:.0%} of a core, of at most {CPU_SHARE_LIMIT:.0%}"
-
-
-def _late(what: str, seconds: float, limit: float) -> str:
-    return f"{what} {format_seconds(seconds)} late, over the limit of {format_seconds(limit)}"
+    if busy is not None and busy > CPU_SHARE_LIMIT:
+        limits.append(f"a task used {busy:.0%} of a core, of at most {CPU_SHARE_LIMIT:.0%}")
+    return limits

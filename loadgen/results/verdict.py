@@ -1,125 +1,287 @@
-"""The verdict on a run, from its summary alone: its checks, in the order of their exit codes."""
+"""The verdict on a run: one list of findings, from which code, junit, README and summary follow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import ExitCode
-from loadgen.results.checks import CheckResult
-from loadgen.units import format_seconds, plural
+from loadgen.results.expectations import judge, parse_expectations
+from loadgen.results.generator import generator_figures, generator_limits
+from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-WORDS = {
-    ExitCode.PASSED: "passed",
-    ExitCode.CORRECTNESS: "wrong answers",
-    ExitCode.GENERATOR_LIMITED: "the generator was the limit",
-    ExitCode.THRESHOLDS: "thresholds failed",
-    ExitCode.INTERRUPTED: "interrupted",
-}
-"""The name of each verdict."""
+    from loadgen.results.expectations import Judged
+    from loadgen.results.results import Results
+
+# A group of which fewer are answered needs an expectation that says so.
+ANSWERED_SHARE = 0.5
+# Behind the last answer, if nobody noted when all clients had left.
+LEAVING_SECONDS = 1.0
+_NAMED = 3
+
+
+class Level(Enum):
+    """What a finding makes of a run, from the best to the worst: its exit code and its words."""
+
+    FINE = (ExitCode.PASSED, "passed")
+    MISSED = (ExitCode.THRESHOLDS, "expectations were missed")
+    UNRELIABLE = (ExitCode.GENERATOR_LIMITED, "the generator was the limit")
+    INTERRUPTED = (ExitCode.INTERRUPTED, "interrupted")
+    WRONG = (ExitCode.CORRECTNESS, "wrong answers")
+
+    @property
+    def rank(self) -> int:
+        """Its place, 0 for the best."""
+        return list(Level).index(self)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that was looked at.
+
+    Attributes:
+        sentence: What was found, with its figures.
+        source: What it was read from: an expectation, or the name of a check.
+    """
+
+    level: Level
+    sentence: str
+    source: str
+
+    @property
+    def fine(self) -> bool:
+        """True if nothing is wrong with it."""
+        return self.level is Level.FINE
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judgement of a run, with its reasons.
+    """All findings on a run; its level is that of the worst."""
 
-    Attributes:
-        checks: Of every run: right answers, a run to its end, a punctual generator.
-        thresholds: Of its scenario.
-    """
+    findings: Sequence[Finding]
+    judged: Sequence[Judged] = ()
 
-    exit_code: ExitCode
-    checks: Sequence[CheckResult]
-    thresholds: Sequence[CheckResult]
+    @property
+    def level(self) -> Level:
+        """The worst level."""
+        return max((each.level for each in self.findings), key=lambda level: level.rank)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``loadgen run`` exits with."""
+        return self.level.value[0]
 
     @property
     def word(self) -> str:
-        """The verdict in a few words; without thresholds a run is not passed, but valid."""
-        if self.passed and not self.thresholds:
-            return "a valid run"
-        return WORDS[self.exit_code]
+        """The verdict in a few words; without expectations a run is not passed, but valid."""
+        return "a valid run" if self.fine and not self.judged else self.level.value[1]
 
     @property
-    def passed(self) -> bool:
-        """True if nothing failed."""
-        return self.exit_code is ExitCode.PASSED
+    def fine(self) -> bool:
+        """True if every finding is."""
+        return self.level is Level.FINE
+
+    @property
+    def count(self) -> str:
+        """How many findings are not fine, in words."""
+        bad = sum(not each.fine for each in self.findings)
+        return (
+            f"{bad} of {plural(len(self.findings), 'check')} failed"
+            if bad
+            else (f"all {len(self.findings)} hold")
+        )
 
 
-def verdict_of(summary: Mapping[str, Any]) -> Verdict:
-    """Judge a run by its ``summary.json``; a wrong answer counts before anything else."""
-    checks = [_answers(summary), _books(summary), _whole(summary), _punctual(summary)]
-    thresholds = [*_aborted(summary), *_thresholds(summary), *_of_its_kind(summary)]
-    wrong = ExitCode.CORRECTNESS
-    codes = (wrong, wrong, ExitCode.INTERRUPTED, ExitCode.GENERATOR_LIMITED)
-    failed = [code for code, check in zip(codes, checks, strict=True) if not check.passed]
-    if not all(each.passed for each in thresholds):
-        failed.append(ExitCode.THRESHOLDS)
-    return Verdict(failed[0] if failed else ExitCode.PASSED, checks, thresholds)
+def worst_code(verdicts: Sequence[Verdict]) -> ExitCode:
+    """Return what several runs exit with together: the worst, not the first that failed."""
+    levels = [each.level for each in verdicts] or [Level.FINE]
+    return max(levels, key=lambda level: level.rank).value[0]
 
 
-def _answers(summary: Mapping[str, Any]) -> CheckResult:
-    wrong, answered = int(summary["wrong"]), int(summary["answered"])
-    right = f"No answer was wrong ({answered:,} checked)."
-    return CheckResult("answers", not wrong, f"{wrong:,} answers were wrong." if wrong else right)
+def verdict_of(results: Results) -> Verdict:
+    """Judge a run by its tables."""
+    groups = [group["name"] for group in results.document.get("clients", ())]
+    expectations = parse_expectations(results.document.get("expect") or (), groups or None)
+    judged = judge(expectations, results)
+    findings = [
+        *_answers(results),
+        *_delivered(results),
+        *_books(results),
+        *_whole(results.run),
+        *_generator(results),
+        *_answered(results, judged),
+        *_expected(judged),
+    ]
+    return Verdict(findings, judged)
 
 
-def _books(summary: Mapping[str, Any]) -> CheckResult:
-    held = summary.get("held") or ()
-    sentence = f"All clients have left, and still accounted for are {' and '.join(held)}."
-    right = "The servers hold nothing for clients that have left."
-    return CheckResult("books", not held, sentence if held else right)
+def _finding(bad: bool, level: Level, source: str, sentence: str, right: str) -> Finding:
+    return Finding(level, sentence, source) if bad else Finding(Level.FINE, right, source)
 
 
-def _aborted(summary: Mapping[str, Any]) -> Iterator[CheckResult]:
-    missed = summary.get("aborted")
-    if missed:
-        yield CheckResult("early end", False, f"{missed} could no longer be met.")
+def _answers(results: Results) -> Iterator[Finding]:
+    """Yield whether answers were right, and tasks agree."""
+    found = results.sql(
+        "SELECT coalesce(count_if(outcome = 'wrong'), 0) AS wrong, count(*) AS n, "
+        "min(CASE WHEN outcome = 'wrong' THEN reason END) AS reason FROM requests "
+        "WHERE outcome IN ('answered', 'wrong')"
+    )[0]
+    yield _finding(
+        found["wrong"] > 0, Level.WRONG, "answers",
+        f"{plural(found['wrong'], 'answer was', 'answers were')} wrong: {found['reason']}.",
+        f"No answer was wrong ({found['n']:,} checked).",
+    )  # fmt: skip
+    for row in results.query("agreement")[:_NAMED]:
+        yield Finding(
+            Level.WRONG,
+            f"Answers to group {row['group']} differ for {row['namespace']}, which nobody changed: "
+            f"{row['kinds']} kinds, of {row['least_topics']:,} to {row['most_topics']:,} names, in "
+            f"tasks {row['first_task']} to {row['last_task']}.",
+            "agreement",
+        )
 
 
-def _whole(summary: Mapping[str, Any]) -> CheckResult:
-    interrupted = bool(summary.get("interrupted")) and not summary.get("aborted")
-    sentence = "The run was interrupted: its figures are those of what had ended."
-    return CheckResult("end", not interrupted, sentence if interrupted else "It ran to its end.")
+def _delivered(results: Results) -> Iterator[Finding]:
+    """Yield whether messages and updates came, and came once; nothing if there were none."""
+    kinds = {
+        "lost": (
+            "publish",
+            "message",
+            "{lost:,} messages of {group} never came to subscription {subscription}",
+        ),
+        "doubled": (
+            "deliver",
+            "message",
+            "{doubled:,} messages came again to subscription {subscription}",
+        ),
+        "untold": (
+            "update",
+            "change",
+            "{clients:,} clients of {group} were not told {untold:,} changes",
+        ),
+    }
+    for name, (operation, noun, sentence) in kinds.items():
+        rows = results.query(name)
+        for row in rows[:_NAMED]:
+            yield Finding(Level.WRONG, f"{sentence.format(**row)}.", name)
+        count = results.value(
+            "SELECT count(*) FROM requests WHERE operation = :kind", kind=operation
+        )
+        if count and not rows:
+            yield Finding(Level.FINE, f"No {noun} was {name} ({count:,} checked).", name)
 
 
-def _punctual(summary: Mapping[str, Any]) -> CheckResult:
-    late, last = (
-        format_seconds(float(summary.get(f"{name}_error_seconds_max") or 0.0))
-        for name in ("start", "client_start")
+def _books(results: Results) -> Iterator[Finding]:
+    """Yield whether servers hold nothing for clients that have left.
+
+    Of a server that held memory before the run, for clients of others, and of one that could not
+    be asked at the end, nothing is said.
+    """
+    left = results.run.get("left_seconds")
+    if left is None:
+        left = (results.value("SELECT max(done) FROM requests") or 0.0) + LEAVING_SECONDS
+    used = [
+        row
+        for row in results.query("servers")
+        if row["figure"] in ("heap.used", "direct.used")
+        and row["last_seconds"] >= left
+        and not row["first"]
+    ]
+    held = [
+        f"{format_bytes(row['last'])} of {row['process']} {row['figure'].partition('.')[0]} memory"
+        for row in used
+        if row["last"]
+    ]
+    if used:
+        yield _finding(
+            bool(held), Level.WRONG, "books",
+            f"All clients have left, and still accounted for are {' and '.join(held)}.",
+            "The servers hold nothing for clients that have left.",
+        )  # fmt: skip
+
+
+def _whole(run: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield whether it ran to its end."""
+    aborted = run.get("aborted")
+    if aborted:
+        yield Finding(Level.MISSED, f"{aborted} could no longer be met: it was ended early.", "end")
+        return
+    ended = run.get("interrupted") or any(task.get("interrupted") for task in run.get("tasks", ()))
+    yield _finding(
+        bool(ended), Level.INTERRUPTED, "end",
+        "The run was interrupted: its figures are those of what had ended.",
+        "It ran to its end.",
+    )  # fmt: skip
+
+
+def _generator(results: Results) -> Iterator[Finding]:
+    found = generator_figures(results)
+    limits = generator_limits(found)
+    late, busy = format_seconds(found["client_start_error_seconds"] or 0.0), found["cpu_share"]
+    right = f"clients at most {late} late" + (f", {busy:.0%} of a core busy" if busy else "")
+    yield _finding(
+        bool(limits),
+        Level.UNRELIABLE,
+        "generator",
+        f"The generator was the limit, not the server: {'; '.join(limits)}.",
+        f"The generator kept its schedule: {right}.",
     )
-    limited = bool(summary["generator_limited"])
-    why = f"tasks at most {late} late, single clients {last}"
-    busy = (summary.get("generator") or {}).get("cpu_share_max")
-    if limited:
-        why = "; ".join(summary.get("generator_limits") or [why])
-    elif busy is not None:
-        why += f", at most {busy:.0%} of a core busy"
-    verdict = "was the limit, not the server" if limited else "kept its schedule"
-    return CheckResult("generator", not limited, f"The generator {verdict}: {why}.")
 
 
-def _thresholds(summary: Mapping[str, Any]) -> Iterator[CheckResult]:
-    for each in summary.get("thresholds") or ():
-        name = str(each["threshold"])
-        yield CheckResult(name, bool(each["passed"]), f"{name}: {each['found']}")
-
-
-def _of_its_kind(summary: Mapping[str, Any]) -> Iterator[CheckResult]:
-    """Yield the checks that a scenario adds to its own part of a summary."""
-    for part in summary.values():
-        if isinstance(part, dict) and isinstance(part.get("checks"), list):
-            yield from (CheckResult(**check) for check in part["checks"])
-
-
-def failures(verdict: Verdict) -> str:
-    """Count what failed and what held, in words."""
-    checks = [*verdict.checks, *verdict.thresholds]
-    failed = sum(not check.passed for check in checks)
-    return (
-        f"{failed} of {plural(len(checks), 'check')} failed"
-        if failed
-        else f"all {len(checks)} hold"
+def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
+    """Yield groups that got next to nothing, where no expectation says what is to be got."""
+    rows = results.sql(
+        """SELECT r.group AS group, r.operation, count(*) AS due,
+          count_if(r.outcome IN ('answered', 'wrong')) AS answered, count_if(g.reads) AS reads
+        FROM measured r JOIN groups g ON r.group = g.group
+        GROUP BY r.group, r.operation ORDER BY r.group, r.operation"""
     )
+    if not rows:
+        yield Finding(Level.MISSED, "No request was due: nothing was measured.", "requests")
+        return
+    expected = [each.expectation for each in judged]
+    poor = [
+        row
+        for row in rows
+        if row["reads"]  # Who does not read gets nothing, as it was meant.
+        and row["answered"] < ANSWERED_SHARE * row["due"]
+        and not any(each.is_about(row["group"], row["operation"]) for each in expected)
+    ]
+    for row in poor:
+        got = f"only {row['answered']:,}" if row["answered"] else "none"
+        name = f"{row['group']}.{row['operation']}"
+        yield Finding(
+            Level.MISSED,
+            f"Of {plural(row['due'], 'request')} of {name} {got} got an answer, and the document "
+            f"expects nothing of it: if that is meant, expect {name}.answered <= 50%.",
+            "answered",
+        )
+    if not poor:
+        yield Finding(Level.FINE, "Every group got what is expected, or most answers.", "answered")
+    empty = [
+        row
+        for row in results.query("answers")
+        if row["most_topics"] == 0
+        and not any(
+            each.measure.name.startswith("topics.") and each.is_about(row["group"], "list")
+            for each in expected
+        )
+    ]
+    for row in empty[:_NAMED]:
+        yield Finding(
+            Level.MISSED,
+            f"No list of {row['namespace']} by group {row['group']} names a topic: load topics "
+            f"first, or, if that is meant, expect {row['group']}.list.topics.max == 0.",
+            "topics",
+        )
+
+
+def _expected(judged: Sequence[Judged]) -> Iterator[Finding]:
+    for each in judged:
+        text = each.expectation.text
+        level = Level.FINE if each.holds else Level.MISSED
+        yield Finding(level, f"{text}: {each.found}", text)

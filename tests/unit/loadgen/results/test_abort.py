@@ -1,29 +1,30 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.analysis.abort import DELAY_SECONDS, EarlyAbort
-from loadgen.analysis.thresholds import OPERATORS, parse_thresholds
-from loadgen.clients.records import Outcome, RequestCounters
+from loadgen.behaviours.list import List
+from loadgen.engine.rows import Outcome
+from loadgen.engine.totals import Totals
+from loadgen.results.abort import DELAY_SECONDS, EarlyAbort
+from loadgen.results.expectations import OPERATORS, parse_expectations
 
-PLANNED = 100
-
-
-def counted(operation: str = "list", **ended: int) -> RequestCounters:
-    counters = RequestCounters(started=1)
-    for outcome, times in ended.items():
-        for _ in range(times):
-            counters.count(Outcome(outcome), operation)
-    return counters
+PLANNED = List(name="steady", count=100)
+ENDLESS = List(name="steady", count=100, every=1.0)
 
 
-def missed(text: str, counters: RequestCounters, planned: int | None = PLANNED) -> bool:
-    abort = EarlyAbort(parse_thresholds([text]), planned)
-    assert abort.missed(counters, 100.0) is None  # nobody wants to be told so soon
-    assert abort.missed(counters, 100.0 + DELAY_SECONDS / 2) is None
-    return abort.missed(counters, 100.0 + DELAY_SECONDS) == text
+def counted(**ended: int) -> Totals:
+    return Totals(started=1, ended={f"steady list {outcome}": n for outcome, n in ended.items()})
+
+
+def missed(text: str, totals: Totals, group: List = PLANNED) -> bool:
+    abort = EarlyAbort(parse_expectations([text]), [group])
+    assert abort.missed(totals, 100.0) is None  # nobody wants to be told so soon
+    assert abort.missed(totals, 100.0 + DELAY_SECONDS / 2) is None
+    return abort.missed(totals, 100.0 + DELAY_SECONDS) == text
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,8 @@ def missed(text: str, counters: RequestCounters, planned: int | None = PLANNED) 
         ("watch.refused.count == 0", {"refused": 50}, False),
         ("requests.refused.count == 0", {"refused": 1}, True),
         ("list.response.p99 < 1ms", {"refused": 50}, False),
+        ("steady.list.refused.count == 0", {"refused": 1}, True),
+        ("late.list.refused.count == 0", {"refused": 1}, False),
         ("list{family=cpp}.refused.count == 0", {"refused": 50}, False),
         ("clients.back.count >= 100", {"refused": 50}, False),
     ],
@@ -58,13 +61,13 @@ def test_a_run_ends_early_only_when_nothing_to_come_can_save_it(
 
 
 def test_a_rate_is_open_to_the_end_where_nobody_knows_how_much_there_is_to_come() -> None:
-    assert not missed("list.refused.rate < 1%", counted(refused=99), None)
-    assert missed("list.refused.count < 99", counted(refused=99), None)
+    assert not missed("list.refused.rate < 1%", counted(refused=99), ENDLESS)
+    assert missed("list.refused.count < 99", counted(refused=99), ENDLESS)
 
 
 def test_nothing_is_judged_before_the_first_request() -> None:
-    abort = EarlyAbort(parse_thresholds(["list.unreachable.count == 0"]), PLANNED)
-    waiting = RequestCounters(unreachable=1, ended={"list.unreachable": 1})
+    abort = EarlyAbort(parse_expectations(["list.unreachable.count == 0"]), [PLANNED])
+    waiting = Totals(ended={"steady list unreachable": 1})
     assert abort.missed(waiting, 1e9) is None
 
 
@@ -80,15 +83,13 @@ SETTLED = [each.value for each in Outcome if each is not Outcome.WRONG]
     how=st.sampled_from(["count", "rate"]),
 )
 def test_no_run_that_would_have_passed_is_ended(so_far, rest, sign, what, value, how) -> None:
-    # Given a run whose threshold holds at its end
+    # A run whose expectation holds at its end: nobody ends it before.
     planned = len(so_far) + len(rest)
     found = [*so_far, *rest].count(what)
     written = f"{value}" if how == "count" else f"{value * 12.5}%"
     bound, end = (value, found) if how == "count" else (value / 8, found / max(1, planned))
     if not OPERATORS[sign](end, bound):
         return
-    # Then nobody ends it before
-    counters = RequestCounters(started=1)
-    for outcome in so_far:
-        counters.count(Outcome(outcome))
-    assert not missed(f"list.{what}.{how} {sign} {written}", counters, planned)
+    totals = counted(**Counter(so_far))
+    group = List(name="steady", count=max(1, planned))
+    assert planned == 0 or not missed(f"list.{what}.{how} {sign} {written}", totals, group)

@@ -1,1 +1,0 @@
-"""Judges finished runs: thresholds, histograms, limits of the generator, comparisons."""

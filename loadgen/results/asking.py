@@ -1,0 +1,158 @@
+"""``loadgen sql``: a question of the user's to one run or several, answered in a blink.
+
+Nothing that is asked can write a file or read another: statements are single queries, and DuckDB
+may open the runs' own files alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from loadgen.errors import UsageError
+from loadgen.results.results import QUERIES, VIEWS, Results
+from loadgen.results.tables import TABLES
+from loadgen.units import format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+MOST_ROWS = 1_000
+_WIDEST_CELL = 80
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an answer; ``more`` tells that there were others."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[Any, ...]]
+    more: bool = False
+
+
+def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Rows:
+    """Return the rows that a question has, or a shipped one by its name, of each run in turn.
+
+    Raises:
+        RunDirectoryError: One of the directories is no run of this version.
+        UsageError: It is no single query, or DuckDB does not understand it.
+    """
+    if text in QUERIES:
+        answers = [_of_one(directory, text) for directory in directories]
+        rows = [row for _, found in answers for row in found]
+        return Rows(answers[0][0], rows[:most], len(rows) > most)
+    if " " not in text.strip():
+        raise UsageError(
+            f"there is no question {text[:60]!r}: ask one of {', '.join(QUERIES)}, or SQL"
+        )
+    with Results.open(*directories) as results:
+        _lock(results, directories)
+        return _asked(results.connection, text, most)
+
+
+def _of_one(directory: Path, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    with Results.open(directory) as results:
+        found = results.query(name)
+        columns = results.columns
+    run = results.run["run"]
+    return ["run", *columns], [(run, *row.values()) for row in found]
+
+
+def _lock(results: Results, directories: Sequence[Path]) -> None:
+    folders = [str((each / table).resolve()) for each in directories for table in TABLES]
+    quoted = ", ".join(
+        "'" + folder.replace("'", "''") + "'" for folder in [*folders, results.spill]
+    )
+    results.connection.execute(f"SET allowed_directories = [{quoted}]")
+    results.connection.execute("SET enable_external_access = false")
+    results.connection.execute("SET lock_configuration = true")
+
+
+def _asked(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> Rows:
+    try:
+        statements = connection.extract_statements(text)
+        if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+            raise UsageError(
+                "a question is one SELECT: runs are never changed; to write a table, say --csv or "
+                "--json"
+            )
+        answer = connection.execute(statements[0])
+        found = answer.fetchmany(most + 1)
+    except duckdb.Error as error:
+        line = str(error).splitlines()[0]
+        raise UsageError(f"{line}; there are the tables {', '.join(VIEWS)}") from None
+    columns = [column[0] for column in answer.description or ()]
+    return Rows(columns, found[:most], len(found) > most)
+
+
+def as_json(answer: Rows) -> str:
+    """Return rows as JSON, one object each; what is infinite is null."""
+    rows = [
+        {name: _json(value) for name, value in zip(answer.columns, row, strict=True)}
+        for row in answer.rows
+    ]
+    return json.dumps(rows, ensure_ascii=False, indent=1, default=str) + "\n"
+
+
+def _json(value: Any) -> Any:  # noqa: ANN401 - whatever a column holds
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def as_csv(answer: Rows) -> str:
+    """Return rows as CSV; what is infinite is ``inf``."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(answer.columns)
+    writer.writerows(answer.rows)
+    return out.getvalue()
+
+
+def as_text(answer: Rows) -> str:
+    """Return rows as a table for a terminal, and a line that says if there were more."""
+    cells = [[_cell(value) for value in row] for row in answer.rows]
+    widths = [max(map(len, column)) for column in zip(answer.columns, *cells, strict=True)]
+    numbers = [
+        any(isinstance(row[place], int | float) for row in answer.rows)
+        for place in range(len(answer.columns))
+    ]
+    pads: list[Callable[..., str]] = [str.rjust if number else str.ljust for number in numbers]
+    lines = [
+        "  ".join(
+            pad(cell, width) for pad, cell, width in zip(pads, row, widths, strict=True)
+        ).rstrip()
+        for row in [answer.columns, *cells]
+    ]
+    if answer.more:
+        lines.append(f"... and more: {format_count(len(answer.rows))} rows are shown")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a column holds
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return (
+            f"{value:.6g}"
+            if abs(value) < 1e6
+            else f"{value:,.0f}"
+            if math.isfinite(value)
+            else "never"
+        )
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ", timespec="milliseconds")
+    text = "".join(letter if letter.isprintable() else " " for letter in str(value))
+    return text if len(text) <= _WIDEST_CELL else f"{text[: _WIDEST_CELL - 3]}..."
+
+
+def questions() -> str:
+    """Return the shipped questions, a line each."""
+    widest = max(map(len, QUERIES))
+    return "".join(f"{name:{widest}}  {query.title}\n" for name, query in QUERIES.items())

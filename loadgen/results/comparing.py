@@ -1,0 +1,333 @@
+"""Compares repeats of runs: figures side by side, whether they differ, whether they agree.
+
+Figures of repeats are few and not normal: ranks alone are compared, exactly. Not to show a
+difference is no agreement: two sides agree where the interval of how far they lie apart (Hodges
+and Lehmann, 90 %: two one-sided tests at 5 %) lies within a margin, which needs five repeats.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from loadgen.errors import UsageError
+from loadgen.results.expectations import in_words
+from loadgen.results.measures import Unit
+from loadgen.results.ranks import FEWEST_REPEATS, LEVEL, adjusted, rank_test, shift_interval
+from loadgen.results.results import Results, RunDirectoryError, read_run
+from loadgen.results.summary import SUMMARY_VERSION, summary_of
+from loadgen.results.verdict import verdict_of
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+MOST_VALUES = 60
+"""Of two sides together; beyond them the counting would take seconds."""
+SHARE, TIME_SHARE, TIME_SECONDS = 0.02, 0.05, 0.001
+"""What counts as the same: counts and bytes, times, and times as short as a step of the loop."""
+# Of fewer requests than these a percentile is the slowest, which has a row of its own.
+_FEWEST = {"p50": 1, "p90": 10, "p99": 100, "p999": 1000, "max": 1}
+_SERVER_FIGURES = {
+    "heap.used": ("heap held at most", "max", Unit.BYTES),
+    "direct.used": ("direct held at most", "max", Unit.BYTES),
+    "heap.timeouts": ("waited for heap in vain", "rise", Unit.COUNT),
+    "direct.timeouts": ("waited for direct in vain", "rise", Unit.COUNT),
+    "unread": ("unread at most", "max", Unit.BYTES),
+    "resident": ("memory, at most", "max", Unit.BYTES),
+    "cpu.seconds": ("processor time", "rise", Unit.SECONDS),
+}
+_OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "unread at most")
+"""Figures that differ by how a server is made, or that a few hundred requests cannot tell."""
+_NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
+"""Parts of a document that say nothing of what was asked of servers."""
+
+
+class Word(StrEnum):
+    """What two sides of a figure are."""
+
+    AGREE = "agree"
+    DIFFER = "differ"
+    OPEN = "not shown"
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run as far as it is compared: its place, its run.json and its summary.json."""
+
+    place: str
+    run: Mapping[str, Any]
+    summary: Mapping[str, Any]
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Everything that has to be alike in runs that are compared."""
+        document = self.run.get("document") or {}
+        return {key: value for key, value in document.items() if key not in _NOT_ASKED}
+
+    @property
+    def label(self) -> str:
+        """What its repeats share."""
+        return str(self.summary.get("title") or self.summary["name"])
+
+    @property
+    def doubt(self) -> str | None:
+        """Why its figures are not to be relied on; None if they are."""
+        verdict = self.summary["verdict"]
+        return None if verdict["level"] in ("fine", "missed") else str(verdict["word"])
+
+
+def finished_run(directory: Path) -> FinishedRun:
+    """Read a run directory; its summary is made of its tables if there is none.
+
+    Raises:
+        RunDirectoryError: It is none of this version.
+    """
+    run, path = read_run(directory), directory / "summary.json"
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        with Results.open(directory) as results:
+            summary = summary_of(results, verdict_of(results)).model_dump(mode="json")
+    except (OSError, ValueError) as error:
+        raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
+    if summary.get("schema_version") != SUMMARY_VERSION:
+        raise RunDirectoryError(f"{path} is of another loadgen: make it anew with loadgen report")
+    return FinishedRun(str(directory), run, summary)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One group's values of one figure."""
+
+    values: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        """Of its repeats; never is infinite."""
+        return statistics.median(self.values)
+
+    def text(self, unit: Unit) -> str:
+        """Write the median, with its spread where there is one."""
+        least, most = min(self.values), max(self.values)
+        median = in_words(unit, self.median)
+        spread = f" ({in_words(unit, least)} to {in_words(unit, most)})"
+        return median if least == most else median + spread
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A group against the baseline, in one figure.
+
+    Attributes:
+        ratio: Its median by the baseline's; None where that is 0 or never.
+        probability: That equal groups differ so much, shared by all figures.
+        low, high: The interval of how far it lies from the baseline; None of too few repeats.
+        word: Whether they agree, differ, or neither can be shown.
+    """
+
+    ratio: float | None
+    probability: float
+    low: float | None
+    high: float | None
+    word: Word
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of all groups; the baseline has no difference."""
+
+    figure: str
+    unit: Unit
+    sides: Sequence[Side]
+    differences: Sequence[Difference | None]
+
+    @property
+    def counts(self) -> bool:
+        """False of what says nothing about agreement: nothing beside nothing, or of its make."""
+        return any(any(each.values) for each in self.sides) and not self.figure.endswith(
+            _OF_ITS_MAKE
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Groups of repeats by label, the baseline first, and their figures.
+
+    Attributes:
+        doubts: Runs that were left out, and why.
+        unlike: What was not asked alike, where they were to be compared all the same.
+    """
+
+    groups: Mapping[str, Sequence[FinishedRun]]
+    rows: Sequence[Row]
+    doubts: Sequence[str]
+    unlike: Sequence[str]
+
+    @property
+    def enough(self) -> bool:
+        """True if every group has the repeats that agreement needs."""
+        return all(len(runs) >= FEWEST_REPEATS for runs in self.groups.values())
+
+    def agreed(self) -> tuple[int, int]:
+        """Return how many figures agree in all groups, and of how many."""
+        rows = [row for row in self.rows if row.counts]
+        agree = [all(d is None or d.word is Word.AGREE for d in row.differences) for row in rows]
+        return sum(agree), len(rows)
+
+
+def compare(
+    runs: Sequence[FinishedRun], baseline: str | None = None, *, force: bool = False
+) -> Comparison:
+    """Compare runs, which group by label; doubtful ones are left out.
+
+    Args:
+        runs: In the order of their columns.
+        baseline: The label that others are compared with; None is the first one.
+        force: Whether unlike runs are compared.
+
+    Raises:
+        UsageError: Runs are unlike, nothing has the baseline's label, there are too many or none.
+    """
+    groups: dict[str, list[FinishedRun]] = {}
+    for run in runs:
+        if run.doubt is None:
+            groups.setdefault(run.label, []).append(run)
+    doubts = [f"{run.place}: {run.doubt}" for run in runs if run.doubt is not None]
+    if len(groups) < 2:
+        left = f" beside {plural(len(doubts), 'run')} that cannot be relied on" if doubts else ""
+        raise UsageError(f"there is nothing to compare: name runs of two labels{left}")
+    if baseline is not None:
+        if baseline not in groups:
+            known = ", ".join(groups)
+            raise UsageError(f"--baseline {baseline[:60]!r} is no label of these runs: {known}")
+        groups = {baseline: groups.pop(baseline), **groups}
+    conditions = [run.conditions for each in groups.values() for run in each]
+    names = dict.fromkeys(name for each in conditions for name in each)
+    unlike = [n for n in names if any(each.get(n) != conditions[0].get(n) for each in conditions)]
+    if unlike and not force:
+        raise UsageError(
+            f"these runs are not alike in {', '.join(unlike)}: compare runs of one document, or "
+            "say --force"
+        )
+    first, *others = groups.values()
+    if any(len(first) + len(each) > MOST_VALUES for each in others):
+        raise UsageError(f"two groups have more than {MOST_VALUES} runs: compare fewer repeats")
+    return Comparison(groups, _rows(list(groups.values())), doubts, unlike)
+
+
+def _rows(groups: Sequence[Sequence[FinishedRun]]) -> list[Row]:
+    found = [
+        [{n: (u, v) for n, u, v in figures_of(run.summary)} for run in each] for each in groups
+    ]
+    units = {n: u for group in found for run in group for n, (u, _) in run.items()}
+    table: list[tuple[str, Unit, list[Side]]] = []
+    for name, unit in units.items():
+        # Refusals that a run had none of are zero, not unknown.
+        counted = name.startswith("refused: ")
+        values = [
+            [run[name][1] if name in run else 0.0 for run in group if name in run or counted]
+            for group in found
+        ]
+        if all(len(one) == len(group) for one, group in zip(values, found, strict=True)):
+            table.append((name, unit, [Side(one) for one in values]))
+    tests = [rank_test(sides[0].values, side.values) for _, _, sides in table for side in sides[1:]]
+    shared = iter(adjusted(tests))
+    return [
+        Row(
+            name,
+            unit,
+            sides,
+            [None, *(_difference(unit, sides[0], s, next(shared)) for s in sides[1:])],
+        )
+        for name, unit, sides in table
+    ]
+
+
+def _difference(unit: Unit, first: Side, second: Side, probability: float) -> Difference:
+    known = first.median not in (0, math.inf)
+    low, high = shift_interval(first.values, second.values) or (None, None)
+    share = TIME_SHARE if unit is Unit.SECONDS else SHARE
+    most = max(first.median, second.median)
+    margin = share * most if math.isfinite(most) else 0.0
+    if unit is Unit.SECONDS:
+        margin = max(margin, TIME_SECONDS)
+    word = Word.DIFFER if probability <= LEVEL else Word.OPEN
+    if low is not None and high is not None and -margin <= low and high <= margin:
+        word = Word.AGREE  # Shown to be near, even where a small difference is shown, too.
+    return Difference(second.median / first.median if known else None, probability, low, high, word)
+
+
+def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
+    """Yield name, unit and value of a summary's figures; what nobody measured is left out."""
+    total = summary["total"]
+    yield "answered", Unit.COUNT, total["answered"]
+    yield "refused", Unit.COUNT, total["refused"]
+    for each in summary["reasons"]:
+        if each["outcome"] == "refused":
+            yield f"refused: {each['reason']}", Unit.COUNT, each["requests"]
+    failed = ("wrong", "timeout", "disconnected", "unreachable")
+    yield "failed", Unit.COUNT, sum(total[each] for each in failed)
+    for each in summary["back"]:
+        yield f"{each['group']} back", Unit.COUNT, each["back"]
+    yield from _times(summary)
+    for server, told in sorted(summary["servers"].items()):
+        for figure, (words, column, unit) in _SERVER_FIGURES.items():
+            value = told["figures"].get(figure, {}).get(column)
+            if value is not None:
+                yield f"{server}: {words}", unit, value
+
+
+def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
+    kinds = (
+        (summary["splits"]["by-group-operation"], "part", "response", "requests"),
+        (summary["service"], "part", "service", "answered"),
+        (summary["back"], "group", "back", "clients"),
+    )
+    for rows, part, kind, of in kinds:
+        for each in rows:
+            found = each[f"{kind}_seconds"] or {}
+            for name, fewest in _FEWEST.items():
+                if name in found and each[of] >= fewest:
+                    value = math.inf if found[name] is None else found[name]
+                    yield f"{each[part]} {kind} {name}", Unit.SECONDS, value
+
+
+# -- in words -----------------------------------------------------------------------------------
+
+
+def markdown_of(comparison: Comparison) -> str:
+    """Return the comparison as Markdown."""
+    labels = [label.replace("|", "\\|").replace("<", "&lt;") for label in comparison.groups]
+    agree, of = comparison.agreed()
+    heads = [labels[0], *(cell for label in labels[1:] for cell in (label, "apart", ""))]
+    lines = [f"# {' beside '.join(labels)}", ""]
+    if comparison.enough:
+        lines.append(
+            f"They agree in {agree} of {plural(of, 'figure')}: shown to lie within {SHARE:.0%}, "
+            f"times within {TIME_SHARE:.0%} or {TIME_SECONDS * 1000:.0f} ms (90 % intervals)."
+        )
+    else:
+        lines.append(f"Whether they agree needs {FEWEST_REPEATS} repeats of each.")
+    lines += ["", f"| median (spread) | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    lines += [_line(row) for row in comparison.rows if any(any(s.values) for s in row.sides)]
+    lines += ["", *(f"Left out: {doubt}." for doubt in comparison.doubts)]
+    if comparison.unlike:
+        lines.append(f"They were not asked alike: {', '.join(comparison.unlike)} differ.")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _line(row: Row) -> str:
+    cells = [row.figure.replace("|", "\\|").replace("<", "&lt;")]
+    for side, difference in zip(row.sides, row.differences, strict=True):
+        cells.append(side.text(row.unit))
+        if difference is not None:
+            ratio = math.inf if difference.ratio is None else difference.ratio
+            apart = f"{(ratio - 1) * 100:+.1f} %" if math.isfinite(ratio) else ""
+            cells += [apart, difference.word]
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,334 @@
+"""What a document expects of a run: ``list{group=steady}.response.p99 < 2s``, read and judged.
+
+``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
+a bare ``answered`` is the share of those answered. Every mistake is one sentence that quotes the
+expression and names the nearest thing that there is.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from loadgen.errors import UsageError
+from loadgen.results.measures import (
+    ALL_REQUESTS,
+    CLIENTS,
+    OPERATIONS,
+    SELECTORS,
+    SERVERS,
+    Measure,
+    Unit,
+    measures_of,
+    subjects,
+)
+from loadgen.results.results import QUERIES, split
+from loadgen.units import format_bytes, format_count, format_seconds, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from loadgen.results.results import Results
+
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+EXAMPLE = "list.response.p99 < 2s"
+LIMIT = "limit"
+"""The value that stands for the server's own limit."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """An expectation.
+
+    Attributes:
+        text: The expression as it was written.
+        subject: An operation, ``requests``, ``clients``, ``broker`` or ``proxy``.
+        value: In the measure's unit; None is the server's own limit.
+        share: Of a percentile, from 0 to 1; else None.
+        selectors: Which requests or clients count, by column.
+    """
+
+    text: str
+    subject: str
+    measure: Measure
+    operator: str
+    value: float | None
+    share: float | None = None
+    selectors: tuple[tuple[str, str], ...] = ()
+
+    def is_about(self, group: str, operation: str) -> bool:
+        """Return whether it says something of how the requests of a group end."""
+        chosen = dict(self.selectors).get("group", group)
+        return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An expectation and what was found: in the measure's unit, and in words.
+
+    Attributes:
+        value: None of what nobody measured; infinite of what never happened.
+    """
+
+    expectation: Expectation
+    holds: bool
+    value: float | None
+    found: str
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+_FORM = re.compile(
+    r"^\s*(?P<subject>[\w-]+)\s*(?:\{(?P<selectors>[^{}]*)\})?\s*\.\s*(?P<measure>[\w.-]+?)\s*"
+    r"(?P<operator>[<>=!]+)\s*(?P<value>[^<>=!]+?)\s*$"
+)
+_PERCENTILE = re.compile(r"^(?P<what>\w+)\.p(?P<share>\d+(?:\.\d+)?)$")
+_NUMBER = re.compile(r"^(\d+(?:\.\d+)?)\s*(\S*)$")
+_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0}
+_LONGEST_QUOTE = 80
+
+
+def parse_expectations(
+    texts: Iterable[str], groups: Sequence[str] | None = None
+) -> tuple[Expectation, ...]:
+    """Return the expectations of expressions, each once.
+
+    Args:
+        texts: The expressions.
+        groups: Names of the document's groups; None: any may be named.
+
+    Raises:
+        UsageError: One of them cannot be understood.
+    """
+    return tuple(parse_expectation(text, groups) for text in dict.fromkeys(texts))
+
+
+def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expectation:
+    """Return the expectation of an expression.
+
+    Raises:
+        UsageError: It cannot be understood.
+    """
+    found = _FORM.match(text)
+    if found is None:
+        raise _mistake(text, f"it is not of the form SUBJECT.MEASURE OPERATOR VALUE as {EXAMPLE}")
+    subject, name = found["subject"], found["measure"]
+    selectors = _selectors(text, subject, found["selectors"])
+    operation, dot, rest = name.partition(".")
+    if dot and operation in (*OPERATIONS, CLIENTS):
+        selectors = (*selectors, ("group", subject))
+        subject, name = operation, rest
+    else:
+        _require(text, "there is no subject", subject, [*subjects(), *(groups or ())])
+        if subject not in subjects():
+            _require(text, f"group {subject} has no operation", operation, [*OPERATIONS, CLIENTS])
+    for key, value in selectors:
+        if key == "group" and groups is not None:
+            _require(text, "there is no group", value, groups)
+    if found["operator"] not in OPERATORS:
+        raise _mistake(text, f"{found['operator']} is none of {' '.join(OPERATORS)}")
+    measure, share = _measure(text, subject, name)
+    return Expectation(
+        text=" ".join(text.split()),
+        subject=subject,
+        measure=measure,
+        operator=found["operator"],
+        value=_value(text, measure, found["value"]),
+        share=share,
+        selectors=selectors,
+    )
+
+
+def _mistake(text: str, reason: str) -> UsageError:
+    quoted = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+    return UsageError(f"expectation {quoted!r}: {reason}")
+
+
+def _require(text: str, sentence: str, name: str, known: Iterable[str]) -> None:
+    names = list(known)
+    if name not in names:
+        near = get_close_matches(name, names, 1, 0.5)
+        remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+        raise _mistake(text, f"{sentence} {name}; {remedy}")
+
+
+def _measure(text: str, subject: str, name: str) -> tuple[Measure, float | None]:
+    measures = {each.name: each for each in measures_of(subject)}
+    name = f"{name}.rate" if f"{name}.rate" in measures else name
+    found = _PERCENTILE.match(name)
+    if found is None or f"{found['what']}.pN" not in measures:
+        _require(text, f"{subject} has no", name, measures)
+        if name.endswith(".pN"):
+            raise _mistake(text, "pN stands for a percentile: write p99 or p99.9")
+        return measures[name], None
+    share = float(found["share"])
+    if not 0 < share <= 100:
+        digits = found["share"]
+        meant = f"p{digits[:2]}.{digits[2:]}" if re.fullmatch(r"9{3,}", digits) else "p0.1 to p100"
+        raise _mistake(text, f"p{digits} is no percentile: write {meant}")
+    return measures[f"{found['what']}.pN"], share / 100
+
+
+def _selectors(text: str, subject: str, inside: str | None) -> tuple[tuple[str, str], ...]:
+    if inside is None:
+        return ()
+    if subject in SERVERS:
+        raise _mistake(text, f"{subject} takes no selectors: leave the braces out")
+    chosen: dict[str, str] = {}
+    for part in inside.split(","):
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if not (key and equals and value):
+            raise _mistake(text, f"{{{inside}}} is not of the form {{family=cpp,tenant=t1}}")
+        _require(text, "nothing can be selected by", key, SELECTORS)
+        if key in chosen:
+            raise _mistake(text, f"{key} is selected twice: write an expectation for each")
+        chosen[key] = value
+    return tuple(chosen.items())
+
+
+def _value(text: str, measure: Measure, written: str) -> float | None:
+    if written == LIMIT:
+        if measure.limited:
+            return None
+        form = _UNITS[measure.unit][1]
+        raise _mistake(text, f"{measure.name} has no limit of its own: write {form}")
+    read, form, _ = _UNITS[measure.unit]
+    try:
+        return read(written)
+    except (UsageError, ValueError, KeyError):
+        needed = f"is measured in {measure.unit}: write {form}, not {written}"
+        raise _mistake(text, f"{measure.name} {needed}") from None
+
+
+def _number(written: str) -> tuple[float, str]:
+    found = _NUMBER.match(written)
+    if found is None:
+        raise ValueError(written)
+    return float(found[1]), found[2]
+
+
+def _seconds(written: str) -> float:
+    number, unit = _number(written)
+    return number * _SECONDS[unit]
+
+
+def _share(written: str) -> float:
+    number, unit = _number(written)
+    if unit != "%" or number > 100:
+        raise ValueError(written)
+    return number / 100
+
+
+def _count(written: str) -> float:
+    number, unit = _number(written.replace(",", ""))
+    if unit or number != int(number):
+        raise ValueError(written)
+    return number
+
+
+_UNITS: dict[Unit, tuple[Callable[[str], float], str, Callable[[float], str]]] = {
+    Unit.SECONDS: (_seconds, "2s, 250ms or 1min", format_seconds),
+    Unit.SHARE: (_share, "0.1%", lambda value: f"{value * 100:.3g} %"),
+    Unit.COUNT: (_count, "a whole number", format_count),
+    Unit.BYTES: (
+        lambda written: parse_size("", written),
+        "1GiB, 512MB or a number of bytes",
+        format_bytes,
+    ),
+}
+"""Of each unit: how a value is read, how one is written, and how a figure is shown."""
+
+
+def in_words(unit: Unit, value: float) -> str:
+    """Write a figure as a table shows it."""
+    return "never" if math.isinf(value) else _UNITS[unit][2](value)
+
+
+# -- judging ------------------------------------------------------------------------------------
+
+
+def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
+    """Judge each expectation; what nobody measured does not hold."""
+    servers = {(row["process"], row["figure"]): row for row in results.query("servers")}
+    return [_judged(each, results, servers) for each in expectations]
+
+
+_Servers = dict[tuple[str, str], dict[str, Any]]
+
+
+def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
+    measure, wanted = each.measure, each.value
+    if each.subject in SERVERS:
+        value = _of_server(each, results, servers)
+        told = any(process == each.subject for process, _ in servers)
+        missing = (
+            f"the {each.subject} does not tell it" if told else f"nobody watched the {each.subject}"
+        )
+    else:
+        value, missing = _of_rows(each, results), "nothing of it was requested"
+    if value is None:
+        return Judged(each, holds=False, value=None, found=f"not measured: {missing}")
+    found = in_words(measure.unit, value)
+    if wanted is None:
+        limit = servers.get((each.subject, measure.limited), {}).get("last")
+        if not limit or limit < 0:
+            return Judged(each, holds=False, value=value, found=f"{found}; its limit is not known")
+        wanted = limit
+        found += f" of {in_words(measure.unit, wanted)}"
+    return Judged(each, OPERATORS[each.operator](value, wanted), value, found)
+
+
+def _of_rows(each: Expectation, results: Results) -> float | None:
+    row = "c" if each.subject == CLIENTS else "r"
+    conditions = [f"{SELECTORS[key].format(row=row)} = :{key}" for key, _ in each.selectors]
+    parameters: dict[str, Any] = dict(each.selectors)
+    if each.subject in OPERATIONS:
+        conditions.append("r.operation = :operation")
+        parameters["operation"] = each.subject
+    where = " AND ".join(conditions) or "true"
+    rows = f"({QUERIES['clients'].sql}) c" if row == "c" else "measured r"
+    text = f"SELECT {each.measure.sql} AS value FROM {rows} WHERE {where}"
+    if each.share is not None:
+        millionths = round(each.share * 1_000_000)
+        if row == "r":
+            text = split("'all'", where, each.measure.sql, {"value": millionths})
+        else:
+            text = f"""SELECT min(seconds) AS value FROM (
+              SELECT {each.measure.sql} AS seconds, count(*) OVER () AS total,
+                row_number() OVER (ORDER BY {each.measure.sql}) AS place FROM {rows} WHERE {where})
+              WHERE place * 1000000 >= total * {millionths}"""
+    found = results.sql(text, **parameters)
+    value = found[0]["value"] if found else None
+    return None if value is None else float(value)
+
+
+def _of_server(each: Expectation, results: Results, servers: _Servers) -> float | None:
+    if each.measure.name == "again.seconds":
+        restarts = [
+            shock["at"]
+            for shock in results.run.get("shocks") or ()
+            if "restart" in str(shock["what"]) and each.subject in str(shock["what"])
+        ]
+        found = [results.query("again", at=at)[0]["again_seconds"] for at in restarts]
+        return max((math.inf if seconds is None else seconds for seconds in found), default=None)
+    for figure in each.measure.sql.split(", "):
+        name, column = figure.split(" ")
+        row = servers.get((each.subject, name))
+        if row is not None:
+            value = float(row[column])
+            before = servers.get((each.subject, "resident"), {}).get("first")
+            if each.measure.name != "resident.rise":
+                return value
+            return None if before is None else max(0.0, value - before)
+    return None

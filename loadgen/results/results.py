@@ -1,0 +1,345 @@
+"""A run directory as tables that answer questions: DuckDB over its Parquet, or Spark SQL.
+
+Nothing is copied: a run opens at once, whatever its size, and questions need bounded memory.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import pyarrow as pa
+
+from loadgen.errors import UsageError
+from loadgen.results.tables import TABLES, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+RUN_VERSION = 2
+PERCENTILES = {"p50": 500_000, "p90": 900_000, "p99": 990_000, "p999": 999_000}
+"""Those of every split, in millionths: whole numbers are exact in any SQL."""
+_MEMORY, _THREADS = "256MB", 2
+_DEFAULTS: Mapping[str, Any] = {"most": 20, "patience": 2.0, "at": 0.0}
+_PARTS = {
+    "all": "'all'",
+    "by-operation": "r.operation",
+    "by-group": "r.group",
+    "by-group-operation": "concat(r.group, '.', r.operation)",
+    "by-family": "r.family",
+    "by-namespace": "r.namespace",
+    "by-tenant": "split_part(r.namespace, '/', 1)",
+    "by-second": "CAST(floor(r.due) AS BIGINT)",
+}
+_GROUPS = pa.schema(
+    [
+        pa.field("run", pa.string()),
+        pa.field("group", pa.string()),
+        pa.field("behaviour", pa.string()),
+        pa.field("clients", pa.int32()),
+        pa.field("pattern", pa.string()),
+        pa.field("publishers", pa.string()),  # The group whose messages it consumes.
+        pa.field("subscription", pa.string()),
+        pa.field("reads", pa.bool_()),  # All that servers send, as soon as it comes.
+    ]
+)
+_RUNS = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("run", "name", "title", "place", "started_at")),
+        pa.field("measured_from", pa.float64()),  # Seconds since the agreed start.
+        pa.field("measured_until", pa.float64()),
+    ]
+)
+VIEWS = (*TABLES, "measured", "groups", "runs")
+"""The tables that a question may be about."""
+
+
+class RunDirectoryError(UsageError):
+    """A run directory is missing, incomplete, or not of this version."""
+
+
+def read_run(directory: Path) -> dict[str, Any]:
+    """Read ``run.json``.
+
+    Raises:
+        RunDirectoryError: There is none of this version.
+    """
+    if not directory.is_dir():
+        raise RunDirectoryError(
+            f"{directory} is not a run directory: name one that `loadgen run --out` has written"
+        )
+    path = directory / "run.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        found = {"schema_version": 1} if (directory / "summary.json").exists() else None
+    except (OSError, ValueError) as error:
+        raise RunDirectoryError(f"{path} cannot be read as JSON: {error}") from error
+    if found is None:
+        raise RunDirectoryError(
+            f"{directory} has no run.json: the run did not finish, or this is not a run"
+        )
+    version = found.get("schema_version") if isinstance(found, dict) else None
+    if version != RUN_VERSION:
+        raise RunDirectoryError(
+            f"{directory} was written by another loadgen (schema_version {version}, this one reads "
+            f"{RUN_VERSION}): run the scenario again, or read it with the one that wrote it"
+        )
+    return dict(found)
+
+
+class Results:
+    """A run's tables, opened.
+
+    Attributes:
+        directory: Of the run, or the first of several.
+        run: Its ``run.json``.
+        columns: Those of the last answer.
+        spill: Where DuckDB puts what does not fit into its memory.
+    """
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        runs = [read_run(directory) for directory in directories]
+        self.directory, self.run = directories[0], runs[0]
+        self.columns: list[str] = []
+        self._spill = tempfile.TemporaryDirectory(prefix="loadgen-sql-")
+        self.spill = self._spill.name
+        self.connection = duckdb.connect(
+            config={
+                "memory_limit": _MEMORY,
+                "threads": _THREADS,
+                "temp_directory": self.spill,
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+            }
+        )
+        for name, schema in TABLES.items():
+            files = [str(path) for each in directories for path in parts_of(each, name)]
+            if files:
+                quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+                self.connection.execute(
+                    f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{quoted}])"
+                )
+            else:
+                self.connection.register(name, schema.empty_table())
+        self.connection.register("groups", _groups(runs))
+        self.connection.register("runs", _runs(runs))
+        self.connection.execute(f"CREATE VIEW measured AS {_measured(runs)}")
+
+    @classmethod
+    def open(cls, *directories: Path) -> Self:
+        """Open a run, or several whose rows are told apart by ``run``.
+
+        Raises:
+            RunDirectoryError: One of them is no run of this version.
+        """
+        return cls(directories)
+
+    def close(self) -> None:
+        """Give back what is open."""
+        self.connection.close()
+        self._spill.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The scenario, as it was resolved."""
+        return self.run.get("document") or {}
+
+    def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+        """Return the rows of a shipped question about one run."""
+        return self.sql(QUERIES[name].sql, **parameters)
+
+    def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+        """Return the rows of a question in the form of ``queries.sql``."""
+        used = used_parameters(text)
+        found = self.connection.execute(
+            _PARAMETER.sub(r"$\1", text), {name: {**_DEFAULTS, **parameters}[name] for name in used}
+        )
+        self.columns = [column[0] for column in found.description or ()]
+        return [dict(zip(self.columns, row, strict=True)) for row in found.fetchall()]
+
+    def value(self, text: str, **parameters: Any) -> Any:  # noqa: ANN401
+        """Return the only value that a question has."""
+        (row,) = self.sql(text, **parameters)
+        (found,) = row.values()
+        return found
+
+
+def register_in_spark(session: SparkSession, directories: Sequence[Path]) -> None:
+    """Make the tables of runs views of a Spark session, where ``Query.sql`` is valid as it is.
+
+    Raises:
+        RunDirectoryError: One of them is no run of this version.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    runs = [read_run(directory) for directory in directories]
+    for name, schema in TABLES.items():
+        files = [str(path) for each in directories for path in parts_of(each, name)]
+        frame = (
+            session.read.parquet(*files)
+            if files
+            else session.createDataFrame([], from_arrow_schema(_plain(schema)))
+        )
+        frame.createOrReplaceTempView(name)
+    for name, table in (("groups", _groups(runs)), ("runs", _runs(runs))):
+        rows = [tuple(row.values()) for row in table.to_pylist()]
+        session.createDataFrame(rows, from_arrow_schema(table.schema)).createOrReplaceTempView(name)
+    session.sql(_measured(runs)).createOrReplaceTempView("measured")
+
+
+def spark_rows(session: SparkSession, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    """Return the rows of a question, asked of Spark SQL."""
+    given = {name: {**_DEFAULTS, **parameters}[name] for name in used_parameters(text)}
+    return [row.asDict() for row in session.sql(text, args=given).collect()]
+
+
+# -- the questions ------------------------------------------------------------------------------
+
+_SECTION = re.compile(r"^-- name: (\S+)\n((?:-- .*\n)+)", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
+
+
+class Query:
+    """A question: what it tells, and its SQL."""
+
+    def __init__(self, title: str, sql: str) -> None:
+        self.title, self.sql = title, sql
+
+
+def used_parameters(text: str) -> list[str]:
+    """Return the names of a question's parameters."""
+    return list(dict.fromkeys(_PARAMETER.findall(text)))
+
+
+def _sections() -> Iterator[tuple[str, Query]]:
+    text = Path(__file__).with_name("queries.sql").read_text(encoding="utf-8")
+    found = list(_SECTION.finditer(text))
+    for each, following in zip(found, [*found[1:], None], strict=True):
+        title = " ".join(line.removeprefix("-- ") for line in each[2].splitlines())
+        sql = text[each.end() : following.start() if following else None].strip()
+        yield each[1], Query(title, sql)
+
+
+_TEXTS = dict(_sections())
+
+
+def split(
+    part: str = "'all'",
+    where: str = "true",
+    seconds: str = "r.response_seconds",
+    shares: Mapping[str, int] = PERCENTILES,
+) -> str:
+    """Return the SQL of counts and percentiles of each part.
+
+    Args:
+        part: An expression over a row ``r`` of requests.
+        where: Those that count.
+        seconds: What percentiles are of.
+        shares: Columns, and the millionths that they are the percentile of.
+    """
+    found = _TEXTS["split"].sql
+    columns = [
+        f"max(CASE WHEN share = {share} THEN seconds END) AS {n}" for n, share in shares.items()
+    ]
+    values = {
+        "part": part,
+        "where": where,
+        "seconds": seconds,
+        "shares": ", ".join(f"({share})" for share in shares.values()),
+        "percentiles": ", ".join(columns),
+        "columns": ", ".join(f"p.{name}" for name in shares),
+    }
+    return re.sub(r"\{(\w+)\}", lambda each: values[each[1]], found)
+
+
+def _queries() -> Iterator[tuple[str, Query]]:
+    about = _TEXTS["split"].title
+    for name, part in _PARTS.items():
+        yield name, Query(about.format(part=name.removeprefix("by-")), split(part))
+    answered = "r.outcome = 'answered'"
+    service = split(_PARTS["by-group-operation"], answered, "r.service_seconds")
+    yield (
+        "service",
+        Query("Those answered by group and operation, from when they were sent.", service),
+    )
+    for name, query in _TEXTS.items():
+        if name != "split":
+            inner = _TEXTS["clients"].sql.partition("ORDER BY k.")[0]
+            yield name, Query(query.title, query.sql.replace("{clients}", inner))
+
+
+QUERIES = dict(_queries())
+"""Every shipped question by name; each is about one run."""
+
+
+# -- what run.json says, as tables --------------------------------------------------------------
+
+
+def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
+    rows = []
+    for run in runs:
+        for group in (run.get("document") or {}).get("clients", ()):
+            read = group.get("read") or {}
+            held = read.get("never") or read.get("rate") or read.get("stall")
+            rows.append(
+                {
+                    "run": run["run"],
+                    "group": group["name"],
+                    "behaviour": group["do"],
+                    "clients": group["count"],
+                    "pattern": group.get("pattern"),
+                    "publishers": group.get("of"),
+                    # Of other publishers it is another subscription, whatever it is called.
+                    "subscription": group.get("of")
+                    and f"{group['of']}/{group.get('subscription', 'loadgen')}",
+                    "reads": not held,
+                }
+            )
+    return pa.Table.from_pylist(rows, schema=_GROUPS)
+
+
+def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
+    rows = []
+    for run in runs:
+        phases = (run.get("document") or {}).get("phases") or {}
+        begin = float(phases.get("warm_up") or 0.0)
+        until = begin + float(phases.get("measure") or float("inf"))
+        rows.append({**run, "measured_from": begin, "measured_until": until})
+    return pa.Table.from_pylist(
+        [{name: row.get(name) for name in _RUNS.names} for row in rows], schema=_RUNS
+    )
+
+
+def _measured(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the SQL of requests that were due while figures are taken."""
+    spans = []
+    for row in _runs(runs).to_pylist():
+        span = f"q.due >= {row['measured_from']}E0"
+        if math.isfinite(row["measured_until"]):
+            span += f" AND q.due < {row['measured_until']}E0"
+        # The rows of one run are asked for nothing else, which takes half the time.
+        name = row["run"].replace("'", "''")
+        spans.append(span if len(runs) == 1 else f"(q.run = '{name}' AND {span})")
+    return f"SELECT * FROM requests q WHERE {' OR '.join(spans)}"
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    kinds = [
+        (each.name, pa.string() if pa.types.is_dictionary(each.type) else each.type)
+        for each in schema
+    ]
+    return pa.schema(kinds)

@@ -1,1 +1,0 @@
-"""Analysis in Spark SQL over the Parquet of run directories."""

@@ -1,0 +1,71 @@
+"""A run directory from a few rows: what is not said of a row is as in any answered list."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from loadgen.results.results import RUN_VERSION
+from loadgen.results.tables import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+GROUP: dict[str, Any] = {"name": "steady", "do": "list", "count": 1}
+TASK: dict[str, Any] = {
+    "task": 0, "clients": 1, "moments": 0, "lag_p99_seconds": 0.0, "cpu_seconds": 0.0,
+    "measured_seconds": 0.0,
+}  # fmt: skip
+
+
+def request(**said: Any) -> dict[str, Any]:
+    """A row of requests, done a tenth of a second after it was due unless it says otherwise."""
+    row = {
+        "run": "r", "task": 0, "client": 0, "group": "steady", "family": "", "operation": "list",
+        "namespace": "t/n", "item": "", "at": 0, "due": 0.0, "reason": "", "bytes": 10,
+        "outcome": "answered", "topics": 3, "topics_hash": "h", **said,
+    }  # fmt: skip
+    took = math.inf if row["outcome"] != "answered" else 0.1
+    row = {"sent": row["due"], "done": row["due"] + 0.1, "response_seconds": took, **row}
+    return {"first_byte": row["done"], "service_seconds": row["response_seconds"], **row}
+
+
+def event(what: str, **said: Any) -> dict[str, Any]:
+    """A row of events."""
+    return {
+        "run": "r", "task": 0, "client": 0, "group": "steady", "family": "", "namespace": "t/n",
+        "at": 0, "seconds": 0.0, "what": what, "value": None, "text": "", **said,
+    }  # fmt: skip
+
+
+def sample(figure: str, seconds: float, value: float, process: str = "broker") -> dict[str, Any]:
+    """A row of samples."""
+    return {
+        "run": "r", "process": process, "at": 0, "seconds": seconds, "metric": figure,
+        "figure": figure, "value": value,
+    }  # fmt: skip
+
+
+def record_run(
+    directory: Path,
+    requests: Sequence[dict[str, Any]] = (),
+    events: Sequence[dict[str, Any]] = (),
+    samples: Sequence[dict[str, Any]] = (),
+    clients: Sequence[dict[str, Any]] = (GROUP,),
+    document: dict[str, Any] | None = None,
+    **said: Any,
+) -> Path:
+    """Write a run directory, and return it."""
+    tables = {"requests": requests, "events": events, "samples": samples}
+    directory.mkdir(exist_ok=True)
+    for name, rows in tables.items():
+        if rows:
+            write_table(str(directory), name, 0, {key: [r[key] for r in rows] for key in rows[0]})
+    run = {
+        "schema_version": RUN_VERSION, "run": "r", "name": "scenario", "tasks": [TASK],
+        "document": {"clients": list(clients), **(document or {})}, **said,
+    }  # fmt: skip
+    (directory / "run.json").write_text(json.dumps(run))
+    return directory

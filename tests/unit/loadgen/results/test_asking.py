@@ -1,0 +1,68 @@
+"""Questions of the user's are answered from the run's tables, and from nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.errors import UsageError
+from loadgen.results.asking import as_csv, as_json, as_text, questions, run_sql
+from loadgen.results.results import QUERIES
+from tests.support.runs.recorded_run import record_run, request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    rows = [request(client=n, response_seconds=n + 0.5) for n in range(3)]
+    return record_run(tmp_path / "a", [*rows, request(client=3, outcome="timeout")])
+
+
+def test_rows_are_shown_as_a_table_as_json_and_as_csv(run: Path) -> None:
+    found = run_sql([run], "SELECT client, response_seconds AS s FROM requests WHERE client > 1")
+    assert as_text(found) == "client      s\n     2    2.5\n     3  never\n"
+    assert json.loads(as_json(found)) == [{"client": 2, "s": 2.5}, {"client": 3, "s": None}]
+    assert as_csv(found) == "client,s\n2,2.5\n3,inf\n"
+
+
+def test_no_more_rows_are_shown_than_wanted_and_that_is_said(run: Path) -> None:
+    found = run_sql([run], "SELECT client FROM requests ORDER BY client", most=2)
+    assert as_text(found).splitlines()[-1] == "... and more: 2 rows are shown"
+    assert len(found.rows) == 2
+
+
+def test_a_shipped_question_is_asked_of_each_run(run: Path, tmp_path: Path) -> None:
+    other = record_run(tmp_path / "b", [request(run="s")], run="s")
+    found = run_sql([run, other], "by-operation")
+    assert [row[:3] for row in found.rows] == [("r", "list", 4), ("s", "list", 1)]
+    assert found.columns[:3] == ["run", "part", "requests"]
+    assert run_sql([run, other], "SELECT count(*) FROM requests").rows == [(5,)]
+    assert all(name in questions() for name in QUERIES)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("by-colour", "there is no question 'by-colour': ask one of all, by-operation"),
+        ("SELECT colour FROM requests", "Binder Error: .*; there are the tables requests, events"),
+        ("SELECT 1; SELECT 2", "a question is one SELECT"),
+        ("COPY (SELECT 1) TO '{path}'", "a question is one SELECT"),
+        ("EXPLAIN ANALYZE COPY (SELECT 1) TO '{path}'", "a question is one SELECT"),
+        ("CREATE TABLE t AS SELECT 1", "a question is one SELECT"),
+        ("ATTACH '{path}'", "a question is one SELECT"),
+        ("SET enable_external_access = true", "a question is one SELECT"),
+        ("SELECT * FROM read_text('{path}')", "file system operations are disabled"),
+        ("SELECT * FROM '/etc/passwd'", "does not exist"),
+    ],
+)
+def test_nothing_is_written_and_no_other_file_is_read(
+    text: str, sentence: str, run: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "secret.csv"
+    with pytest.raises(UsageError, match=sentence):
+        run_sql([run], text.format(path=path))
+    assert not path.exists()

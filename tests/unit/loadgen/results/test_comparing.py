@@ -1,0 +1,170 @@
+"""Runs agree where intervals show it, not where nothing shows a difference."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.errors import UsageError
+from loadgen.results.comparing import (
+    FinishedRun,
+    Word,
+    compare,
+    finished_run,
+    markdown_of,
+)
+from loadgen.results.ranks import adjusted, rank_test, shift_interval
+from tests.support.runs.recorded_run import record_run, request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+NEAR = (0.001, 0.0011, 0.0009, 0.001, 0.00105)
+
+
+def run(title: str, p50: float | None, level: str = "fine", **said: Any) -> FinishedRun:
+    total = {
+        "answered": 100,
+        "refused": 0,
+        "wrong": 0,
+        "timeout": 0,
+        "disconnected": 0,
+        "unreachable": 0,
+    }
+    summary = {
+        "name": "s", "title": title, "verdict": {"level": level, "word": level}, "total": total,
+        "reasons": [], "service": [], "back": [], "servers": {},
+        "splits": {
+            "by-group-operation": [
+                {"part": "a.list", "requests": 1, "response_seconds": {"p50": p50, "p99": 9.9}}
+            ]
+        },
+        **said,
+    }  # fmt: skip
+    return FinishedRun(title, {"document": {"name": title, "clients": []}}, summary)
+
+
+def sides(first: Sequence[float | None], second: Sequence[float | None]) -> list[FinishedRun]:
+    return [*(run("x", p50) for p50 in first), *(run("y", p50) for p50 in second)]
+
+
+def word(first: Sequence[float | None], second: Sequence[float | None]) -> Word:
+    (row,) = [r for r in compare(sides(first, second)).rows if r.figure == "a.list response p50"]
+    assert row.differences[1] is not None
+    return row.differences[1].word
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (NEAR, NEAR, Word.AGREE),
+        (NEAR, [20 * value for value in NEAR], Word.DIFFER),
+        # So few repeats show nothing, however near or far they are.
+        (NEAR[:4], NEAR[:4], Word.OPEN),
+        (NEAR[:3], [20 * value for value in NEAR[:3]], Word.OPEN),
+        # Medians alike, repeats far apart: neither is shown.
+        ((0.1, 0.3, 0.5, 0.7, 0.9), (0.1, 0.2, 0.5, 0.8, 0.9), Word.OPEN),
+        # A shown difference within the margin is agreement all the same.
+        ((1.0, 1.001, 1.002, 1.003, 1.004), (1.01, 1.011, 1.012, 1.013, 1.014), Word.AGREE),
+        # Never beside never, and beside a time.
+        ([None] * 5, [None] * 5, Word.AGREE),
+        (NEAR, [None] * 5, Word.DIFFER),
+    ],
+)
+def test_two_sides_agree_where_the_interval_lies_within_the_margin(
+    first: Sequence[float | None], second: Sequence[float | None], expected: Word
+) -> None:
+    assert word(first, second) is expected
+
+
+def test_figures_that_are_nothing_on_both_sides_count_for_no_agreement() -> None:
+    found = compare(sides(NEAR, NEAR))
+    figures = [row.figure for row in found.rows if row.counts]
+    assert figures == ["answered", "a.list response p50"]  # Of one request p99 is the slowest.
+    assert found.agreed() == (2, 2)
+    assert "They agree in 2 of 2 figures" in markdown_of(found)
+    assert "needs 5 repeats" in markdown_of(compare(sides(NEAR[:4], NEAR)))
+
+
+def test_doubtful_runs_are_left_out_and_named() -> None:
+    found = compare([*sides(NEAR, NEAR), run("x", 99.0, "unreliable"), run("y", 1.0, "wrong")])
+    assert [len(runs) for runs in found.groups.values()] == [5, 5]
+    assert found.doubts == ["x: unreliable", "y: wrong"]
+    assert "Left out: x: unreliable." in markdown_of(found)
+
+
+def test_refusals_that_a_run_had_none_of_are_zero() -> None:
+    full = {"reasons": [{"outcome": "refused", "reason": "full", "requests": 7}]}
+    runs = [*(run("x", 1.0) for _ in range(5)), *(run("y", 1.0, **full) for _ in range(5))]
+    (row,) = [r for r in compare(runs).rows if r.figure == "refused: full"]
+    assert [side.median for side in row.sides] == [0, 7]
+
+
+@pytest.mark.parametrize(
+    ("runs", "options", "sentence"),
+    [
+        ([run("x", 1.0)], {}, "nothing to compare: name runs of two labels"),
+        ([run("x", 1.0), run("y", 1.0, "wrong")], {}, "beside 1 run that cannot be relied on"),
+        ([run("x", 1.0), run("y", 1.0)], {"baseline": "z"}, "'z' is no label of these runs: x, y"),
+        ([run("x", 1.0)] * 31 + [run("y", 1.0)] * 31, {}, "more than 60 runs"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    runs: list[FinishedRun], options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        compare(runs, **options)
+
+
+def test_runs_that_were_not_asked_alike_are_compared_by_force() -> None:
+    other = FinishedRun("y", {"document": {"clients": [1], "servers": 2}}, run("y", 1.0).summary)
+    with pytest.raises(UsageError, match="not alike in clients: compare"):
+        compare([run("x", 1.0), other])
+    assert compare([run("x", 1.0), other], force=True).unlike == ["clients"]
+    assert list(compare([run("x", 1.0), other], "y", force=True).groups) == ["y", "x"]
+
+
+def test_a_run_is_read_with_its_summary_or_has_one_made(tmp_path: Path) -> None:
+    found = finished_run(record_run(tmp_path, [request()]))
+    assert (found.label, found.doubt, found.summary["total"]["answered"]) == ("scenario", None, 1)
+    (tmp_path / "summary.json").write_text(json.dumps({"schema_version": 1}))
+    with pytest.raises(UsageError, match="make it anew with loadgen report"):
+        finished_run(tmp_path)
+
+
+@given(
+    first=st.lists(st.integers(0, 5), min_size=1, max_size=4),
+    second=st.lists(st.integers(0, 5), min_size=1, max_size=4),
+)
+def test_the_rank_test_counts_every_way_in_which_ranks_could_have_fallen(
+    first: list[int], second: list[int]
+) -> None:
+    pooled = sorted(first + second)
+    rank = {value: pooled.index(value) * 2 + pooled.count(value) + 1 for value in pooled}
+    even = len(first) * (len(pooled) + 1)
+    far = abs(sum(rank[value] for value in first) - even)
+    ways = list(combinations([rank[value] for value in pooled], len(first)))
+    expected = sum(abs(sum(way) - even) >= far for way in ways) / len(ways)
+    assert rank_test(first, second) == pytest.approx(expected)
+
+
+def test_an_interval_leaves_out_as_many_pairs_as_five_percent_allow() -> None:
+    # Tables of the rank sum test: 4 for five against five, 27 for ten against ten.
+    values = [float(n) for n in range(5)]
+    assert shift_interval(values, values) == (sorted(b - a for a in values for b in values)[4], 2.0)
+    ten = [float(2**n) for n in range(10)]
+    apart = sorted(b - a for a in ten for b in ten)
+    assert shift_interval(ten, ten) == (apart[27], apart[-28])
+    assert shift_interval(values, values[:4]) is None
+    assert shift_interval([math.inf] * 5, [math.inf] * 5) == (0.0, 0.0)
+
+
+def test_probabilities_are_shared_by_all_tests() -> None:
+    assert adjusted([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])

@@ -1,0 +1,248 @@
+"""A run opens at once, and its questions give what a reader would count by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.results.results import QUERIES, Results, RunDirectoryError, split
+from tests.support.runs.recorded_run import event, record_run, request, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INF = math.inf
+
+
+def asked(name: str, directory: Path, **parameters: Any) -> list[dict[str, Any]]:
+    with Results.open(directory) as results:
+        return results.query(name, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({}, "has no run.json: the run did not finish"),
+        ({"summary.json": {"schema_version": 1}}, "schema_version 1, this one reads 2"),
+        ({"run.json": {"schema_version": 1}}, "schema_version 1, this one reads 2"),
+        ({"run.json": []}, "schema_version None"),
+    ],
+)
+def test_what_is_no_run_of_this_version_is_refused_in_one_sentence(
+    files: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(RunDirectoryError, match=sentence):
+        Results.open(tmp_path)
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="is not a run directory"):
+        Results.open(tmp_path / "gone")
+
+
+def test_every_question_has_an_answer_where_a_table_is_missing(tmp_path: Path) -> None:
+    with Results.open(record_run(tmp_path)) as results:
+        rows = {name: results.query(name) for name in QUERIES}
+    assert {name for name, found in rows.items() if found} == {"again"}
+
+
+def test_who_got_no_answer_counts_as_infinite(tmp_path: Path) -> None:
+    rows = [request(client=n, response_seconds=n / 100) for n in range(98)]
+    rows += [request(client=98, outcome="refused"), request(client=99, outcome="timeout")]
+    (found,) = asked("all", record_run(tmp_path, rows))
+    assert (found["requests"], found["answered"], found["refused"], found["timeout"]) == (
+        100,
+        98,
+        1,
+        1,
+    )
+    assert [found[p] for p in ("p50", "p90", "p99", "max")] == [0.49, 0.89, INF, INF]
+
+
+@given(
+    times=st.lists(st.floats(1e-7, 1e3) | st.just(INF) | st.sampled_from([0.0, 0.1]), min_size=1),
+    share=st.sampled_from([1, 500_000, 990_000, 999_900, 1_000_000]),
+)
+def test_a_percentile_in_two_steps_is_the_nearest_rank(times: list[float], share: int) -> None:
+    # The text of a run's questions, asked of values alone
+    text = split("'all'", "true", "r.response_seconds", {"p": share})
+    values = ", ".join(f"({x!r}::DOUBLE)" if x < INF else "('inf'::DOUBLE)" for x in times)
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"CREATE VIEW measured AS SELECT *, 'answered' AS outcome, 1 AS bytes "
+            f"FROM (VALUES {values}) AS v(response_seconds)"
+        )
+        found = connection.execute(f"SELECT p FROM ({text})").fetchone()
+    rank = max(1, -(-share * len(times) // 1_000_000))
+    assert found == (sorted(times)[rank - 1],)
+
+
+def test_only_what_was_due_while_figures_are_taken_counts(tmp_path: Path) -> None:
+    rows = [request(due=due) for due in (0.0, 1.0, 2.5, 3.0, 9.0)]
+    phases = {"phases": {"warm_up": 1.0, "measure": 2.0}}
+    (found,) = asked("all", record_run(tmp_path, rows, document=phases))
+    assert found["requests"] == 2
+
+
+def test_requests_are_split_by_group_tenant_and_second(tmp_path: Path) -> None:
+    rows = [
+        request(group="a", namespace="t1/x", due=0.4),
+        request(group="a", namespace="t2/x", due=1.2),
+        request(group="b", namespace="t2/y", due=1.9, outcome="unreachable"),
+    ]
+    run = record_run(tmp_path, rows)
+    counted = lambda name: {row["part"]: row["requests"] for row in asked(name, run)}  # noqa: E731
+    assert counted("by-group") == {"a": 2, "b": 1}
+    assert counted("by-group-operation") == {"a.list": 2, "b.list": 1}
+    assert counted("by-tenant") == {"t1": 1, "t2": 2}
+    assert counted("by-second") == {0: 1, 1: 2}
+
+
+def test_a_client_that_is_never_back_counts_as_infinite(tmp_path: Path) -> None:
+    rows = [request(client=n) for n in range(4)]
+    back = [event("back", client=n, value=n + 1.0) for n in range(3)]
+    (found,) = asked("back", record_run(tmp_path, rows, back))
+    assert (found["clients"], found["back"], found["rate"]) == (4, 3, 0.75)
+    assert (found["p50"], found["p90"], found["max"]) == (2.0, INF, INF)
+
+
+def test_the_first_time_of_being_back_counts_and_losses_are_reconnects(tmp_path: Path) -> None:
+    events = [event("back", value=1.0), event("connection-lost"), event("connection-lost")]
+    (found,) = asked("clients", record_run(tmp_path, [request()] * 3, events))
+    assert (found["back_seconds"], found["listings"], found["reconnects"]) == (1.0, 3, 2)
+
+
+def listing(task: int, names: str, **said: Any) -> dict[str, Any]:
+    return request(task=task, topics_hash=names, **said)
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([listing(0, "a"), listing(1, "a")], []),
+        ([listing(0, "a"), listing(1, "b")], [("t/n", "steady", 2, 0, 1)]),
+        # Another question, another namespace, another group, an answer that is wrong anyway.
+        ([listing(0, "a"), listing(1, "b", item="x.* []")], []),
+        ([listing(0, "a"), listing(1, "b", namespace="t/m")], []),
+        ([listing(0, "a"), listing(1, "b", group="other")], []),
+        ([listing(0, "a"), listing(1, "b", outcome="wrong")], []),
+        # Nothing changed: no names.
+        ([listing(0, "a"), listing(1, "", topics=None)], []),
+        # Somebody changes the namespace meanwhile.
+        ([listing(0, "a"), listing(1, "b"), request(operation="create", topics=None)], []),
+    ],
+)
+def test_tasks_disagree_where_right_answers_to_one_question_differ(
+    rows: list[dict[str, Any]], found: list[Any], tmp_path: Path
+) -> None:
+    keys = ("namespace", "group", "kinds", "first_task", "last_task")
+    rows = asked("agreement", record_run(tmp_path, rows))
+    assert [tuple(row[key] for key in keys) for row in rows] == found
+
+
+ORDERS = {"name": "orders", "do": "publish", "count": 1}
+BILLING = {"name": "billing", "do": "consume", "count": 1, "of": "orders", "subscription": "s"}
+TOPIC = "persistent://t/n/loadgen-orders-0"
+
+
+def published(number: int, **said: Any) -> dict[str, Any]:
+    due = said.pop("due", float(number))
+    return request(group="orders", client=7, operation="publish", item=str(number), due=due, **said)
+
+
+def delivered(number: int, client: int = 8) -> dict[str, Any]:
+    return request(
+        group="billing", client=client, operation="deliver", item=f"7 {number}", due=float(number)
+    )
+
+
+STANDING = [
+    request(group="orders", client=7, operation="lookup", item=TOPIC),
+    request(group="billing", client=8, operation="lookup", item=TOPIC),
+    request(group="billing", client=8, operation="subscribe", due=0.5),
+    request(client=1, due=60.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "events", "billing", "lost"),
+    [
+        ([published(1), delivered(1)], [], {}, 0),
+        ([published(1), published(2), delivered(2)], [], {}, 1),
+        ([published(1, outcome="timeout")], [], {}, 0),
+        # Sent before the subscription stood, or answered when the run was about to end.
+        ([published(1, due=0.2)], [], {}, 0),
+        ([published(1, due=58.5)], [], {}, 0),
+        # The consumer was lost meanwhile; long after, it would have come.
+        ([published(1)], [event("connection-lost", client=8, seconds=2.0)], {}, 0),
+        ([published(1)], [event("connection-lost", client=8, seconds=9.0)], {}, 1),
+        # It does not read, or not all at once.
+        ([published(1)], [], {"read": {"never": True}}, 0),
+        ([published(1)], [], {"read": {"rate": 100.0}}, 0),
+    ],
+)
+def test_a_message_is_lost_if_a_consumer_that_was_there_never_got_it(
+    rows: list[Any], events: list[Any], billing: dict[str, Any], lost: int, tmp_path: Path
+) -> None:
+    groups = [ORDERS, {**BILLING, **billing}]
+    found = asked("lost", record_run(tmp_path, [*STANDING, *rows], events, clients=groups))
+    assert sum(row["lost"] for row in found) == lost
+
+
+@pytest.mark.parametrize(
+    ("events", "doubled"), [([], 1), ([event("connection-lost", group="billing")], 0)]
+)
+def test_a_message_is_doubled_if_nobody_was_lost(
+    events: list[Any], doubled: int, tmp_path: Path
+) -> None:
+    rows = [delivered(1, 8), delivered(1, 9), delivered(2, 8)]
+    run = record_run(tmp_path, rows, events, clients=[ORDERS, BILLING])
+    assert sum(row["doubled"] for row in asked("doubled", run)) == doubled
+
+
+def test_a_watch_that_was_there_is_told_of_every_change(tmp_path: Path) -> None:
+    watching = [
+        request(group="w", client=c, operation="watch", due=float(c), topics=None) for c in (1, 5)
+    ]
+    changes = [
+        request(group="churn", client=9, operation=kind, item=topic, due=due, topics=None)
+        for kind, topic, due in (("create", "a", 3.0), ("create", "b", 7.0), ("delete", "a", 8.0))
+    ]
+    told = [
+        request(group="w", client=c, operation="update", item=item, topics=None)
+        for c, item in ((1, "+a"), (1, "+b"), (5, "+b"), (5, "-a"))
+    ]
+    groups = [{"name": "w", "do": "watch", "count": 2}]
+    rows = [*watching, *changes, *told, request(due=60.0)]
+    (found,) = asked("untold", record_run(tmp_path, rows, clients=groups))
+    assert (found["group"], found["untold"], found["clients"]) == ("w", 1, 1)
+
+
+def test_a_counter_that_fell_began_again(tmp_path: Path) -> None:
+    points = [sample("cpu.seconds", at, value) for at, value in enumerate((5.0, 7.0, 1.0, 2.0))]
+    (found,) = asked("servers", record_run(tmp_path, samples=points))
+    figures = [found[key] for key in ("first", "last", "max", "rise", "last_seconds")]
+    assert figures == [5.0, 2.0, 7.0, 4.0, 3.0]
+
+
+def test_all_had_an_answer_again_when_the_last_client_had(tmp_path: Path) -> None:
+    rows = [request(client=c, due=due) for c, due in ((1, 1.0), (1, 6.0), (2, 8.0), (2, 9.0))]
+    run = record_run(tmp_path, rows)
+    assert asked("again", run, at=5.0)[0]["again_seconds"] == pytest.approx(3.1)
+    assert asked("again", run, at=5.0)[0]["clients"] == 2
+
+
+def test_runs_are_told_apart_where_several_are_open(tmp_path: Path) -> None:
+    first = record_run(tmp_path / "a", [request()], document={"phases": {"warm_up": 1.0}})
+    second = record_run(tmp_path / "b", [request(run="s")] * 2, run="s")
+    with Results.open(first, second) as results:
+        rows = results.sql("SELECT run, count(*) AS n FROM measured GROUP BY run")
+    assert rows == [{"run": "s", "n": 2}]

@@ -1,0 +1,42 @@
+"""``summary.json`` has the form that its schema says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadgen.results.results import Results
+from loadgen.results.summary import SCHEMA, Summary, rendered, summary_of
+from loadgen.results.verdict import verdict_of
+from tests.support.runs.recorded_run import event, record_run, request, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_schema_beside_the_module_is_the_models() -> None:
+    assert SCHEMA.read_text() == rendered()
+
+
+def test_figures_come_from_the_tables_and_facts_from_run_json(tmp_path: Path) -> None:
+    run = record_run(
+        tmp_path,
+        [request(), request(due=2.0, client=1, outcome="refused", reason="full")],
+        [event("back", value=0.1)],
+        [
+            sample("direct.limit", 0, 50.0),
+            sample("direct.used", 1, 7.0),
+            sample("direct.used", 2, 3.0),
+        ],
+        servers={"broker": {"version": "1.0", "settings": {"a": "b"}}},
+        shocks=[{"at": 0.0, "what": "restart broker", "ready_seconds": 0.5}],
+    )
+    with Results.open(run) as results:
+        found = summary_of(results, verdict_of(results))
+    assert Summary.model_validate(found.model_dump(mode="json")) == found
+    broker = found.servers["broker"]
+    assert (broker.version, broker.settings) == ("1.0", {"a": "b"})
+    assert (broker.figures["direct.used"].max, broker.figures["direct.used"].last) == (7.0, 3.0)
+    assert (found.clients, found.back[0].back, found.duration_seconds) == (2, 1, 2.1)
+    assert [(each.outcome, each.reason) for each in found.reasons] == [("refused", "full")]
+    assert found.answers[0].most_topics == 3
+    assert found.shocks[0].again_seconds is None  # Client 1 never had an answer.

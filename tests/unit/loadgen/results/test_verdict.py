@@ -1,0 +1,260 @@
+"""One list of findings makes the exit code, junit.xml, README.md and summary.json of a run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from errno import EMFILE
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pytest
+
+from loadgen.errors import ExitCode
+from loadgen.results.files import write_files
+from loadgen.results.results import Results
+from loadgen.results.verdict import Finding, Level, Verdict, verdict_of, worst_code
+from tests.support.runs.recorded_run import GROUP, TASK, event, record_run, request, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def refused(count: int, of: int) -> list[dict[str, Any]]:
+    return [request(client=n, outcome="refused" if n < count else "answered") for n in range(of)]
+
+
+RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
+    "a right answer": (Level.FINE, "", {"requests": [request()]}),
+    "a wrong answer": (
+        Level.WRONG,
+        "1 answer was wrong",
+        {"requests": [request(), request(outcome="wrong")]},
+    ),
+    "tasks that disagree": (
+        Level.WRONG,
+        "differ for t/n, which nobody changed",
+        {"requests": [request(), request(task=1, topics_hash="g")]},
+    ),
+    "books with something left": (
+        Level.WRONG,
+        "still accounted for are 3.0 MB of broker direct memory",
+        {
+            "requests": [request()],
+            "samples": [sample("direct.used", 0, 0), sample("direct.used", 9, 3 << 20)],
+        },
+    ),
+    "books of a server that could not be asked at the end": (
+        Level.FINE,
+        "",
+        {
+            "requests": [request()],
+            "samples": [sample("direct.used", 0, 0), sample("direct.used", 0.5, 3 << 20)],
+        },
+    ),
+    "an interrupted run": (
+        Level.INTERRUPTED,
+        "interrupted",
+        {"requests": [request()], "interrupted": True},
+    ),
+    "an interrupted task": (
+        Level.INTERRUPTED,
+        "interrupted",
+        {"requests": [request()], "tasks": [{**TASK, "interrupted": True}]},
+    ),
+    "a run that was ended early": (
+        Level.MISSED,
+        "list.refused == 0% could no longer be met",
+        {"requests": [request()], "aborted": "list.refused == 0%", "interrupted": True},
+    ),
+    "a server that answers nothing": (
+        Level.MISSED,
+        "Of 1 request of steady.list none got an answer",
+        {"requests": [request(outcome="timeout")]},
+    ),
+    "a server that answers one of a hundred": (
+        Level.MISSED,
+        "Of 100 requests of steady.list only 1 got an answer",
+        {"requests": refused(99, 100)},
+    ),
+    "a group of which nobody is answered beside many others": (
+        Level.MISSED,
+        "of late.list none got an answer",
+        {
+            "requests": [*([request()] * 50), request(group="late", outcome="disconnected")],
+            "clients": [GROUP, {**GROUP, "name": "late"}],
+        },
+    ),
+    "refusals that the document expects": (
+        Level.FINE,
+        "",
+        {"requests": refused(9, 9), "document": {"expect": ["steady.list.refused == 100%"]}},
+    ),
+    "nothing for clients that do not read": (
+        Level.FINE,
+        "",
+        {
+            "requests": [request(outcome="timeout")],
+            "clients": [{**GROUP, "read": {"never": True}}],
+        },
+    ),
+    "a namespace without topics": (
+        Level.MISSED,
+        "No list of t/n by group steady names a topic",
+        {"requests": [request(topics=0)]},
+    ),
+    "a namespace without topics, as expected": (
+        Level.FINE,
+        "",
+        {
+            "requests": [request(topics=0)],
+            "document": {"expect": ["list.topics.max == 0"]},
+        },
+    ),
+    "no request": (Level.MISSED, "No request was due", {}),
+    "an expectation that is missed": (
+        Level.MISSED,
+        "steady.list.response.p99 < 50ms: 100 ms",
+        {"requests": [request()], "document": {"expect": ["steady.list.response.p99 < 50ms"]}},
+    ),
+    "an expectation of a server that nobody watched": (
+        Level.MISSED,
+        "not measured: nobody watched the broker",
+        {"requests": [request()], "document": {"expect": ["broker.resident.max < 1GiB"]}},
+    ),
+    "clients that were never back": (
+        Level.MISSED,
+        "clients.back.p90 < 9s: never",
+        {
+            "requests": [request(), request(client=1)],
+            "events": [event("back", value=1.0)],
+            "document": {"expect": ["clients.back.p90 < 9s"]},
+        },
+    ),
+    "a late generator": (
+        Level.UNRELIABLE,
+        "a task began 60 ms late, over the limit of 50 ms",
+        {"requests": [request()], "tasks": [TASK, {**TASK, "start_error_seconds": 0.06}]},
+    ),
+    "a generator that could start too few": (
+        Level.UNRELIABLE,
+        "only 50.0% of the planned requests",
+        {"requests": [request(), request(outcome="unreachable", reason=os.strerror(EMFILE))]},
+    ),
+    "messages that are lost": (
+        Level.WRONG,
+        "1 messages of orders never came to subscription orders/s",
+        {
+            "requests": [
+                *(
+                    request(client=c, group=g, operation=o, item=i, due=d, topics=None)
+                    for c, g, o, i, d in (
+                        (1, "orders", "lookup", "topic", 0.0),
+                        (2, "billing", "lookup", "topic", 0.0),
+                        (2, "billing", "subscribe", "", 0.1),
+                        (1, "orders", "publish", "1", 1.0),
+                        (1, "orders", "publish", "2", 50.0),
+                        (2, "billing", "deliver", "1 2", 50.0),
+                    )
+                )
+            ],
+            "clients": [
+                {"name": "orders", "do": "publish", "count": 1},
+                {
+                    "name": "billing",
+                    "do": "consume",
+                    "count": 1,
+                    "of": "orders",
+                    "subscription": "s",
+                },
+            ],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_code_junit_readme_and_summary_say_the_same(name: str, tmp_path: Path) -> None:
+    level, sentence, said = RUNS[name]
+    with Results.open(record_run(tmp_path, **said)) as results:
+        verdict = write_files(results)
+    suites = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    failures = [case.attrib["message"] for case in suites.iter("failure")]
+    readme = (tmp_path / "README.md").read_text()
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    fine = level is Level.FINE
+    assert (verdict.level, verdict.exit_code) == (level, level.value[0])
+    assert any(sentence in each for each in failures) is not fine
+    assert int(suites.attrib["failures"]) == len(failures)
+    assert readme.startswith(f"# {'✓' if fine else '✗'} scenario: {verdict.word}\n")
+    assert f"Exit code {int(verdict.exit_code)}." in readme
+    assert summary["verdict"] == {
+        "level": level.name.lower(),
+        "word": verdict.word,
+        "exit_code": int(verdict.exit_code),
+    }
+    assert [each["sentence"] for each in summary["findings"] if each["level"] != "fine"] == failures
+
+
+@pytest.mark.parametrize("level", Level)
+def test_the_worst_finding_is_the_verdict(level: Level) -> None:
+    found = [Finding(each, "it is so", "it") for each in Level if each.rank <= level.rank]
+    assert Verdict(found).exit_code is level.value[0]
+    assert Verdict(found[::-1]).level is level
+
+
+def test_the_worst_of_several_runs_is_their_code_whichever_came_first() -> None:
+    runs = [
+        Verdict([Finding(level, "", "")])
+        for level in (Level.FINE, Level.MISSED, Level.WRONG, Level.MISSED)
+    ]
+    assert worst_code(runs) is ExitCode.CORRECTNESS
+    assert worst_code([]) is ExitCode.PASSED
+
+
+@pytest.mark.parametrize(
+    ("facts", "limited"),
+    [
+        ({"start_error_seconds": 0.05}, False),
+        ({"client_start_error_seconds": 0.25}, False),
+        ({"client_start_error_seconds": 0.26}, True),
+        ({"loop_lag_p99_seconds": 0.26}, True),
+        ({"loop_lag_max_seconds": 1.0}, False),
+        ({"loop_lag_max_seconds": 1.01}, True),
+        # Of few moments the 99th percentile is the latest.
+        ({"lag_p99_seconds": 0.02, "moments": 99}, False),
+        ({"lag_p99_seconds": 0.02, "moments": 100}, True),
+        # Of a short run the share says nothing.
+        ({"cpu_seconds": 1.9, "measured_seconds": 1.9}, False),
+        ({"cpu_seconds": 2.0, "measured_seconds": 2.0}, True),
+    ],
+)
+def test_each_limit_of_the_generator_has_an_edge(
+    facts: dict[str, Any], limited: bool, tmp_path: Path
+) -> None:
+    run = record_run(tmp_path, [request()], tasks=[TASK, {**TASK, **facts}])
+    with Results.open(run) as results:
+        assert (verdict_of(results).level is Level.UNRELIABLE) is limited
+
+
+def test_planned_requests_that_never_were_are_the_generators(tmp_path: Path) -> None:
+    with Results.open(record_run(tmp_path, [request()] * 9, planned=10)) as results:
+        assert verdict_of(results).level is Level.UNRELIABLE
+
+
+def test_files_are_the_same_bytes_each_time_and_hold_no_number_that_json_lacks(
+    tmp_path: Path,
+) -> None:
+    run = record_run(tmp_path, [request(), request(outcome="refused", reason="a|b\x01<c>")])
+    names = ("summary.json", "summary.csv", "junit.xml", "README.md")
+    written = []
+    for _ in range(2):
+        with Results.open(run) as results:
+            write_files(results)
+        written.append([(tmp_path / name).read_bytes() for name in names])
+    assert written[0] == written[1]
+    total = json.loads(written[0][0], parse_constant=lambda _: math.nan)["total"]
+    assert total["response_seconds"]["max"] is None
+    assert b"r,total.refused,1" in written[0][1]
+    assert b"a\\|b" in written[0][3]
