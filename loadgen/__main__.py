@@ -75,10 +75,10 @@ SUBCOMMANDS = {
         "loadgen.commands.corpus.load", "load", "Create topics in a running server.", _TOPICS
     ),
     "report": Subcommand(
-        "loadgen.commands.report", "report", "Make one HTML page of finished runs.", _RUNS
+        "loadgen.commands.finished", "report", "Make one HTML page of finished runs.", _RUNS
     ),
     "compare": Subcommand(
-        "loadgen.commands.comparing.compare",
+        "loadgen.commands.finished",
         "compare_runs",
         "Compare finished runs, or Floodgate with a real Pulsar.",
         _RUNS,
@@ -87,7 +87,7 @@ SUBCOMMANDS = {
         "loadgen.commands.picture", "picture", "Draw charts of finished runs as SVG.", _RUNS
     ),
     "sql": Subcommand(
-        "loadgen.commands.spark.sql", "sql", "Query finished runs with Spark SQL.", _RUNS
+        "loadgen.commands.finished", "sql", "Ask finished runs, in SQL.", _RUNS
     ),
     "cluster": Subcommand(
         "loadgen.commands.cluster", "cluster", "Start a scenario's servers, without clients.", _MORE
@@ -161,12 +161,11 @@ _EXAMPLES = """\
 Examples:
 loadgen demo
 loadgen scenarios
-loadgen run restart-storm --executor process
+loadgen run restart-storm
 loadgen advise --topics topics.txt --broker-conf broker.conf
 loadgen COMMAND --help"""
 app = typer.Typer(
     cls=LazyGroup,
-    add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,

@@ -81,7 +81,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="A value of the document, such as clients.consumers.count=500; PATH+=VALUE adds to "
+        help="A value of the scenario, such as clients.consumers.count=500; PATH+=VALUE adds to "
         "a list. May be repeated.",
         autocompletion=complete_setting,
         show_default=False,
@@ -91,7 +91,7 @@ ServiceUrl = Annotated[
     str,
     typer.Option(
         metavar="URL",
-        help="pulsar://host:port of a broker or proxy that runs. Without it the document's "
+        help="pulsar://host:port of a broker or proxy that runs. Without it the scenario's "
         "servers are started here and stopped at the end.",
         show_default=False,
     ),
@@ -107,12 +107,12 @@ AdminUrl = Annotated[
 ]
 BrokerConf = Annotated[
     Path | None,
-    typer.Option(help="broker.conf whose keys override the document's.", show_default=False),
+    typer.Option(help="broker.conf whose keys override the scenario's.", show_default=False),
 ]
 ProxyConf = Annotated[
     Path | None,
     typer.Option(
-        help="proxy.conf whose keys override the document's; adds a proxy if it has none.",
+        help="proxy.conf whose keys override the scenario's; adds a proxy if it has none.",
         show_default=False,
     ),
 ]
@@ -147,7 +147,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         str | None, typer.Option(metavar="URL", help="Spark master.", show_default=False)
     ] = None,
     name: Annotated[
-        str, typer.Option(help="Name of the run.", show_default="<document>-<time>")
+        str, typer.Option(help="Name of the run.", show_default="<scenario>-<time>")
     ] = "",
     out: Annotated[Path, typer.Option(help="Directory of run directories.")] = Path("out/runs"),
     metrics_port: Annotated[
@@ -167,11 +167,11 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     as_json: AsJson = False,
     confirmed: Confirmed = False,
 ) -> None:
-    r"""Run the clients of a document against its servers or yours, and check every answer.
+    r"""Run the clients of a scenario against its servers or yours, and check every answer.
 
     Writes a run directory: tables of requests, events and samples (Parquet), and
     made of them summary.json, junit.xml, README.md and index.html. Repeats and the
-    title are values of the document, as all of it: --set repeats=5.
+    title are values of the scenario, as all of it: --set repeats=5.
 
     Examples:
       loadgen run restart-storm
@@ -276,7 +276,9 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
         if abort_early:
             options = _aborting(document, options)
         clients = {group.name: group.count for group in document.clients}
-        first = "starting Spark, which takes some seconds" if with_spark else "connecting"
+        first = "connecting" if options.service_url else "starting the servers"
+        if with_spark:
+            say("starting Spark, which takes some seconds", as_json=as_json)
         with (
             termination_interrupts(),
             live_display(options.name, clients, sys.stderr, first=first, as_json=as_json) as live,

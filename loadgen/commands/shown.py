@@ -16,7 +16,6 @@ from rich.text import Text
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.results.expectations import in_words
 from loadgen.results.measures import Unit
-from loadgen.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -96,7 +95,8 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 def show_summary(summary: Summary, verdict: Verdict) -> None:
     """Print a run's figures and findings for people."""
     screen = console()
-    screen.print(Text(f"{summary.title or summary.name}: {verdict.word}", "bold"))
+    title = summary.title.rstrip(".") or summary.name
+    screen.print(Text(f"{title}: {verdict.word}", "bold"))
     splits = summary.splits["by-group-operation"][:_MOST_ROWS]
     heads = ("requests", "due", "answered", "refused", "lost", "p50", "p99", "max")
     screen.print(
@@ -120,7 +120,10 @@ def show_summary(summary: Summary, verdict: Verdict) -> None:
     if back:
         screen.print(table_of(("clients back", "", "p50", "p99", "max"), back))
     servers = [
-        (f"{name} {key}", *("" if x is None else format_bytes(x) for x in (seen.max, seen.last)))
+        (
+            f"{name} {key}",
+            *("" if x is None else in_words(Unit.BYTES, x) for x in (seen.max, seen.last)),
+        )
         for name, server in sorted(summary.servers.items())
         for key in _MEMORY
         if (seen := server.figures.get(key)) is not None

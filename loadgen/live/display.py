@@ -77,41 +77,41 @@ def live_display(
         with Live(get_renderable=shown, console=console, refresh_per_second=4, transient=True):
             yield observer
         return
-    with _lines(stream, first, line):
+    with _lines(stream, line):
         yield observer
 
 
 @contextmanager
-def _lines(stream: TextIO, first: str, line: Callable[[], str]) -> Iterator[None]:
+def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
     """Write a line a second from a thread, if there is news: a simulation is only looked at."""
-    ended, told = threading.Event(), first
-
-    def say(text: str) -> None:
-        nonlocal told
-        told = text
-        stream.write(f"{text}\n")
-        stream.flush()
+    ended, told = threading.Event(), ""
 
     def tell() -> None:
-        while not ended.wait(_EVERY_SECONDS):
-            if line() != told:
-                say(line())
+        nonlocal told
+        if line() != told:
+            told = line()
+            stream.write(f"{told}\n")
+            stream.flush()
 
-    thread = threading.Thread(target=tell, name="display", daemon=True)
-    say(first)
+    def tell_on() -> None:
+        while not ended.wait(_EVERY_SECONDS):
+            tell()
+
+    thread = threading.Thread(target=tell_on, name="display", daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
-    if line() != told:
-        say(line())
+    tell()
 
 
 def progress_line(pulse: Pulse, clients: int) -> str:
     """Return one line for a person who waits, of less than 80 columns for 10,000 clients."""
     totals = pulse.totals
+    if not totals.connected:
+        return ""
     count = totals.of(*LOST)
     lost = f"  lost {count:,}" if count else ""
     if not totals.started:
