@@ -74,7 +74,10 @@ def live_display(
     }
     if stream.isatty():
         console = Console(file=stream)
-        with Live(get_renderable=shown, console=console, refresh_per_second=4, transient=True):
+        with Live(
+            get_renderable=shown, console=console, refresh_per_second=4, transient=True
+        ) as it:
+            it.refresh()
             yield observer
         return
     with _lines(stream, line):
