@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import run_json
 from benchmarks.result import BenchOptions, BenchResult, Figure
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.executors import in_this_process
-from loadgen.corpus.topic_plan import TopicPlan
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.plan import TopicPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

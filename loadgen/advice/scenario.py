@@ -10,9 +10,9 @@ from limiter.memory.size_estimate import BYTES_PER_NAME
 from loadgen.advice.goal import LONGEST_SECONDS
 from loadgen.advice.workload import NEVER, size_classes
 from loadgen.cluster import ClusterPlan, FurtherTopics, TopicsPlan
-from loadgen.corpus.topic_plan import SHORTEST_NAME_BYTES
 from loadgen.scenarios.discovery.arrivals import AtOnce, Constant
 from loadgen.scenarios.discovery.scenario import Group, Reader
+from loadgen.topics.plan import SHORTEST_NAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from loadgen.access import admin_of
 from loadgen.advice.workload import NamespaceShape
-from loadgen.corpus.corpus import open_corpus
-from loadgen.corpus.lists.own_topics import read_own_topics
 from loadgen.errors import UsageError
-from loadgen.transfer.loader import admin_errors
+from loadgen.topics.calls import admin_errors
+from loadgen.topics.corpus import open_corpus
+from loadgen.topics.reading import read_own_topics
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:

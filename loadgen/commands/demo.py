@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
-from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.plan import default_namespaces
 from loadgen.demo.result import DemoOptions
@@ -20,6 +18,8 @@ from loadgen.own_servers.operator_files import OwnCluster, read_own_server
 from loadgen.report.sentences import late_start_sentence
 from loadgen.report.tables import check_grid, summary_console, summary_tables
 from loadgen.servers.processes import termination_interrupts
+from loadgen.topics.plan import TopicPlan
+from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:

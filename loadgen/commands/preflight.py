@@ -13,8 +13,8 @@ from loadgen.dry_run.needs import RunShape, needs_of
 from loadgen.dry_run.obstacles import DoesNotFitError, obstacles
 from loadgen.dry_run.view import dry_run_document, needs_table, schedule_table
 from loadgen.executors.processes import RunExecutor
-from loadgen.report.tables import summary_console
 from loadgen.places.loopback import is_loopback
+from loadgen.report.tables import summary_console
 
 if TYPE_CHECKING:
     from loadgen.documents.document import Document

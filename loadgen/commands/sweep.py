@@ -18,9 +18,9 @@ from loadgen.commands.progress_bar import counting
 from loadgen.documents.reading import read_document
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
+from loadgen.places.server_process import termination_interrupts
 from loadgen.report.tables import summary_console
 from loadgen.results.verdict import WORDS
-from loadgen.places.server_process import termination_interrupts
 from loadgen.sweeps.bisection import bisect
 from loadgen.sweeps.figures import real_figures, virtual_figures
 from loadgen.sweeps.picture import SHOWN, draw, in_words, table_of

@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.executors import in_spark, in_this_process
-from loadgen.corpus.lists.own_topics import OwnTopics
-from loadgen.corpus.topic_plan import TopicPlan
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_spark, in_this_process
+from loadgen.topics.reading import OwnTopics
+from loadgen.topics.plan import TopicPlan
 from loadgen.demo.advice import advice_for
 from loadgen.demo.plan import (
     CLIENT_TIMEOUT_SECONDS,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.clients.records import RequestCounters
-    from loadgen.corpus.corpus import Corpus
+    from loadgen.topics.corpus import Corpus
     from loadgen.demo.plan import DemoRun
     from loadgen.demo.result import DemoOptions
     from loadgen.demo.topics import DemoTopics

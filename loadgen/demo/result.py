@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.advice.advice import Advice
-    from loadgen.corpus.lists.own_topics import OwnTopics
-    from loadgen.corpus.topic_plan import TopicPlan
     from loadgen.demo.topics import DemoTopics
     from loadgen.errors import ExitCode
     from loadgen.live.steps import StepDisplay
     from loadgen.places.operator_files import OwnCluster
     from loadgen.results.checks import CheckResult
+    from loadgen.topics.plan import TopicPlan
+    from loadgen.topics.reading import OwnTopics
 
 
 @dataclass(frozen=True)

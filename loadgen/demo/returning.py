@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from loadgen.corpus.topic_plan import TopicPlan
+    from loadgen.topics.plan import TopicPlan
 
 
 def run_returning_storm(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.executors import in_this_process
-from loadgen.corpus.topic_plan import TopicPlan, TopicShape
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.plan import TopicPlan, TopicShape
 from loadgen.demo.plan import (
     STUCK_NAME_BYTES,
     STUCK_RUNS,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.clients.records import RequestCounters
-    from loadgen.corpus.corpus import Corpus
+    from loadgen.topics.corpus import Corpus
     from loadgen.demo.plan import DemoRun
     from loadgen.live.steps import StepDisplay
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.corpus.corpus import Corpus
-    from loadgen.corpus.lists.own_topics import OwnTopics
+    from loadgen.topics.corpus import Corpus
+    from loadgen.topics.reading import OwnTopics
 
 
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kKmM]?)")

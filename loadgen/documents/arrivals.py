@@ -11,7 +11,6 @@ from pydantic import Field, model_validator
 from loadgen.documents.fields import Count, Duration, Moment, Part, Rate, RateOrNone
 
 
-
 class AtOnce(Part):
     """All clients start at the same moment."""
 

@@ -10,11 +10,11 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.corpus.distributions import FIXED
-from loadgen.corpus.topic_plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.documents.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
 from loadgen.engine.plan import MOST_REQUESTS, Namespace, start_moments
 from loadgen.engine.task import Phases
+from loadgen.topics.distributions import FIXED
+from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.units import format_seconds
 
 if TYPE_CHECKING:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.distributions import FIXED
-from loadgen.corpus.executors import in_this_process
-from loadgen.corpus.lists.own_topics import read_own_topics
-from loadgen.corpus.manifest import MANIFEST_NAME, expected_namespaces
-from loadgen.corpus.part_file import namespace_entry
-from loadgen.corpus.synthetic import namespace_rows
-from loadgen.corpus.topic_plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.engine.plan import Namespace
 from loadgen.errors import UsageError
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.distributions import FIXED
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.manifest import expected_namespaces, manifest_path, namespace_entry
+from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
+from loadgen.topics.reading import read_own_topics
+from loadgen.topics.rows import namespace_rows
 
 if TYPE_CHECKING:
     from loadgen.documents.model import Topics
@@ -64,7 +63,7 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
     if corpus is None:
         planned = plan_namespaces(topic_plan(topics))
         return tuple(Namespace(name=each.name, topics=each.topics) for each in planned)
-    if (corpus / MANIFEST_NAME).is_file():
+    if manifest_path(corpus).is_file():
         return expected_namespaces(corpus, [])
     sizes = read_own_topics(corpus).namespaces
     return tuple(Namespace(name=name, topics=sizes[name].topics) for name in sorted(sizes))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
-from loadgen.corpus.synthetic import namespace_rows
-from loadgen.corpus.topic_plan import plan_namespaces
 from loadgen.documents.model import Servers
+from loadgen.topics.plan import plan_namespaces
+from loadgen.topics.rows import namespace_rows
 from loadgen.virtual.links.network import HOST
 from loadgen.virtual.loop import VirtualClock
 from loadgen.virtual.metadata import take_time
@@ -24,7 +24,7 @@ from server.imports import NO_IMPORTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from loadgen.corpus.topic_plan import TopicPlan
+    from loadgen.topics.plan import TopicPlan
     from loadgen.virtual.links.network import Network
     from loadgen.virtual.loop import VirtualLoop
     from loadgen.virtual.service_times import ServiceTimes

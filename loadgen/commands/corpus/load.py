@@ -13,12 +13,12 @@ import typer
 from rich.console import Console
 
 from loadgen.commands.progress_bar import counting
-from loadgen.corpus.corpus import open_corpus
-from loadgen.corpus.source import count_names
 from loadgen.errors import UsageError
 from loadgen.places.loopback import CONFIRMATION_FLAG, require_own_cluster
-from loadgen.transfer.verification import Verification  # noqa: TC001
-from loadgen.transfer.ways import Loaded, load_by_import, load_by_rest, verify_loaded
+from loadgen.topics.corpus import open_corpus
+from loadgen.topics.listings import Verification  # noqa: TC001
+from loadgen.topics.loading import Loaded, load_by_import, load_by_rest, verify_loaded
+from loadgen.topics.reading import count_names
 
 
 def load(  # noqa: PLR0913 - one parameter for each option

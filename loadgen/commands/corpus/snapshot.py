@@ -14,7 +14,7 @@ from rich.console import Console
 
 from loadgen.commands.corpus.summary import corpus_summary, summary_table
 from loadgen.commands.progress_bar import counting
-from loadgen.transfer.snapshot import take_snapshot
+from loadgen.topics.listings import take_snapshot
 
 
 def snapshot(

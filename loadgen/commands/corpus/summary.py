@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from loadgen.corpus.corpus import Corpus
+    from loadgen.topics.corpus import Corpus
 
 
 def corpus_summary(corpus: Corpus, seconds: float) -> dict[str, object]:

@@ -14,13 +14,13 @@ from rich.console import Console
 
 from loadgen.commands.corpus.summary import corpus_summary, summary_table
 from loadgen.commands.progress_bar import counting
-from loadgen.corpus.corpus import Corpus, write_corpus
-from loadgen.corpus.distributions import EVEN, FEW, LENGTHS, ONE_TOPIC, PARTITIONS
-from loadgen.corpus.executors import Executor, in_processes, in_spark, in_this_process
-from loadgen.corpus.lists.listed import write_listed_corpus
-from loadgen.corpus.topic_plan import USUAL, TopicPlan, TopicShape
 from loadgen.errors import UsageError
 from loadgen.executors.processes import ExecutorKind
+from loadgen.topics.corpus import Corpus, write_corpus
+from loadgen.topics.distributions import EVEN, FEW, LENGTHS, ONE_TOPIC, PARTITIONS
+from loadgen.topics.executors import Executor, in_processes, in_spark, in_this_process
+from loadgen.topics.listed import write_listed_corpus
+from loadgen.topics.plan import USUAL, TopicPlan, TopicShape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

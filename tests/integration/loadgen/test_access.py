@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from loadgen.clients.connect import _connect_once
+from loadgen.scenario import NamespaceExpectation
+from loadgen.scenarios.storm.scenario import StormScenario
 
 from loadgen.access import name_access
 from loadgen.errors import LoadgenError
-from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.storm.scenario import StormScenario
 from proto.version import SERVER_VERSION
 from tests.support.authentication.credentials import properties, token
 from tests.support.certificates import PemFiles

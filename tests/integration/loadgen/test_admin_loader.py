@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from client.admin.pulsar_admin import PulsarAdmin
-from loadgen.corpus.source import TopicToCreate
 from loadgen.errors import LoadgenError
-from loadgen.transfer.loader import TopicLoader
+from loadgen.topics.loading import TopicLoader
+from loadgen.topics.reading import TopicToCreate
 from proto.names import TopicName
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from client.admin.pulsar_admin import PulsarAdmin
-from loadgen.corpus.corpus import Corpus, write_corpus
-from loadgen.corpus.executors import in_this_process
-from loadgen.corpus.topic_plan import TopicPlan, TopicShape
 from loadgen.errors import LoadgenError
-from loadgen.transfer.snapshot import take_snapshot
-from loadgen.transfer.ways import load_by_import, load_by_rest, verify_loaded
+from loadgen.topics.corpus import Corpus, write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.listings import take_snapshot, verify_loaded
+from loadgen.topics.loading import load_by_import, load_by_rest
+from loadgen.topics.plan import TopicPlan, TopicShape
 from proto.names import TopicName
 from tests.support.processes.cluster import cluster
 
@@ -108,7 +108,7 @@ async def test_a_snapshot_is_the_corpus_that_was_loaded(
     for row in expected:
         row["properties"] = sorted(row["properties"]) if properties else []
     assert rows(taken) == expected
-    shape = json.loads((tmp_path / "taken" / "manifest.json").read_text())["shape"]
+    shape = json.loads((tmp_path / "taken" / "_manifest.json").read_text())["shape"]
     assert shape["snapshot_of"] == url
 
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.advice.outcome import accounted, outcome_of
 from loadgen.advice.scenario import document_of
-from loadgen.corpus.source import TopicToCreate
 from loadgen.documents.reading import parse_document
 from loadgen.results.reading import load_client_rows, load_request_rows
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenario import NamespaceExpectation
-from loadgen.transfer.loader import TopicLoader
+from loadgen.topics.loading import TopicLoader
+from loadgen.topics.reading import TopicToCreate
 from tests.official.servers import free_port
 from tests.proof.client.real_broker import COMMAND
 from tests.proof.result import ProofError

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.scenario import NamespaceExpectation
+
     from loadgen.places.server_process import ServerProcess
 
 FULL_TOPICS, QUICK_TOPICS = 1_000_000, 100_000

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
-from loadgen.corpus.corpus import open_corpus
+from loadgen.topics.corpus import open_corpus
 from proto.topic_hash import topics_hash
 from tests.proof.result import ProofError, ProofResult
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.corpus.corpus import Corpus
+    from loadgen.topics.corpus import Corpus
     from tests.proof.result import ProofOptions
 
 TOPICS, QUICK_TOPICS = 100_000_000, 1_000_000

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.executors import in_this_process
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
 from loadgen.documents.document import namespaces_of, topic_plan
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute

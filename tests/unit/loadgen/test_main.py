@@ -92,7 +92,7 @@ def test_topics_are_made_and_reported_as_json(
     assert code == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["topics"], summary["namespaces"]) == (100, 2)
-    assert (tmp_path / "x" / "manifest.json").exists()
+    assert (tmp_path / "x" / "_manifest.json").exists()
 
 
 def test_a_failure_is_one_sentence_and_its_exit_code(

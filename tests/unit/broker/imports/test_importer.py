@@ -185,7 +185,8 @@ async def test_a_folder_of_files_is_one_import(tmp_path: Path) -> None:
     # Given
     parquet(tmp_path / "part-1.parquet", table(names("tenant/b", 10)))
     parquet(tmp_path / "part-0.parquet", table(names("tenant/a", 10) + names("tenant/b", 5, 10)))
-    text(tmp_path / "manifest.json", "{}")
+    for manifest in ("_manifest.json", "manifest.json"):  # of a corpus, and of an older one
+        text(tmp_path / manifest, "{}")
     store = MemoryStore()
     # When
     result = await import_topics(store, tmp_path)

@@ -86,7 +86,7 @@ def test_clients_reach_the_proxy_and_know_what_right_answers_hold(
     # When
     with started(parse_document(PROXIED), RunOptions("mine", out=tmp_path)) as (scenario, watched):
         imported = Path(launches[0].arguments[1])
-        assert (imported / "manifest.json").is_file()
+        assert (imported / "_manifest.json").is_file()
     # Then
     assert [launch.module for launch in launches] == ["broker", "proxy"]
     assert launches[0].settings["maxTopicListInFlightDirectMemSizeMB"] == "6"

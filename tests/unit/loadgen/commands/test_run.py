@@ -16,7 +16,6 @@ from loadgen.commands.scenario_options import (
     scenario_of,
     scenario_parameters,
 )
-from loadgen.corpus.manifest import expected_namespaces
 from loadgen.documents.kinds import is_in_documents_only
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.run.options import RunOptions
@@ -25,6 +24,7 @@ from loadgen.scenario import NamespaceExpectation, Scenario
 from loadgen.scenarios.registry import SCENARIOS
 from loadgen.scenarios.storm.scenario import StormScenario
 from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.topics.manifest import expected_namespaces
 from loadgen.units import parse_read_rate, parse_size
 from tests.support.runs.stuck_runs import summary_json, unharmed
 
@@ -70,7 +70,7 @@ def write_manifest(directory: Path) -> Path:
     entry = {"topics": 3, "hash": "0badcafe", "name_bytes": 9}
     namespaces = {"a/one": entry, "a/two": {**entry, "topics": 4}}
     content = {"schema_version": 1, "seed": 1, "topics": 7, "shape": {}, "namespaces": namespaces}
-    (directory / "manifest.json").write_text(json.dumps(content))
+    (directory / "_manifest.json").write_text(json.dumps(content))
     return directory
 
 
@@ -114,7 +114,7 @@ def test_a_corpus_names_the_namespaces_and_what_they_hold(tmp_path) -> None:
 def test_named_namespaces_of_a_corpus_are_chosen_from_it(tmp_path) -> None:
     corpus = write_manifest(tmp_path)
     assert [each.topics for each in expected_namespaces(corpus, ["a/two"])] == [4]
-    with pytest.raises(UsageError, match=r"a/three is not in .*manifest\.json"):
+    with pytest.raises(UsageError, match=r"a/three is not in .*_manifest\.json"):
         expected_namespaces(corpus, ["a/three"])
 
 

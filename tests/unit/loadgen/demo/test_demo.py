@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from loadgen.commands.demo import show
-from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
-from loadgen.corpus.topic_plan import TopicPlan
+from loadgen.topics.reading import OwnTopics, read_own_topics
+from loadgen.topics.plan import TopicPlan
 from loadgen.demo.demo import run_demo
 from loadgen.demo.result import DemoOptions
 from loadgen.errors import ExitCode, LoadgenError

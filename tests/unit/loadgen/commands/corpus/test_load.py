@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadgen.commands.corpus.load import load
-from loadgen.corpus.corpus import write_corpus
-from loadgen.corpus.executors import in_this_process
-from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.transfer.ways import Loaded
+from loadgen.topics.corpus import write_corpus
+from loadgen.topics.executors import in_this_process
+from loadgen.topics.loading import Loaded
+from loadgen.topics.plan import TopicPlan
 
 if TYPE_CHECKING:
     from pathlib import Path

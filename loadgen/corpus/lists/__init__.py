@@ -1,1 +1,0 @@
-"""An operator's own list of topics, made a corpus."""

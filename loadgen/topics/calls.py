@@ -1,0 +1,103 @@
+"""Calls of a server's admin REST: made again when it has no time, some at once, errors as words."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from client.admin.errors import (
+    AdminDisconnectedError,
+    AdminError,
+    AdminRefusedError,
+    AdminTimeoutError,
+    AdminUnreachableError,
+)
+from loadgen.errors import LoadgenError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+    from typing import Any
+
+ResultT = TypeVar("ResultT")
+
+CALL_SECONDS = 120.0
+_TOO_MANY = 429
+_FIRST_SERVER_ERROR = 500
+_NOT_IMPLEMENTED = 501
+
+
+@dataclass
+class Retries:
+    """Makes calls again, with waits that grow and differ.
+
+    429 and the errors of a server that is too busy or restarts (500 and above) pass; everything
+    else a server refuses it would refuse again. A server that nobody answers for is not waited for.
+
+    Attributes:
+        waits_seconds: The longest wait before each further attempt; half of it at least is waited.
+        sleep: Waits; another one in tests.
+        count: How many calls were made again.
+    """
+
+    waits_seconds: Sequence[float] = (0.2, 0.5, 1, 2, 5, 10)
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    count: int = 0
+    _chance: random.Random = field(default_factory=random.Random, repr=False)
+
+    async def call(self, attempt: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        """Return what a call answers, at the latest the last time that it is made.
+
+        Raises:
+            AdminError: The server refuses for good, or every time.
+        """
+        for longest in self.waits_seconds:
+            try:
+                return await attempt()
+            except (AdminRefusedError, AdminDisconnectedError, AdminTimeoutError) as error:
+                if not _passes(error):
+                    raise
+            self.count += 1
+            await self.sleep(longest * (0.5 + self._chance.random() / 2))
+        return await attempt()
+
+
+def _passes(error: Exception) -> bool:
+    """Tell whether an error may be gone when the call is made again."""
+    if not isinstance(error, AdminRefusedError):
+        return True
+    server = error.status >= _FIRST_SERVER_ERROR and error.status != _NOT_IMPLEMENTED
+    return server or error.status == _TOO_MANY
+
+
+async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a coroutine so many times at once; the first error ends all of them."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(count):
+                tasks.create_task(work())
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+@contextmanager
+def admin_errors(what: str, where: str = "the broker") -> Iterator[None]:
+    """Turn an error of the admin client into one sentence on what was tried, and where.
+
+    Raises:
+        LoadgenError: There was one.
+    """
+    try:
+        yield
+    except AdminRefusedError as error:
+        raise LoadgenError(
+            f"{what} at {where} was refused with HTTP {error.status}: {error.reason}"
+        ) from error
+    except AdminTimeoutError as error:
+        raise LoadgenError(f"{what} took too long; is the server busy?") from error
+    except AdminUnreachableError as error:
+        raise LoadgenError(f"{error}; is the server running?") from error
+    except AdminError as error:
+        raise LoadgenError(str(error)) from error

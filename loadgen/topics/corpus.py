@@ -1,0 +1,176 @@
+"""A corpus: topics as Parquet files, and the manifest that says what they hold.
+
+The tasks of a job each write one file with whole namespaces, ordered by name, and hand back what
+the manifest needs, computed from the rows while they are in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.topics.lists import opened
+from loadgen.topics.manifest import (
+    Manifest,
+    manifest_path,
+    namespace_entry,
+    read_manifest,
+    write_manifest,
+)
+from loadgen.topics.plan import TopicPlan, plan_parts
+from loadgen.topics.rows import TOPIC_SCHEMA, namespace_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from loadgen.topics.executors import Executor
+    from loadgen.topics.manifest import Entry
+
+ROW_GROUP_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus on disk."""
+
+    directory: Path
+    manifest: Manifest
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The Parquet files in the order of their namespaces."""
+        return tuple(sorted(self.directory.glob("part-*.parquet")))
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the Parquet files together."""
+        return sum(file.stat().st_size for file in self.files)
+
+
+def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> Corpus:
+    """Make the topics of a plan and put them at ``out``, where an older corpus is replaced.
+
+    Args:
+        plan: What to make.
+        out: The directory of the corpus.
+        parts: Most files; the rows do not depend on it.
+        executor: What runs :func:`write_part` for every part, here or in Spark's tasks.
+
+    Raises:
+        UsageError: ``out`` holds something else than a corpus.
+        LoadgenError: The files cannot be written, or the job lost a namespace.
+    """
+    with replacing(out) as directory:
+        work = partial(write_part, plan, parts, directory)
+        entries = executor(work, len(plan_parts(plan, parts)))
+        manifest = write_manifest(directory, plan.seed, asdict(plan.shape), entries)
+        topics, namespaces = manifest.topics, len(manifest.namespaces)
+        if (topics, namespaces) != (plan.topics, plan.namespaces):
+            told = f"The job handed back {topics} topics in {namespaces} namespaces"
+            raise LoadgenError(f"{told} instead of {plan.topics} in {plan.namespaces}.")
+    return Corpus(out, manifest)
+
+
+def write_part(plan: TopicPlan, parts: int, directory: Path, part: int) -> list[Entry]:
+    """Write one of the files of a corpus and return the manifest entries of its namespaces."""
+    namespaces = plan_parts(plan, parts)[part]
+    rows = ((namespace.name, namespace_rows(plan, namespace)) for namespace in namespaces)
+    return write_part_file(directory, part, rows)
+
+
+def write_part_file(
+    directory: Path, part: int, namespaces: Iterable[tuple[str, pa.RecordBatch]]
+) -> list[Entry]:
+    """Write a file of namespaces, each with its rows in order, and return their manifest entries.
+
+    Row groups hold whole namespaces while those are small. Memory is bounded by a row group and
+    a namespace.
+    """
+    target = directory / f"part-{part:05d}.parquet"
+    # A task that is tried again must not meet, or leave, half a file.
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    entries: list[Entry] = []
+    pending: list[pa.RecordBatch] = []
+
+    def flush() -> None:
+        if pending:
+            writer.write_table(pa.Table.from_batches(pending), row_group_size=ROW_GROUP_ROWS)
+            pending.clear()
+
+    with pq.ParquetWriter(unfinished, TOPIC_SCHEMA, compression="zstd") as writer:
+        for name, rows in namespaces:
+            entries.append((name, namespace_entry(rows.column("topic"))))
+            if sum(map(len, pending)) + len(rows) > ROW_GROUP_ROWS:
+                flush()
+            pending.append(rows)
+        flush()
+    unfinished.replace(target)
+    return entries
+
+
+def open_corpus(directory: Path) -> Corpus:
+    """Return the corpus in a directory after checking that it is one, from its footers alone.
+
+    Raises:
+        UsageError: It is not; the sentence says what is missing or different.
+    """
+    if not directory.is_dir():
+        how = f"Make a corpus with: loadgen topics --out {directory}"
+        raise UsageError(f"{directory} is not a directory. {how}")
+    corpus = Corpus(directory, read_manifest(directory))
+    rows = sum(parquet_rows(file) for file in corpus.files)
+    if rows != (topics := corpus.manifest.topics):
+        told = f"{rows} topics, but its {manifest_path(directory).name} says {topics}"
+        raise UsageError(f"{directory} holds {told}; make the corpus again with: loadgen topics")
+    return corpus
+
+
+def parquet_rows(file: Path) -> int:
+    """Return the number of rows of a Parquet file that has the columns of a corpus.
+
+    Raises:
+        UsageError: It is no Parquet, or has other columns.
+    """
+    with opened(file) as parquet:
+        columns, rows = parquet.schema_arrow, int(parquet.metadata.num_rows)
+    for wanted in TOPIC_SCHEMA:
+        index = columns.get_field_index(wanted.name)
+        found = columns.field(index).type if index >= 0 else "missing"
+        if found != wanted.type:
+            told = f"column {wanted.name} is {found}, not {wanted.type}"
+            raise UsageError(f"{file} is not topics: {told}.")
+    return rows
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """Hand out a directory beside ``out`` that takes its place if the block succeeds.
+
+    Raises:
+        UsageError: ``out`` holds something else than a corpus.
+        LoadgenError: It cannot be written.
+    """
+    taken = out.exists() and (not out.is_dir() or any(out.iterdir()))
+    if taken and not manifest_path(out).is_file():
+        told = f"{out} exists and is not a topic corpus, so it is not replaced"
+        raise UsageError(f"{told}; give another --out or remove it.")
+    directory = out.resolve().with_name(f".{out.resolve().name}.{os.getpid()}")
+    try:
+        directory.mkdir(parents=True)
+        yield directory
+        if out.exists():
+            shutil.rmtree(out)
+        directory.rename(out)
+    except OSError as error:
+        raise LoadgenError(f"The corpus {out} cannot be written: {error}.") from error
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,171 @@
+"""Makes a corpus of an operator's own list, a text or Parquet, in any order and of any length.
+
+Two rounds, each a task for each part: the first reads a piece of the list, looks at every name and
+deals the rows to buckets by their namespace; the second sorts a bucket and writes it as a file of
+the corpus. Memory is bounded by a piece and a bucket, whichever executor runs them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from loadgen.topics.corpus import Corpus, replacing, write_part_file
+from loadgen.topics.lists import batches_of, checked, pieces_of, require_topics
+from loadgen.topics.manifest import write_manifest
+from loadgen.topics.rows import TOPIC_SCHEMA
+from proto.invalid_rows import MAX_TOLD_ROWS, InvalidRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from loadgen.topics.executors import Executor
+    from loadgen.topics.lists import Piece
+    from loadgen.topics.manifest import Entry
+
+BUCKET_ROWS = 500_000
+"""Topics of a bucket, where namespaces are much smaller."""
+MOST_BUCKETS = 1_000
+_SCRATCH = ".scratch"
+
+
+@dataclass
+class _Dealt:
+    """The result of reading one piece: its lines, its topics, and those that are invalid."""
+
+    piece: int
+    lines: int = 0
+    rows: int = 0
+    invalid: int = 0
+    told: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ListedCorpus:
+    """A corpus made of a list, and what of the list is not in it."""
+
+    corpus: Corpus
+    duplicates: int
+    invalid: InvalidRows
+
+
+def write_listed_corpus(
+    path: Path, out: Path, executors: Sequence[Executor], *, skip_invalid: bool = False
+) -> ListedCorpus:
+    """Make a corpus of a list and put it at ``out``, where an older corpus is replaced.
+
+    Args:
+        path: A text of one name a line, a Parquet file with a column ``topic``, or a folder of
+            such files.
+        out: The directory of the corpus.
+        executors: What runs the tasks of the first round, and of the second.
+        skip_invalid: Leave invalid names out; otherwise they are refused.
+
+    Raises:
+        UsageError: The list cannot be read, holds no topic, or has invalid ones.
+        LoadgenError: The files cannot be written.
+    """
+    pieces = pieces_of(path.resolve())  # tasks may run in another folder
+    buckets = max(1, min(MOST_BUCKETS, sum(piece.rows for piece in pieces) // BUCKET_ROWS))
+    with replacing(out) as directory:
+        scratch = directory / _SCRATCH
+        scratch.mkdir()
+        dealt = list(executors[0](partial(deal_piece, pieces, buckets, scratch), len(pieces)))
+        invalid = _invalid_rows(path, pieces, dealt)
+        require_topics(path, invalid, skip_invalid=skip_invalid)
+        written = list(executors[1](partial(write_bucket, scratch, directory), buckets))
+        shutil.rmtree(scratch)
+        duplicates = sum(twice for _, twice in written)
+        origin = {"list": path.name, "duplicates": duplicates, "invalid": invalid.count}
+        entries = (entry for some, _ in written for entry in some)
+        manifest = write_manifest(directory, None, origin, entries)
+    return ListedCorpus(Corpus(out, manifest), duplicates, invalid)
+
+
+def deal_piece(pieces: Sequence[Piece], buckets: int, scratch: Path, number: int) -> list[_Dealt]:
+    """Read one piece and write its rows to files of the buckets that they belong to."""
+    dealt = _Dealt(number)
+    for count, (first, batch) in enumerate(batches_of(pieces[number])):
+        looked_at = checked(batch, first)
+        dealt.lines += len(batch)
+        dealt.rows += looked_at.named
+        dealt.invalid += len(looked_at.invalid)
+        dealt.told += looked_at.invalid[: MAX_TOLD_ROWS - len(dealt.told)]
+        _deal(looked_at.rows, buckets, scratch, f"{number:05d}-{count:05d}")
+    return [dealt]
+
+
+def _deal(rows: pa.Table, buckets: int, scratch: Path, suffix: str) -> None:
+    """Write rows to a file for each bucket that gets some."""
+    namespaces = rows.column("namespace").combine_chunks().dictionary_encode()
+    bucket_of = [
+        google_crc32c.value(name.encode()) % buckets for name in namespaces.dictionary.to_pylist()
+    ]
+    place = np.array(bucket_of, dtype=np.int64)[namespaces.indices.to_numpy()]
+    for bucket in np.unique(place):
+        part = rows.filter(pa.array(place == bucket))
+        pq.write_table(part, scratch / f"{bucket:05d}-{suffix}.parquet", compression="lz4")
+
+
+def _invalid_rows(path: Path, pieces: Sequence[Piece], dealt: Sequence[_Dealt]) -> InvalidRows:
+    """Return what is invalid, with the numbers of lines or rows counted through each file."""
+    invalid = InvalidRows(path)
+    before = 0
+    for one in sorted(dealt, key=lambda each: each.piece):
+        piece = pieces[one.piece]
+        # Pieces of Parquet know the numbers of their rows.
+        before = 0 if piece.parquet or piece.start == 0 else before
+        invalid.rows += one.rows
+        invalid.add(one.invalid, (f"{piece.place} {before + n}: {said}" for n, said in one.told))
+        before += one.lines
+    return invalid
+
+
+def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list[Entry], int]]:
+    """Sort the rows of a bucket and write them as a file of the corpus, if there are any.
+
+    Returns the entries of its namespaces, and how many names came twice.
+    """
+    files = sorted(scratch.glob(f"{bucket:05d}-*.parquet"))
+    if not files:
+        return []
+    table = pa.concat_tables([pq.read_table(file) for file in files]).combine_chunks()
+    order = pc.sort_indices(table, [("namespace", "ascending"), ("topic", "ascending")])
+    keys = table.column("topic").take(order)
+    first = np.ones(len(keys), dtype=bool)
+    first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy()
+    kept = table.take(order.filter(pa.array(first)))
+    entries = write_part_file(directory, bucket, _namespaces(_with_partitions(kept)))
+    return [(entries, len(table) - len(kept))]
+
+
+def _with_partitions(rows: pa.Table) -> pa.Table:
+    """Fill in the partitions where the list did not say them: one more than the last one listed."""
+    counted = rows.group_by("base").aggregate([("index", "max")])
+    places = pc.index_in(rows.column("base"), counted.column("base"))
+    listed = pc.add(counted.column("index_max").take(places), pa.scalar(1, pa.int32()))
+    partitions = pc.coalesce(rows.column("partitions"), listed)
+    return rows.set_column(rows.schema.get_field_index("partitions"), "partitions", partitions)
+
+
+def _namespaces(rows: pa.Table) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield the sorted rows of each namespace."""
+    names = rows.column("namespace")
+    runs = pc.run_end_encode(names.combine_chunks())
+    start = 0
+    for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        part = rows.slice(start, end - start).combine_chunks()
+        tenant = pa.repeat(pa.scalar(name.partition("/")[0]), len(part))
+        columns = [tenant, *(part.column(each.name) for each in list(TOPIC_SCHEMA)[1:])]
+        table = pa.Table.from_arrays(columns, schema=TOPIC_SCHEMA).combine_chunks()
+        yield name, table.to_batches()[0]
+        start = end

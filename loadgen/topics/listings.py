@@ -1,0 +1,266 @@
+"""A server's listings by admin REST: written down as a corpus, or compared with one.
+
+Namespaces are read a few at once, so that memory is bounded by these and by the rows that wait for
+a file of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from client.admin.errors import AdminRefusedError
+from client.admin.url import shown_url
+from loadgen.access import admin_of
+from loadgen.errors import ExitCode, LoadgenError
+from loadgen.topics.calls import CALL_SECONDS, Retries, admin_errors, side_by_side
+from loadgen.topics.corpus import Corpus, open_corpus, replacing, write_part_file
+from loadgen.topics.manifest import write_manifest
+from loadgen.topics.rows import TOPIC_SCHEMA
+from proto.names import (
+    NON_PERSISTENT,
+    PERSISTENT,
+    NamespaceName,
+    TopicName,
+    partition_index,
+    without_partition,
+)
+from proto.topic_hash import topics_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from client.admin.pulsar_admin import PulsarAdmin
+    from client.admin.rest import NameBatches
+    from loadgen.topics.manifest import Entry
+
+ROWS_PER_FILE = 200_000
+NAMESPACES_AT_ONCE = 4
+"""Each holds all names of a namespace."""
+CALLS_AT_ONCE = 16
+_SYSTEM_TENANT = "pulsar"
+"""Holds what a Pulsar keeps for itself."""
+_NOT_FOUND = 404
+_SHOWN = 3
+
+
+async def take_snapshot(
+    admin_url: str,
+    out: Path,
+    on_topics: Callable[[int], None],
+    *,
+    namespaces: Sequence[str] = (),
+    properties: bool = False,
+) -> Corpus:
+    """Write the topics of a cluster down as a corpus at ``out``; an older one is replaced.
+
+    Args:
+        admin_url: The web address of one of its brokers.
+        out: The directory of the corpus.
+        on_topics: Told how many topics were read.
+        namespaces: Those to read; all but Pulsar's own without it.
+        properties: Read the properties of each topic too, a call for each.
+
+    Raises:
+        LoadgenError: The cluster cannot be asked, has no topics, or ``out`` cannot be written.
+    """
+    where = shown_url(admin_url)
+    with admin_errors("Reading the topics", where), replacing(out) as directory:
+        async with admin_of(admin_url, CALL_SECONDS) as admin:
+            reader = _Reader(admin, properties)
+            names = sorted(namespaces) or await reader.namespaces()
+            entries = await _written(reader, names, directory, on_topics)
+        if not entries:
+            raise LoadgenError(f"{where} lists no topic in {len(names)} namespaces.")
+        origin = {
+            "snapshot_of": where,
+            "taken_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "namespaces_without_topics": len(names) - len(entries),
+            "partitioned_topics_without_listed_partitions": reader.without_partitions,
+        }
+        manifest = write_manifest(directory, None, origin, entries)
+    return Corpus(out, manifest)
+
+
+async def _written(
+    reader: _Reader, names: Sequence[str], directory: Path, on_topics: Callable[[int], None]
+) -> list[Entry]:
+    """Write namespaces that have topics into files of some size."""
+    entries: list[Entry] = []
+    pending: list[tuple[str, pa.RecordBatch]] = []
+    topics = files = 0
+    for end in range(NAMESPACES_AT_ONCE, len(names) + NAMESPACES_AT_ONCE, NAMESPACES_AT_ONCE):
+        some = names[end - NAMESPACES_AT_ONCE : end]
+        found = await asyncio.gather(*(reader.rows(name) for name in some))
+        pending += [(name, rows) for name, rows in zip(some, found, strict=True) if len(rows)]
+        topics += sum(map(len, found))
+        on_topics(topics)
+        waiting = sum(len(rows) for _, rows in pending)
+        if waiting >= ROWS_PER_FILE or (waiting and end >= len(names)):
+            entries += await asyncio.to_thread(write_part_file, directory, files, pending)
+            files, pending = files + 1, []
+    return entries
+
+
+@dataclass
+class _Reader:
+    """Reads namespaces; the mutable state is the count of what listings do not show."""
+
+    admin: PulsarAdmin
+    properties: bool
+    without_partitions: int = 0
+    _calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))
+
+    async def namespaces(self) -> list[str]:
+        """Return the names of all namespaces but those that a Pulsar keeps for itself."""
+        names: list[str] = []
+        for tenant in await self.admin.tenants.list():
+            if tenant != _SYSTEM_TENANT:
+                names += await self.admin.namespaces.list(tenant)
+        return sorted(names)
+
+    async def rows(self, name: str) -> pa.RecordBatch:
+        """Return the rows of a namespace in order, persistent and non-persistent topics."""
+        namespace = NamespaceName.parse(name)
+        topics = sorted(await _names(self.admin.topics.list, namespace))
+        partitioned = set(await _names(self.admin.topics.list_partitioned, namespace))
+        bases = [
+            base if (base := without_partition(topic)) in partitioned else topic for topic in topics
+        ]
+        partitions: dict[str, int] = {}
+        for topic, base in zip(topics, bases, strict=True):
+            if base in partitioned:
+                partitions[base] = max(partitions.get(base, 0), partition_index(topic) + 1)
+        self.without_partitions += len(partitioned - partitions.keys())
+        properties = await self._properties_of(set(bases)) if self.properties else {}
+        found = [sorted(properties.get(base, {}).items()) for base in bases]
+        columns = [
+            pa.repeat(pa.scalar(namespace.tenant), len(topics)),
+            pa.repeat(pa.scalar(name), len(topics)),
+            pa.array(topics, pa.string()),
+            pa.array([partitions.get(base, 0) for base in bases], pa.int32()),
+            pa.array(found, TOPIC_SCHEMA.field("properties").type),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
+
+    async def _properties_of(self, bases: set[str]) -> dict[str, Mapping[str, str]]:
+        """Return the properties of topics, by their names without partition."""
+        waiting = iter([base for base in bases if base.startswith(f"{PERSISTENT}://")])
+        found: dict[str, Mapping[str, str]] = {}
+
+        async def read() -> None:
+            for base in waiting:
+                topic = TopicName.parse(base)
+                # It may be gone, or may not be looked at.
+                with suppress(AdminRefusedError):
+                    async with self._calls:
+                        properties = self.admin.topics.properties
+                        found[base] = await Retries().call(partial(properties, topic))
+
+        await side_by_side(CALLS_AT_ONCE, read)
+        return found
+
+
+async def _names(listing: Callable[..., NameBatches], *arguments: object) -> list[str]:
+    async def ask() -> list[str]:
+        return [name async for batch in listing(*arguments) for name in batch]
+
+    return await Retries().call(ask)
+
+
+# -- Compared -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Verification:
+    """The result of listings that were compared with the manifest of what was loaded.
+
+    Attributes:
+        topics: Topics that were listed, and are right.
+        left_out: Non-persistent topics that were not compared.
+        wrong: A sentence for each namespace that differs.
+    """
+
+    namespaces: int = 0
+    topics: int = 0
+    left_out: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def require(self) -> None:
+        """Fail if something differs.
+
+        Raises:
+            LoadgenError: It does; says what.
+        """
+        told, more = self.wrong[:_SHOWN], len(self.wrong) - _SHOWN
+        if told:
+            said = "; ".join([*told, f"and {more:,} more namespaces"] if more > 0 else told)
+            sentence = f"the server does not list what was loaded: {said}"
+            raise LoadgenError(sentence, ExitCode.CORRECTNESS)
+
+
+async def verify_loaded(
+    path: Path, admin_url: str, on_namespaces: Callable[[int], None], *, imported: bool = False
+) -> Verification:
+    """List every namespace of a corpus in a server and compare its topics with the manifest.
+
+    What a Floodgate ``imported`` is compared whole. Of what was created by REST persistent topics
+    are: of others a Pulsar lists only those that are in use.
+
+    Raises:
+        LoadgenError: It cannot be asked.
+    """
+    corpus, found = open_corpus(path), Verification()
+    domains = (PERSISTENT, NON_PERSISTENT) if imported else (PERSISTENT,)
+    waiting = iter(corpus.manifest.namespaces.items())
+
+    async def compare() -> None:
+        for name, entry in waiting:
+            names = await _listed(admin, name, domains)
+            expected = entry if imported else entry.asked
+            if (len(names), topics_hash(names)) == (expected.topics, expected.hash):
+                found.topics += len(names)
+            else:
+                found.wrong.append(_difference(corpus, name, names, domains))
+            found.left_out += entry.topics - expected.topics
+            found.namespaces += 1
+            on_namespaces(found.namespaces)
+
+    with admin_errors(f"Listing the topics of {path}", shown_url(admin_url)):
+        async with admin_of(admin_url, CALL_SECONDS) as admin:
+            await side_by_side(NAMESPACES_AT_ONCE, compare)
+    return found
+
+
+async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list[str]:
+    """Return the topics of a namespace; none of one that is not there."""
+    try:
+        return await _names(admin.topics.list, NamespaceName.parse(name), domains)
+    except AdminRefusedError as error:
+        if error.status != _NOT_FOUND:
+            raise
+        return []
+
+
+def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
+    """Return what differs between a listing and the files of the corpus."""
+    of_namespace = pc.field("namespace") == name
+    table = pq.read_table(corpus.directory, columns=["topic"], filters=of_namespace)
+    topics = table["topic"].to_pylist()
+    expected = {topic for topic in topics if topic.partition("://")[0] in domains}
+    missing, more = expected - set(names), set(names) - expected
+    parts = [
+        f"{len(found):,} {what}, such as {min(found)}"
+        for found, what in ((missing, "missing"), (more, "that the corpus does not have"))
+        if found
+    ]
+    return f"{name} lists {' and '.join(parts) or 'a name twice'}"

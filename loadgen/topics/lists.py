@@ -1,0 +1,333 @@
+"""A list of topics, an operator's own or a corpus, read by the batch: a text, Parquet, or a folder.
+
+It is cut into pieces that tasks can read one by one. Arrow takes the names of usual form apart, all
+at once; what it does not recognize is looked at one by one, as :mod:`proto.names` judges it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from loadgen.errors import UsageError
+from proto.invalid_rows import EXPECTED_NAME, InvalidRows, shown
+from proto.names import MAX_PARTITIONS, PARTITION_SEPARATOR, InvalidNameError, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PIECE_BYTES = 32 * 1024 * 1024
+_TEXTS = pa.map_(pa.string(), pa.string())
+CHECKED = pa.schema(
+    {name: pa.string() for name in ("namespace", "topic", "base")}
+    | {"index": pa.int32(), "partitions": pa.int32(), "properties": _TEXTS}
+)
+_READ = {
+    "topic": pa.binary(),
+    "partitions": pa.int32(),
+    "properties": pa.map_(pa.binary(), pa.binary()),
+}
+"""Texts as bytes, for no reader has looked at them. A topic is null on a line that names nothing,
+the others where the list does not say them."""
+_PARQUET_MAGIC = b"PAR1"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LOOKED_AT_BYTES = 8_000
+"""Of a file, to see whether it is text."""
+_BATCH_ROWS = 50_000
+_BYTES_PER_LINE = 80
+# ASCII without spaces; everything else is looked at one by one.
+_USUAL = r"^(?:non-)?persistent://(?P<namespace>[-=:.\w]+/[-=:.\w]+)/[!-.0-~]+$"
+_PARTITION = rf"^(?P<base>.*){PARTITION_SEPARATOR}(?P<index>0|[1-9][0-9]{{0,4}})$"
+_LARGE_NUMBER = rf"{PARTITION_SEPARATOR}[0-9]{{6,}}$"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a list: the lines that begin in a range of bytes, or one row group.
+
+    Attributes:
+        place: What its rows are called to people, before their numbers.
+        start: The first byte, or the number of the row group.
+        end: The byte behind the last, or the row group behind it.
+        rows: How many topics it has, for texts a guess.
+        first: The number of its first row in the file; of a text in its piece.
+    """
+
+    file: Path
+    parquet: bool
+    place: str
+    start: int
+    end: int
+    rows: int
+    first: int = 1
+
+
+@dataclass(frozen=True)
+class CheckedRows:
+    """The topics of a batch.
+
+    Attributes:
+        rows: Valid ones, in the schema ``CHECKED``, in no order.
+        named: How many there are, invalid ones included.
+        invalid: Number and what is wrong, of those.
+    """
+
+    rows: pa.Table
+    named: int
+    invalid: list[tuple[int, str]]
+
+
+def rows_of(path: Path, invalid: InvalidRows) -> Iterator[pa.Table]:
+    """Yield the valid topics of a list, in the schema ``CHECKED``, and count the others.
+
+    Raises:
+        UsageError: It cannot be read, or is no list.
+    """
+    for piece in pieces_of(path, sys.maxsize):
+        for first, batch in batches_of(piece):
+            looked_at = checked(batch, first)
+            invalid.rows += looked_at.named
+            told = (f"{piece.place} {number}: {said}" for number, said in looked_at.invalid)
+            invalid.add(len(looked_at.invalid), told)
+            yield looked_at.rows
+
+
+def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> None:
+    """Refuse a list without topics or, unless they are left out, with invalid ones.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if invalid.count and not skip_invalid:
+        raise UsageError(invalid.refusal)
+    if invalid.count == invalid.rows:
+        raise UsageError(str(invalid) if invalid.count else f"{path} holds no topic.")
+
+
+# -- Pieces ---------------------------------------------------------------------------------------
+
+
+def is_parquet(path: Path) -> bool:
+    """Tell by its first bytes whether a file is Parquet."""
+    return _beginning(path).startswith(_PARQUET_MAGIC)
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LOOKED_AT_BYTES)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def pieces_of(path: Path, piece_bytes: int = PIECE_BYTES) -> list[Piece]:
+    """Return the pieces of a text, a Parquet file, or a folder of such files named ``*.parquet``.
+
+    Raises:
+        UsageError: It cannot be read, or is none of these.
+    """
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files:
+        raise UsageError(f"{path} is a folder without Parquet files (*.parquet).")
+    place = "{}, " if path.is_dir() else ""
+    return [one for file in files for one in _pieces(file, place.format(file.name), piece_bytes)]
+
+
+def _pieces(file: Path, prefix: str, piece_bytes: int) -> Iterator[Piece]:
+    if is_parquet(file):
+        first = 1
+        for group, rows in enumerate(_row_groups(file)):
+            yield Piece(file, True, f"{prefix}row", group, group + 1, rows, first)
+            first += rows
+        return
+    if b"\0" in _beginning(file):
+        raise UsageError(f"{file} is neither Parquet nor UTF-8 text.")
+    size = file.stat().st_size
+    for start in range(0, size, piece_bytes):
+        end = min(size, start + piece_bytes)
+        yield Piece(file, False, f"{prefix}line", start, end, (end - start) // _BYTES_PER_LINE)
+
+
+def _row_groups(file: Path) -> list[int]:
+    """Return the sizes of the row groups of a Parquet file that has a column of topics."""
+    with opened(file) as parquet:
+        schema = parquet.schema_arrow
+        index = schema.get_field_index("topic")
+        if index < 0 or schema.field(index).type not in (pa.string(), pa.large_string()):
+            raise UsageError(f"{file} has no column `topic` of text.")
+        groups = range(parquet.metadata.num_row_groups)
+        return [int(parquet.metadata.row_group(group).num_rows) for group in groups]
+
+
+def opened(file: Path) -> pq.ParquetFile:
+    """Open a Parquet file.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        return pq.ParquetFile(file)
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{file} cannot be read as Parquet: {error}.") from error
+
+
+def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield all lines, or rows, of a piece, with the number of the first of each batch."""
+    first = piece.first
+    for batch in _row_batches(piece) if piece.parquet else _line_batches(piece):
+        yield first, batch
+        first += len(batch)
+
+
+def _line_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
+    lines = _lines(piece)
+    while names := [_name_in(line) for line in islice(lines, _BATCH_ROWS)]:
+        yield _as_read({"topic": pa.array(names, pa.binary())})
+
+
+def _as_read(columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    nothing = pa.nulls(len(columns["topic"]))
+    return pa.record_batch(
+        {name: columns.get(name, nothing).cast(kind) for name, kind in _READ.items()}
+    )
+
+
+def _lines(piece: Piece) -> Iterator[bytes]:
+    with piece.file.open("rb") as file:
+        if piece.start:
+            file.seek(piece.start - 1)
+            file.readline()  # a line belongs to the piece that it begins in
+        at = file.tell()
+        for line in file:
+            if at >= piece.end:
+                return
+            at += len(line)
+            yield line
+
+
+def _name_in(line: bytes) -> bytes | None:
+    """Return the name on a line; None for a blank one and for a comment."""
+    text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
+    return None if not text or text.startswith(b"#") else text
+
+
+def _row_batches(piece: Piece) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(piece.file) as parquet:
+        columns = [name for name in _READ if name in parquet.schema_arrow.names]
+        for batch in parquet.iter_batches(_BATCH_ROWS, [piece.start], columns):
+            read = dict(zip(columns, batch.columns, strict=True))
+            read["topic"] = pc.fill_null(read["topic"].cast(pa.binary()), b"")
+            yield _as_read(read)
+
+
+# -- Names ----------------------------------------------------------------------------------------
+
+
+def checked(batch: pa.RecordBatch, first: int) -> CheckedRows:
+    """Look at the names of a batch; a partitioned topic without its partitions becomes these.
+
+    Args:
+        batch: As :func:`batches_of` yields it.
+        first: The number of its first row.
+    """
+    usual = _usual(batch)
+    named = pc.is_valid(batch["topic"])
+    odd: list[dict[str, Any]] = []
+    invalid: list[tuple[int, str]] = []
+    for place in pc.indices_nonzero(pc.and_not(named, usual)).to_pylist():
+        try:
+            odd += _rows_of(**batch.slice(place, 1).to_pylist()[0])
+        except InvalidNameError as error:
+            invalid.append((first + place, str(error)))
+    tables = [_taken_apart(batch.filter(usual)), pa.Table.from_pylist(odd, schema=CHECKED)]
+    return CheckedRows(pa.concat_tables(tables), pc.sum(named).as_py() or 0, invalid)
+
+
+def _usual(batch: pa.RecordBatch) -> pa.Array:
+    """Tell which rows Arrow can take apart."""
+    names, partitions, properties = batch.columns
+    usual = pc.match_substring_regex(names, _USUAL)
+    large = pc.match_substring_regex(names, _LARGE_NUMBER)
+    single = pc.match_substring_regex(names, _PARTITION)
+    expanded = pc.and_not(pc.not_equal(pc.fill_null(partitions, 0), 0), single)
+    fits = pc.and_not(usual, pc.or_(large, expanded))
+    try:
+        _texts(properties)
+    except pa.ArrowInvalid:  # not all are UTF-8
+        fits = pc.and_(fits, pc.is_null(properties))
+    return pc.fill_null(fits, False)
+
+
+def _taken_apart(batch: pa.RecordBatch) -> pa.Table:
+    names = batch["topic"].cast(pa.string())
+    partition = pc.extract_regex(names, _PARTITION)
+    columns = {
+        "namespace": pc.struct_field(pc.extract_regex(names, _USUAL), "namespace"),
+        "topic": names,
+        "base": pc.coalesce(pc.struct_field(partition, "base"), names),
+        "index": pc.fill_null(pc.struct_field(partition, "index").cast(pa.int32()), -1),
+        "partitions": batch["partitions"],
+        "properties": _texts(batch["properties"]),
+    }
+    return pa.table(columns, schema=CHECKED)
+
+
+def _texts(properties: pa.Array) -> pa.Array:
+    """Return properties as texts; none where there are none."""
+    if properties.null_count == len(properties):
+        return pa.array([[]] * len(properties), _TEXTS)
+    return properties.cast(_TEXTS)
+
+
+def _rows_of(
+    topic: bytes, partitions: int | None, properties: list[tuple[bytes, bytes | None]] | None
+) -> Iterator[dict[str, Any]]:
+    """Yield what a row names: a topic, or each partition of one that says how many it has.
+
+    Raises:
+        InvalidNameError: It is no topic.
+    """
+    name = _full_topic_name(topic)
+    try:
+        pairs = [(key.decode(), (value or b"").decode()) for key, value in properties or ()]
+    except UnicodeDecodeError:
+        raise InvalidNameError(f"the properties of {name} are not UTF-8") from None
+    if not 0 <= (partitions or 0) <= MAX_PARTITIONS:
+        raise InvalidNameError(f"{name} cannot have {partitions} partitions")
+    base = str(name.partitioned_name)
+    row: dict[str, Any] = {"namespace": str(name.namespace), "base": base}
+    row |= {"partitions": partitions, "properties": pairs}
+    if partitions and name.partition_index < 0:
+        for index in range(partitions):
+            yield row | {"topic": f"{name}{PARTITION_SEPARATOR}{index}", "index": index}
+    else:
+        yield row | {"topic": str(name), "index": name.partition_index}
+
+
+def _full_topic_name(text: bytes) -> TopicName:
+    """Parse a full name.
+
+    Raises:
+        InvalidNameError: It is none, or that of a partition that no topic may have.
+    """
+    try:
+        name = text.decode()
+    except UnicodeDecodeError:
+        raise InvalidNameError(f"{shown(text)} is not UTF-8") from None
+    try:
+        topic = TopicName.parse(name)
+    except InvalidNameError:
+        topic = None
+    if topic is None or "://" not in name:
+        raise InvalidNameError(f"{shown(name)} is not a full topic name; {EXPECTED_NAME}")
+    if (index := topic.partition_index) >= MAX_PARTITIONS:
+        most = f"a topic has at most {MAX_PARTITIONS:,}"
+        raise InvalidNameError(f"{shown(name)} is partition {index}; {most}")
+    return topic

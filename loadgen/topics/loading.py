@@ -1,0 +1,253 @@
+"""The two ways into a server: a Floodgate imports files, any Pulsar creates topics one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from client.admin.errors import AdminRefusedError
+from client.admin.rest import NOT_SERVED
+from client.admin.url import shown_url
+from loadgen.access import admin_of
+from loadgen.errors import ExitCode, LoadgenError
+from loadgen.topics.calls import CALL_SECONDS, Retries, admin_errors, side_by_side
+from loadgen.topics.corpus import open_corpus, parquet_rows
+from loadgen.topics.lists import is_parquet
+from loadgen.topics.load_state import LoadState
+from loadgen.topics.reading import read_topics
+from proto.invalid_rows import InvalidRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+    from pathlib import Path
+
+    from client.admin.pulsar_admin import PulsarAdmin
+    from loadgen.topics.reading import TopicToCreate
+    from proto.names import NamespaceName
+
+    Progress = Callable[[int], None]
+
+IMPORT_SECONDS = 86_400.0
+"""An import takes as long as it takes; a day bounds a server that has died."""
+IMPORTS_AT_ONCE = 2
+"""A broker reads one file in a thread while it takes the other one in."""
+_NOT_FOUND = (404, 405)
+_EXISTS = 409
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The counts of one loading: topics, namespaces, seconds.
+
+    Attributes:
+        existing: Topics that were there before; ``None`` where the server does not tell.
+        skipped: Invalid topics that were left out.
+        resumed: Files, or topics, that an earlier load had done.
+        retries: Calls that were made again.
+        verified: Topics that the server lists as the manifest says; ``None`` if nobody asked it.
+        not_verified: Non-persistent topics that were left out of that.
+    """
+
+    topics: int
+    namespaces: int
+    seconds: float
+    existing: int | None = None
+    skipped: int = 0
+    resumed: int = 0
+    retries: int = 0
+    verified: int | None = None
+    not_verified: int = 0
+    report: str = ""
+
+
+async def load_by_import(
+    path: Path,
+    admin_url: str,
+    on_topics: Progress,
+    *,
+    skip_invalid: bool = False,
+    resume: bool = False,
+) -> Loaded:
+    """Ask a Floodgate broker to import a path of its own file system, file by file.
+
+    Raises:
+        LoadgenError: The broker refused, is not there, or imported another number of topics.
+    """
+    where = shown_url(admin_url)
+    state = LoadState(path, where, "import", resume=resume)
+    resumed = len(state.files)
+    todo = iter([file for file in _files(path) if file.name not in state.files])
+    started, total = time.perf_counter(), Counter(topics=0, namespaces=0, skipped=0)
+
+    async def import_files() -> None:
+        for file in todo:
+            with admin_errors(f"The import of {file}", where):
+                answer = await _import(admin, file, skip_invalid=skip_invalid)
+            total.update(_counts(answer, file, where))
+            state.file_done(file.name)
+            on_topics(total["topics"])
+
+    with admin_errors(f"The import of {path}", where):
+        async with admin_of(admin_url, IMPORT_SECONDS) as admin:
+            await side_by_side(IMPORTS_AT_ONCE, import_files)
+    state.forget()
+    seconds, (topics, namespaces, skipped) = time.perf_counter() - started, total.values()
+    return Loaded(topics, namespaces, seconds, skipped=skipped, resumed=resumed)
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    """Return the files that a source has, as a server finds them."""
+    path = path.resolve()
+    return open_corpus(path).files if path.is_dir() else (path,)
+
+
+async def _import(admin: PulsarAdmin, file: Path, *, skip_invalid: bool) -> dict[str, Any]:
+    try:
+        return await admin.floodgate.import_topics(str(file), skip_invalid=skip_invalid)
+    except AdminRefusedError as error:
+        if error.status in _NOT_FOUND and error.reason.startswith(NOT_SERVED):
+            raise LoadgenError(f"{error.reason}: a Pulsar cannot import; add --rest.") from error
+        raise
+
+
+def _counts(answer: dict[str, Any], file: Path, where: str) -> dict[str, int]:
+    """Return topics, namespaces and topics left out, as a broker tells them of one file."""
+    try:
+        told = {"skipped": 0, **answer}
+        counts = {name: int(told[name]) for name in ("topics", "namespaces", "skipped")}
+        float(answer["seconds"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise LoadgenError(f"{where} answered {answer!r}, which is no import result.") from error
+    topics, expected = counts["topics"], parquet_rows(file) if is_parquet(file) else None
+    if expected not in (None, topics + counts["skipped"]):
+        said = f"{file} holds {expected} topics, but the server says it imported {topics}."
+        raise LoadgenError(said, ExitCode.CORRECTNESS)
+    return counts
+
+
+async def load_by_rest(
+    path: Path,
+    admin_url: str,
+    on_topics: Progress,
+    concurrency: int,
+    *,
+    skip_invalid: bool = False,
+    resume: bool = False,
+) -> Loaded:
+    """Create every topic of ``path`` through the admin REST API; invalid ones may be left out.
+
+    Raises:
+        LoadgenError: The server refused something, or is not there.
+    """
+    started = time.perf_counter()
+    skipped = InvalidRows(path)
+    topics = read_topics(path, skipped if skip_invalid else None)
+    state = LoadState(path, shown_url(admin_url), "rest", resume=resume)
+    resumed = state.topics
+    with admin_errors(f"Loading {path}"):
+        async with admin_of(admin_url, CALL_SECONDS) as admin:
+            loader = TopicLoader(admin, concurrency)
+            try:
+                await loader.load(topics, on_topics, resumed, state.topic_done)
+            except BaseException:
+                state.save()
+                raise
+    state.forget()
+    seconds, retries = time.perf_counter() - started, loader.retries.count
+    counts = loader.names, len(loader.namespaces), seconds, loader.existing, skipped.count
+    report = str(skipped) if skipped.count else ""
+    return Loaded(*counts, resumed, retries, report=report)
+
+
+@dataclass
+class TopicLoader:
+    """Creates topics as ``pulsar-admin`` does and, before them, their tenants and namespaces.
+
+    What exists already (409) is as good as created.
+
+    Attributes:
+        concurrency: So many calls at most are under way.
+        names: Listed names created or found: a partitioned topic counts its partitions.
+        existing: Topics (not names) that existed already.
+    """
+
+    admin: PulsarAdmin
+    concurrency: int
+    retries: Retries = field(default_factory=Retries)
+    namespaces: set[NamespaceName] = field(default_factory=set)
+    names: int = 0
+    existing: int = 0
+    _tenants: set[str] = field(default_factory=set)
+    _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def load(
+        self,
+        topics: Iterable[TopicToCreate],
+        on_names_created: Callable[[int], None],
+        skip: int = 0,
+        on_topic_done: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Create all topics; the first error ends it.
+
+        Args:
+            topics: In an order that is the same each time.
+            on_names_created: Told how many names there are.
+            skip: So many topics, from the first on, are known to be there.
+            on_topic_done: Told the number of each topic that is there, as they come.
+
+        Raises:
+            LoadgenError: The server refused something, or cannot be reached.
+        """
+        numbered = enumerate(topics)
+        for _, topic in islice(numbered, skip):
+            self.names += max(topic.partitions, 1)
+            self.namespaces.add(topic.name.namespace)
+
+        async def create() -> None:
+            for number, topic in numbered:
+                await self._prepare(topic.name.namespace)
+                created = await self._create(f"topic {topic.name}", self._create_topic, topic)
+                self.existing += not created
+                self.names += max(topic.partitions, 1)
+                on_topic_done(number)
+                on_names_created(self.names)
+
+        await side_by_side(self.concurrency, create)
+
+    async def _create_topic(self, topic: TopicToCreate) -> None:
+        topics = self.admin.topics
+        if topic.partitions:
+            await topics.create_partitioned(topic.name, topic.partitions, topic.properties)
+        else:
+            await topics.create(topic.name, topic.properties)
+
+    async def _prepare(self, namespace: NamespaceName) -> None:
+        """Create a namespace, and its tenant, unless that was done."""
+        if namespace in self.namespaces:
+            return
+        async with self._preparing:
+            tenant = namespace.tenant
+            if tenant not in self._tenants:
+                await self._create(f"tenant {tenant}", self.admin.tenants.create, tenant)
+                self._tenants.add(tenant)
+            if namespace not in self.namespaces:
+                create = self.admin.namespaces.create
+                await self._create(f"namespace {namespace}", create, namespace)
+                self.namespaces.add(namespace)
+
+    async def _create(
+        self, what: str, call: Callable[..., Coroutine[Any, Any, None]], *arguments: object
+    ) -> bool:
+        """Create something by a call of the admin client; false if it existed."""
+        with admin_errors(f"Creating {what}"):
+            try:
+                await self.retries.call(lambda: call(*arguments))
+            except AdminRefusedError as error:
+                if error.status != _EXISTS:
+                    raise
+                return False
+        return True

@@ -1,0 +1,249 @@
+"""The plan of a corpus: its size and shape, and the namespaces that share its ids.
+
+Ids 0 to ``topics - 1`` are dealt to the namespaces in the order of their names; each namespace gets
+a contiguous range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loadgen.engine.plan import Namespace
+from loadgen.errors import UsageError
+from loadgen.topics.distributions import (
+    APPLICATIONS,
+    EVEN,
+    FEW,
+    FIXED,
+    LENGTHS,
+    LONGEST_NAME_BYTES,
+    ONE_TOPIC,
+    REGIONS,
+    TENANTS,
+    checked_partitions,
+    counter_hash,
+    dealt,
+    zipf_weights,
+)
+from proto.names import MAX_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from loadgen.documents.model import Topics
+
+# The offsets of an Arrow string column have 31 bits; this many names stay below it.
+MOST_TOPICS_PER_NAMESPACE = 2_000_000
+MOST_PROPERTIES = 32
+WORDS_NAME_BYTES, SHORTEST_NAME_BYTES = 90, 32
+_RANGES = {
+    "mean_name_bytes": (SHORTEST_NAME_BYTES, LONGEST_NAME_BYTES),
+    "plain_share": (0, 1),
+    "non_persistent_share": (0, 1),
+    "tenant_skew": (0, 3),
+    "namespace_skew": (0, 3),
+}
+USUAL, NONE = "usual", "none"
+# The random streams of the names of namespaces, and of the order in which they are large.
+_STREAM, _SIZE_STREAM = 1, 12
+
+
+@dataclass(frozen=True)
+class TopicShape:
+    """The shape of a corpus: its proportions and named distributions.
+
+    Attributes:
+        mean_name_bytes: Mean length of a full name, ``persistent://`` and partition included.
+        plain_share: Share of the listed names that belong to topics without partitions.
+        tenant_skew: Exponent of the Zipf law by which tenants hold namespaces; 0 is even.
+        namespace_skew: Exponent of the Zipf law by which namespaces hold topics; 0 is even.
+        tenants: Number of tenants; None is the root of the number of namespaces.
+        name_lengths: ``even`` (12 bytes around the mean), ``fixed`` or ``long-tail``.
+        partitions: See :data:`loadgen.topics.distributions.PARTITIONS`.
+        properties: ``usual`` (team, environment and for most one more), ``none``, or how many.
+        non_persistent_share: Share of the topics that are non-persistent.
+    """
+
+    mean_name_bytes: int = 100
+    plain_share: float = 0.15
+    tenant_skew: float = 1.0
+    namespace_skew: float = 0.0
+    tenants: int | None = None
+    name_lengths: str = EVEN
+    partitions: str = FEW
+    properties: str = USUAL
+    non_persistent_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                said = f"The {name.replace('_', ' ')} is {value}"
+                raise ValueError(f"{said}; it must be from {least} to {most}.")
+        if self.short and (self.plain_share < 1 or self.name_lengths != FIXED):
+            rule = (
+                f"below {WORDS_NAME_BYTES} the plain share must be 1 and the name lengths {FIXED}"
+            )
+            raise ValueError(f"The mean name length is {self.mean_name_bytes} bytes; {rule}.")
+        if self.name_lengths not in LENGTHS:
+            said = f"The name lengths are {self.name_lengths[:40]!r}"
+            raise ValueError(f"{said}; they must be one of {', '.join(LENGTHS)}.")
+        if checked_partitions(self.partitions) == ONE_TOPIC and self.plain_share:
+            said = f"With partitions {ONE_TOPIC} no name is without"
+            raise ValueError(f"{said}; the plain share must be 0.")
+        if self.properties not in (USUAL, NONE, *map(str, range(1, MOST_PROPERTIES + 1))):
+            known = f"{USUAL}, {NONE} or a number from 1 to {MOST_PROPERTIES}"
+            raise ValueError(f"The properties are {self.properties[:40]!r}; they must be {known}.")
+
+    @property
+    def short(self) -> bool:
+        """True if there is no room for words in names, and none for partitions."""
+        return self.mean_name_bytes < WORDS_NAME_BYTES
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """The topics to make: listed names, namespaces, seed and proportions.
+
+    Attributes:
+        sizes: Names of each namespace; none: the shape says how they are dealt.
+    """
+
+    topics: int
+    namespaces: int
+    seed: int
+    shape: TopicShape = field(default_factory=TopicShape)
+    sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.namespaces < 1:
+            raise ValueError(f"{self.namespaces} namespaces were asked for; at least 1 is needed.")
+        if self.topics < self.namespaces:
+            said = f"{self.topics} topics cannot fill {self.namespaces} namespaces"
+            raise ValueError(f"{said}; ask for at least one topic a namespace.")
+        one_topic = self.shape.partitions == ONE_TOPIC
+        most = MAX_PARTITIONS if one_topic else MOST_TOPICS_PER_NAMESPACE
+        if max(_topics_by_rank(self)) > most:
+            said = f"{self.topics} topics in {self.namespaces} namespaces are more than {most}"
+            cure = f"ask for more namespaces{' or less skew' * self.skewed}"
+            raise ValueError(f"{said} in the largest; {cure}.")
+        if not 1 <= (self.shape.tenants or 1) <= self.namespaces:
+            known = f"it must be from 1 to the {self.namespaces} namespaces"
+            raise ValueError(f"{self.shape.tenants} tenants were asked for; {known}.")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"The seed is {self.seed}; it must be from 0 to 2^63 - 1.")
+
+    @property
+    def skewed(self) -> bool:
+        """True if namespaces differ in size."""
+        return self.shape.namespace_skew > 0 or bool(self.sizes)
+
+
+@dataclass(frozen=True)
+class NamespacePlan:
+    """One namespace of a plan: its name and its range of ids."""
+
+    tenant: str
+    name: str
+    first_id: int
+    topics: int
+
+
+def topic_plan(topics: Topics) -> TopicPlan:
+    """Return the plan by which a document's topics are made up.
+
+    Raises:
+        UsageError: There are too many in a namespace.
+    """
+    sizes, length = topics.sizes, topics.mean_name_bytes
+    try:
+        shape = TopicShape(max(length, WORDS_NAME_BYTES))
+        if length < WORDS_NAME_BYTES:
+            shape = TopicShape(length, plain_share=1.0, name_lengths=FIXED)
+        # Equal namespaces are dealt by number: that keeps the plan small.
+        given = sizes if topics.further else ()
+        return TopicPlan(sum(sizes), len(sizes), topics.seed, shape, given)
+    except ValueError as error:
+        raise UsageError(f"topics: {error}") from None
+
+
+def namespaces_of(topics: Topics) -> tuple[Namespace, ...]:
+    """Return the namespaces of topics that are made up or that a server has, as clients ask them.
+
+    Raises:
+        UsageError: There are too many in a namespace.
+    """
+    if topics.of:
+        return tuple(Namespace(name=name) for name in topics.of)
+    planned = plan_namespaces(topic_plan(topics))
+    return tuple(Namespace(name=each.name, topics=each.topics) for each in planned)
+
+
+@lru_cache(maxsize=4)
+def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
+    """Return the namespaces of a plan in the order of their names, ids dealt out.
+
+    Without skew all have the same number of topics; where the total is no multiple, the first ones
+    have one more. With skew it is chance which namespace is how large.
+    """
+    names = sorted(_namespace_names(plan))
+    sizes = _topics_by_rank(plan)
+    if plan.skewed and not plan.sizes:
+        indexes = np.arange(len(sizes), dtype=np.uint64)
+        ranks = np.argsort(counter_hash(plan.seed, _SIZE_STREAM, indexes), kind="stable")
+        sizes = [sizes[rank] for rank in ranks]
+    planned = []
+    first_id = 0
+    for (tenant, local), topics in zip(names, sizes, strict=True):
+        planned.append(NamespacePlan(tenant, f"{tenant}/{local}", first_id, topics))
+        first_id += topics
+    return tuple(planned)
+
+
+def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[NamespacePlan, ...]]:
+    """Return the namespaces that come into one file each: at most ``parts``, none empty.
+
+    Where namespaces differ in size, the files hold about as many topics each.
+    """
+    planned, count = plan_namespaces(plan), plan.namespaces
+    parts = min(parts, count)
+    starts = [part * count // parts for part in range(parts)]
+    if plan.skewed:
+        part_of = [one.first_id * parts // plan.topics for one in planned]
+        starts = [0, *(i for i in range(1, count) if part_of[i] != part_of[i - 1])]
+    return [planned[slice(*each)] for each in pairwise([*starts, count])]
+
+
+def _topics_by_rank(plan: TopicPlan) -> list[int]:
+    """Return the sizes of the namespaces, the largest first; as given where they are."""
+    if plan.sizes:
+        return list(plan.sizes)
+    if plan.skewed:
+        weights = zipf_weights(plan.namespaces, plan.shape.namespace_skew)
+        return dealt(plan.topics, weights)
+    fewest, remainder = divmod(plan.topics, plan.namespaces)
+    return [fewest + (index < remainder) for index in range(plan.namespaces)]
+
+
+def _namespace_names(plan: TopicPlan) -> Iterator[tuple[str, str]]:
+    """Yield (tenant, local name) of every namespace; tenants hold them by Zipf's law."""
+    if plan.shape.short:
+        yield from ((f"t{index % 10}", f"n{index}") for index in range(plan.namespaces))
+        return
+    tenants = plan.shape.tenants or max(1, round(plan.namespaces**0.5))
+    combinations = [f"{name}-{region}" for name in APPLICATIONS for region in REGIONS]
+    of_tenants = dealt(plan.namespaces, zipf_weights(tenants, plan.shape.tenant_skew))
+    for rank, held in enumerate(of_tenants):
+        lap, word = divmod(rank, len(TENANTS))
+        tenant = f"{TENANTS[word]}-{lap}" if lap else TENANTS[word]
+        # Each tenant has its own order of the same combinations.
+        start = int(counter_hash(plan.seed, _STREAM, np.array([rank], dtype=np.uint64))[0])
+        for index in range(held):
+            lap, place = divmod(index, len(combinations))
+            name = combinations[(start + place * 37) % len(combinations)]
+            yield tenant, f"{name}-{lap}" if lap else name

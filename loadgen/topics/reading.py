@@ -1,0 +1,155 @@
+"""Topics of a corpus or a list, as a stream: to create them one by one, or counted by namespace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from loadgen.errors import UsageError
+from loadgen.topics.corpus import open_corpus, parquet_rows
+from loadgen.topics.lists import is_parquet, require_topics, rows_of
+from proto.invalid_rows import InvalidRows
+from proto.names import TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+_NAMESPACES_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class TopicToCreate:
+    """A topic as an admin API creates it.
+
+    Attributes:
+        name: Without partition: an API creates a partitioned topic once, not its partitions.
+        partitions: Number of partitions; 0 for a topic without.
+    """
+
+    name: TopicName
+    partitions: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def count_names(path: Path) -> int | None:
+    """Return how many names a source lists; ``None`` where only reading it would tell.
+
+    Raises:
+        UsageError: It does not exist or is not what it seems.
+    """
+    if path.is_dir():
+        return open_corpus(path).manifest.topics
+    return parquet_rows(path) if is_parquet(path) else None
+
+
+def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[TopicToCreate]:
+    """Return the topics of a corpus directory, a Parquet file or a text of one name a line.
+
+    All names are looked at before the first topic is returned.
+
+    Args:
+        path: Where they are.
+        skipped: Told of invalid ones, which are left out; without it they are refused.
+
+    Raises:
+        UsageError: It does not exist, holds no topic, or has invalid ones: says which.
+    """
+    count_names(path)
+    invalid = InvalidRows(path) if skipped is None else skipped
+    for _ in rows_of(path, invalid):
+        pass
+    require_topics(path, invalid, skip_invalid=skipped is not None)
+    return _topics(path)
+
+
+def _topics(path: Path) -> Iterator[TopicToCreate]:
+    """Yield the valid topics of a source.
+
+    Those of which it does not say how many partitions they have come last, and are in memory until
+    then: one more than the last partition that is listed.
+    """
+    listed: dict[str, int] = {}
+    for rows in rows_of(path, InvalidRows(path)):
+        columns = rows.select(["base", "index", "partitions", "properties"]).columns
+        values = (column.to_pylist() for column in columns)
+        for base, index, partitions, pairs in zip(*values, strict=True):
+            if partitions is None:
+                listed[base] = max(listed.get(base, 0), index + 1)
+            elif index <= 0:  # partition 0 stands for all of its topic
+                yield TopicToCreate(TopicName.parse(base), partitions, dict(pairs or ()))
+    for base, count in listed.items():
+        yield TopicToCreate(TopicName.parse(base), count)
+
+
+@dataclass
+class NamespaceSize:
+    """The number of a namespace's persistent topics, and the sum of their names' lengths."""
+
+    topics: int = 0
+    name_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class OwnTopics:
+    """An operator's own list of topics, and the sizes of its namespaces.
+
+    Attributes:
+        invalid: What is told of names that are invalid and left out; empty: there are none.
+        skip_invalid: Whether invalid topics are left out, these and what else an import refuses.
+    """
+
+    path: Path
+    namespaces: Mapping[str, NamespaceSize]
+    invalid: str = ""
+    skip_invalid: bool = False
+
+    @property
+    def topics(self) -> int:
+        """Persistent topics in all."""
+        return sum(size.topics for size in self.namespaces.values())
+
+    def chosen(self, names: Sequence[str]) -> dict[str, NamespaceSize]:
+        """Return the namespaces of these names; of none, the largest of all.
+
+        Raises:
+            UsageError: One is not in the file.
+        """
+        by_size = sorted(self.namespaces, key=lambda name: (-self.namespaces[name].topics, name))
+        missing = [name for name in names if name not in self.namespaces]
+        if missing:
+            said = f"--namespace {missing[0][:100]} has no persistent topic in {self.path}"
+            known = ", ".join(by_size[:_NAMESPACES_SHOWN])
+            raise UsageError(f"{said}; its largest namespaces are: {known}")
+        return {name: self.namespaces[name] for name in names or by_size[:1]}
+
+
+def read_own_topics(path: Path, *, skip_invalid: bool = False) -> OwnTopics:
+    """Count the topics of a text file (a full name a line), a Parquet file or a folder of them.
+
+    Args:
+        path: Where they are.
+        skip_invalid: Leave invalid ones out; otherwise they are refused.
+
+    Raises:
+        UsageError: It cannot be read, has invalid topics, or names no persistent topic.
+    """
+    sizes: dict[str, NamespaceSize] = {}
+    invalid = InvalidRows(path)
+    for rows in rows_of(path, invalid):
+        found = rows.filter(pc.starts_with(rows["topic"], "persistent://"))
+        lengths = found.append_column("bytes", pc.binary_length(found["topic"]))
+        counted = lengths.group_by("namespace").aggregate([("bytes", "count"), ("bytes", "sum")])
+        values = (column.to_pylist() for column in counted.columns)
+        for name, topics, name_bytes in zip(*values, strict=True):
+            size = sizes.setdefault(name, NamespaceSize())
+            size.topics += topics
+            size.name_bytes += name_bytes
+    if invalid.count and not skip_invalid:
+        raise UsageError(f"--topics {invalid.refusal}")
+    if not sizes:
+        rule = "one full name a line, such as persistent://my-tenant/my-namespace/my-topic"
+        raise UsageError(f"--topics {path} names no persistent topic: {rule}")
+    return OwnTopics(path, sizes, str(invalid) if invalid.count else "", skip_invalid)

@@ -1,0 +1,211 @@
+"""The rows of synthetic topics: each is a function of the plan, its seed and its id alone.
+
+The ids of a namespace are dealt to base topics: some plain, the others with 3 to 64 partitions, one
+listed name for each partition. A namespace has the same rows in whatever process and order it is
+made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from loadgen.topics.distributions import (
+    APPLICATIONS,
+    ENVIRONMENTS,
+    EVENTS,
+    LONGEST_NAME_BYTES,
+    REGIONS,
+    SQUADS,
+    SUBJECTS,
+    TIERS,
+    UInt64s,
+    choices,
+    counter_hash,
+    fractions,
+    length_spread,
+    partition_counts,
+    permuted32,
+)
+from loadgen.topics.plan import NONE, USUAL
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from loadgen.topics.plan import NamespacePlan, TopicPlan
+
+TOPIC_SCHEMA = pa.schema(
+    {name: pa.string() for name in ("tenant", "namespace", "topic")}
+    | {"partitions": pa.int32(), "properties": pa.map_(pa.string(), pa.string())}
+)
+# One random stream for each decision, so that a new decision changes no old one.
+# Numbers 1 and 12 are those of loadgen.topics.plan.
+_PARTITIONS, _LENGTH, _FILLER, _SUBJECT, _EVENT, _PERMUTATION = range(2, 8)
+_SQUAD, _ENVIRONMENT, _THIRD, _TIER = range(8, 12)
+_DOMAIN, _LABEL = 13, 14
+_UNIQUE_DIGITS = 8
+_HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_ENVIRONMENT_WEIGHTS = np.array([0.60, 0.20, 0.15, 0.05])
+# The third property: none, tier, owner.
+_THIRD_PROPERTY_WEIGHTS = np.array([0.3, 0.4, 0.3])
+_MOST_LABELS = 64
+_LABELS = (*APPLICATIONS, *REGIONS, *SUBJECTS)
+
+
+@dataclass(frozen=True)
+class _Bases:
+    """The base topics of one namespace, as parallel arrays."""
+
+    ids: UInt64s
+    partitions: npt.NDArray[np.int64]
+    """Number of partitions; 0 for a plain topic."""
+
+
+def namespace_rows(plan: TopicPlan, namespace: NamespacePlan) -> pa.RecordBatch:
+    """Return all rows of one namespace, ordered by topic name, in :data:`TOPIC_SCHEMA`."""
+    bases = _base_topics(plan, namespace)
+    rows_per_base = np.maximum(bases.partitions, 1)
+    base_of_row = np.repeat(np.arange(len(bases.ids)), rows_per_base)
+    suffix_of_row = _suffix_indexes(bases, rows_per_base)
+    suffixes = _suffixes(int(bases.partitions.max(initial=0)))
+    suffix_bytes = pc.binary_length(suffixes).to_numpy()[suffix_of_row].mean()
+    prefixes = _base_names(plan, namespace, bases, float(suffix_bytes))
+    names = pc.binary_join_element_wise(
+        prefixes.take(pa.array(base_of_row)), suffixes.take(pa.array(suffix_of_row)), ""
+    )
+    order = pc.array_sort_indices(names)  # ASCII: the order of bytes is Java's order too
+    sorted_bases = base_of_row[order.to_numpy()]
+    columns = [
+        pa.repeat(pa.scalar(namespace.tenant), namespace.topics),
+        pa.repeat(pa.scalar(namespace.name), namespace.topics),
+        names.take(order),
+        pa.array(bases.partitions[sorted_bases].astype(np.int32)),
+        _properties(plan, namespace.tenant, bases.ids).take(pa.array(sorted_bases)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=TOPIC_SCHEMA)
+
+
+@lru_cache(maxsize=8)
+def _suffixes(most_partitions: int) -> pa.Array:
+    """Return what stands behind a base name: nothing, or a partition of it."""
+    return pa.array(["", *(f"-partition-{index}" for index in range(most_partitions))])
+
+
+def _base_topics(plan: TopicPlan, namespace: NamespacePlan) -> _Bases:
+    """Deal the names of a namespace to base topics; exactly as many names as planned."""
+    in_partitions = namespace.topics - round(namespace.topics * plan.shape.plain_share)
+    counts = partition_counts(
+        plan.shape.partitions, plan.seed, _PARTITIONS, namespace.first_id, in_partitions
+    )
+    plain = namespace.topics - int(counts.sum())
+    partitions = np.concatenate([counts, np.zeros(plain, dtype=np.int64)])
+    ids = np.arange(namespace.first_id, namespace.first_id + len(partitions), dtype=np.uint64)
+    return _Bases(ids, partitions)
+
+
+def _suffix_indexes(bases: _Bases, rows_per_base: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return for each row its place among the suffixes: 0 when plain, else partition + 1."""
+    starts = np.cumsum(rows_per_base) - rows_per_base
+    within = np.arange(rows_per_base.sum()) - np.repeat(starts, rows_per_base)
+    return np.where(np.repeat(bases.partitions, rows_per_base) > 0, within + 1, 0)
+
+
+def _base_names(
+    plan: TopicPlan, namespace: NamespacePlan, bases: _Bases, suffix_bytes: float
+) -> pa.Array:
+    """Return the full names of the base topics, as long as the mean length asks for.
+
+    ``persistent://tenant/namespace/subject.event-`` and a key of hexadecimal digits, of which the
+    first eight are unique in the namespace.
+    """
+    seed, shape, ids = plan.seed, plan.shape, bases.ids
+    prefix: Any = f"persistent://{namespace.name}/"
+    if shape.non_persistent_share:
+        chosen = fractions(seed, _DOMAIN, ids) < shape.non_persistent_share
+        prefix = pa.array([prefix, f"non-{prefix}"]).take(pa.array(chosen.astype(np.int64)))
+    subjects = _words(SUBJECTS, counter_hash(seed, _SUBJECT, ids))
+    events = _words(EVENTS, counter_hash(seed, _EVENT, ids))
+    stem = (subjects, ".", events, "-") if not shape.short else (pa.array([""] * len(ids)),)
+    stems = pc.binary_join_element_wise(prefix, *stem, "")
+    wanted = shape.mean_name_bytes - suffix_bytes
+    spread = length_spread(shape.name_lengths, seed, _LENGTH, ids, shape.mean_name_bytes)
+    bytes_each = np.minimum(np.rint(wanted + spread), LONGEST_NAME_BYTES + 12).astype(np.int64)
+    digits = bytes_each - pc.binary_length(stems).to_numpy()
+    keys = _hex_keys(plan, namespace, ids, np.maximum(digits, _UNIQUE_DIGITS))
+    return pc.binary_join_element_wise(stems, keys, "")
+
+
+def _hex_keys(
+    plan: TopicPlan, namespace: NamespacePlan, ids: UInt64s, digits: npt.NDArray[np.int64]
+) -> pa.Array:
+    """Return a key for each base topic: eight unique digits, then random ones."""
+    ends = np.cumsum(digits)
+    place = np.arange(ends[-1]) - np.repeat(ends - digits, digits)
+    key = int(
+        counter_hash(plan.seed, _PERMUTATION, np.array([namespace.first_id], dtype=np.uint64))[0]
+    )
+    unique = np.repeat(permuted32(key, ids - np.uint64(namespace.first_id)), digits)
+    # One hash gives sixteen digits; 64 of them are more than the longest name has.
+    blocks = np.repeat(ids, digits) * np.uint64(64) + (place // 16).astype(np.uint64)
+    random = counter_hash(plan.seed, _FILLER, blocks)
+    shift = ((_UNIQUE_DIGITS - 1 - np.minimum(place, _UNIQUE_DIGITS - 1)) * 4).astype(np.uint64)
+    random_shift = ((place % 16) * 4).astype(np.uint64)
+    nibbles = np.where(place < _UNIQUE_DIGITS, unique >> shift, random >> random_shift)
+    text = _HEX[(nibbles & np.uint64(15)).astype(np.int64)]
+    offsets = np.concatenate([[0], ends]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def _words(vocabulary: tuple[str, ...], hashes: UInt64s) -> pa.Array:
+    """Return an evenly picked word for each hash."""
+    picked = (hashes % np.uint64(len(vocabulary))).astype(np.int64)
+    return pa.array(vocabulary).take(pa.array(picked))
+
+
+def _properties(plan: TopicPlan, tenant: str, ids: UInt64s) -> pa.Array:
+    """Return the properties of topics, a map each, as the plan's shape wants them."""
+    if plan.shape.properties == USUAL:
+        return _usual(plan.seed, tenant, ids)
+    count = 0 if plan.shape.properties == NONE else int(plan.shape.properties)
+    return _labels(plan.seed, ids, count)
+
+
+def _labels(seed: int, ids: UInt64s, count: int) -> pa.Array:
+    """Return a fixed number of properties: label-00, label-01 and so on, with a word each."""
+    places = np.repeat(ids, count) * np.uint64(_MOST_LABELS) + np.tile(
+        np.arange(count, dtype=np.uint64), len(ids)
+    )
+    picked = (counter_hash(seed, _LABEL, places) % np.uint64(len(_LABELS))).astype(np.int64)
+    keys = pa.array([f"label-{index:02}" for index in range(count)], pa.string())
+    return pa.MapArray.from_arrays(
+        pa.array((np.arange(len(ids) + 1) * count).astype(np.int32)),
+        keys.take(pa.array(np.tile(np.arange(count), len(ids)))),
+        pa.array(_LABELS).take(pa.array(picked)),
+    )
+
+
+def _usual(seed: int, tenant: str, ids: UInt64s) -> pa.Array:
+    """Return team, env and, for most, tier or owner."""
+    squad = (counter_hash(seed, _SQUAD, ids) % np.uint64(len(SQUADS))).astype(np.int64)
+    teams = pa.array([f"{tenant}-{name}" for name in SQUADS])
+    owners = pa.array([f"{name}@{tenant}.example" for name in SQUADS])
+    environment = choices(seed, _ENVIRONMENT, ids, _ENVIRONMENT_WEIGHTS)
+    third = choices(seed, _THIRD, ids, _THIRD_PROPERTY_WEIGHTS)
+    tier = (counter_hash(seed, _TIER, ids) % np.uint64(len(TIERS))).astype(np.int64)
+    values = pa.concat_arrays([teams, pa.array(ENVIRONMENTS), pa.array(TIERS), owners])
+    tiers_at = len(SQUADS) + len(ENVIRONMENTS)
+    third_value = np.where(third == 1, tiers_at + tier, tiers_at + len(TIERS) + squad)
+    chosen = np.stack([squad, len(SQUADS) + environment, third_value], axis=1)
+    keys = np.stack([np.zeros_like(third), np.ones_like(third), third + 1], axis=1)
+    kept = np.stack([third >= 0, third >= 0, third > 0], axis=1)
+    offsets = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
+    return pa.MapArray.from_arrays(
+        pa.array(offsets),
+        pa.array(["team", "env", "tier", "owner"]).take(pa.array(keys[kept])),
+        values.take(pa.array(chosen[kept])),
+    )

@@ -1,1 +1,0 @@
-"""Topics moved into a running server, checked there, and moved out of one."""

@@ -1,0 +1,85 @@
+"""Spark makes, reads and sorts the topics that one process does, by one task or two at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from loadgen.spark.session import SparkSettings, spark_session
+from loadgen.topics.corpus import Corpus, write_corpus
+from loadgen.topics.data_source import register
+from loadgen.topics.executors import in_spark, in_this_process
+from loadgen.topics.listed import write_listed_corpus
+from loadgen.topics.plan import TopicPlan, TopicShape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PLAN = TopicPlan(400, 9, seed=7)
+SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
+# A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
+# that works beside it.
+SHORT_LIVED = (("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),)
+HERE = in_this_process(lambda done: None)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with spark_session(SparkSettings("topics", cores=2, conf=SHORT_LIVED)) as session:
+        yield session
+
+
+def rows(corpus: Corpus) -> list[dict[str, Any]]:
+    return [row for file in corpus.files for row in pq.read_table(file).to_pylist()]
+
+
+def by_topic(frame: Any) -> dict[str, dict[str, Any]]:
+    return {row.topic: row.asDict() for row in frame.collect()}
+
+
+def as_maps(corpus: Corpus) -> dict[str, dict[str, Any]]:
+    """Return the rows of a corpus by their topics, as Spark hands them out."""
+    return {row["topic"]: {**row, "properties": dict(row["properties"])} for row in rows(corpus)}
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_spark_makes_the_rows_of_one_process(
+    spark: SparkSession, tmp_path: Path, parts: int
+) -> None:
+    expected = write_corpus(PLAN, tmp_path / "process", 1, HERE)
+    told: list[int] = []
+    corpus = write_corpus(PLAN, tmp_path / "spark", parts, in_spark(spark, told.append))
+    assert len(corpus.files) == parts
+    assert rows(corpus) == rows(expected)
+    assert corpus.manifest == expected.manifest
+    assert told[-1] == parts
+
+
+def test_spark_reads_the_folder_of_a_corpus_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    corpus = write_corpus(SKEWED, tmp_path / "topics", 3, HERE)
+    assert by_topic(spark.read.parquet(str(corpus.directory))) == as_maps(corpus)
+
+
+def test_the_data_source_has_the_rows_of_a_corpus(spark: SparkSession, tmp_path: Path) -> None:
+    expected = write_corpus(SKEWED, tmp_path / "process", 1, HERE)
+    register(spark)
+    frame = spark.read.format("floodgate_topics").options(
+        topics=400, namespaces=9, seed=7, namespace_skew=1, non_persistent_share=0.1,
+        partitions_of_frame=7,
+    ).load()  # fmt: skip
+    assert by_topic(frame) == as_maps(expected)
+
+
+def test_a_list_becomes_the_same_corpus_in_spark(spark: SparkSession, tmp_path: Path) -> None:
+    there = in_spark(spark, lambda done: None)
+    source = write_corpus(SKEWED, tmp_path / "source", 3, HERE)
+    made = write_listed_corpus(source.directory, tmp_path / "made", [there, there]).corpus
+    assert rows(made) == rows(source)

@@ -1,0 +1,76 @@
+"""Some calls are made again, after waits that grow."""
+
+from __future__ import annotations
+
+import pytest
+
+from client.admin.errors import (
+    AdminDisconnectedError,
+    AdminError,
+    AdminRefusedError,
+    AdminTimeoutError,
+    AdminUnreachableError,
+)
+from loadgen.topics.calls import Retries
+
+
+class Server:
+    """Fails with each error in turn, then answers."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+
+    async def call(self) -> str:
+        if self.errors:
+            raise self.errors.pop(0)
+        return "answer"
+
+
+class Waits:
+    """Sleep that takes no time and is remembered."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AdminRefusedError(429, "slowly"),
+        AdminRefusedError(500, "oh"),
+        AdminRefusedError(503, "busy"),
+        AdminDisconnectedError("broke off"),
+        AdminTimeoutError("sent nothing"),
+    ],
+)
+async def test_what_passes_is_waited_for(error: AdminError) -> None:
+    waits = Waits()
+    retries = Retries((1, 2, 4), waits.sleep)
+    answer = await retries.call(Server(error, error).call)
+    assert (answer, retries.count) == ("answer", 2)
+    assert 0.5 <= waits.seconds[0] <= 1 <= waits.seconds[1] <= 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AdminRefusedError(409, "exists"),
+        AdminRefusedError(412, "never"),
+        AdminRefusedError(501, "not here"),
+        AdminUnreachableError("nobody"),
+    ],
+)
+async def test_what_does_not_pass_is_told_at_once(error: AdminError) -> None:
+    waits = Waits()
+    with pytest.raises(type(error)):
+        await Retries((1,), waits.sleep).call(Server(error).call)
+    assert waits.seconds == []
+
+
+async def test_the_last_attempt_tells_its_error() -> None:
+    busy = [AdminRefusedError(503, str(number)) for number in range(5)]
+    with pytest.raises(AdminRefusedError, match="2"):
+        await Retries((1, 1), Waits().sleep).call(Server(*busy).call)

@@ -1,0 +1,202 @@
+"""An operator's list becomes a corpus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadgen.errors import UsageError
+from loadgen.topics import listed, lists
+from loadgen.topics.corpus import Corpus, write_corpus
+from loadgen.topics.executors import in_processes, in_this_process
+from loadgen.topics.listed import ListedCorpus, write_listed_corpus
+from loadgen.topics.lists import batches_of, pieces_of
+from loadgen.topics.plan import TopicPlan, TopicShape
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HERE = in_this_process(lambda done: None)
+
+
+def rows(corpus: Corpus) -> list[dict[str, Any]]:
+    found = [row for file in corpus.files for row in pq.read_table(file).to_pylist()]
+    return sorted(found, key=lambda row: (row["namespace"], row["topic"]))
+
+
+def make(path: Path, out: Path, *, skip_invalid: bool = False) -> ListedCorpus:
+    return write_listed_corpus(path, out, [HERE, HERE], skip_invalid=skip_invalid)
+
+
+def text(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "names.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    plan = TopicPlan(600, 9, 7, TopicShape(non_persistent_share=0.2, namespace_skew=1))
+    return write_corpus(plan, tmp_path / "made", 3, HERE)
+
+
+@pytest.fixture
+def many_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small list cut up as a large one is."""
+    monkeypatch.setattr(listed, "BUCKET_ROWS", 60)
+    monkeypatch.setattr(lists, "_BATCH_ROWS", 50)
+
+
+@pytest.mark.usefixtures("many_buckets")
+def test_the_files_of_a_corpus_are_a_list_of_the_same_corpus(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    made = make(corpus.directory, tmp_path / "again").corpus
+    assert rows(made) == rows(corpus)
+    assert made.manifest.namespaces == corpus.manifest.namespaces
+    assert made.manifest.seed is None
+    assert len(made.files) > 1
+
+
+@pytest.mark.usefixtures("many_buckets")
+def test_a_text_in_any_order_is_a_list_of_the_same_names(corpus: Corpus, tmp_path: Path) -> None:
+    names = [row["topic"] for row in rows(corpus)]
+    path = text(tmp_path, *reversed(names))
+    made = make(path, tmp_path / "again").corpus
+    assert made.manifest.namespaces == corpus.manifest.namespaces
+    without = [{**row, "properties": []} for row in rows(corpus)]
+    assert rows(made) == without
+
+
+def test_processes_beside_make_what_this_one_makes(corpus: Corpus, tmp_path: Path) -> None:
+    beside = in_processes(lambda done: None, processes=2)
+    made = write_listed_corpus(corpus.directory, tmp_path / "again", [beside, beside]).corpus
+    assert rows(made) == rows(corpus)
+
+
+@pytest.mark.parametrize(
+    ("names", "said", "found", "twice"),
+    [
+        pytest.param(
+            ["c", "c", "c", "d"], None, [("c", 0), ("d", 0)], 2,
+            id="a name that comes twice is one topic",
+        ),
+        pytest.param(
+            ["c-partition-0", "c-partition-12", "d"], None,
+            [("c-partition-0", 13), ("c-partition-12", 13), ("d", 0)], 0,
+            id="partitions are counted where the list does not say them",
+        ),
+        pytest.param(
+            ["c", "c-partition-1", "d"], [3, 3, None],
+            [("c-partition-0", 3), ("c-partition-1", 3), ("c-partition-2", 3), ("d", 0)], 1,
+            id="a partitioned topic without its partitions stands for them",
+        ),
+        pytest.param(
+            ["c-partition-0"], [8], [("c-partition-0", 8)], 0, id="what the list says is kept"
+        ),
+    ],
+)  # fmt: skip
+def test_a_list_is_the_topics_that_it_means(
+    tmp_path: Path,
+    names: list[str],
+    said: list[int | None] | None,
+    found: list[tuple[str, int]],
+    twice: int,
+) -> None:
+    full = [f"persistent://a/b/{name}" for name in names]
+    path = text(tmp_path, *full)
+    if said:
+        path = tmp_path / "topics.parquet"
+        pq.write_table(pa.table({"topic": full, "partitions": pa.array(said, "int32")}), path)
+    made = make(path, tmp_path / "out")
+    assert [(row["topic"][17:], row["partitions"]) for row in rows(made.corpus)] == found
+    assert made.duplicates == twice
+
+
+def test_rows_are_numbered_through_a_file(tmp_path: Path) -> None:
+    # Given a second row group whose second row is invalid
+    path = tmp_path / "topics.parquet"
+    names = ["persistent://a/b/c", "persistent://a/b/d", "persistent://a/b/e", "one"]
+    pq.write_table(pa.table({"topic": names}), path, row_group_size=2)
+    with pytest.raises(UsageError, match="row 4: 'one' is not a full topic name"):
+        make(path, tmp_path / "out")
+
+
+def test_odd_but_valid_names_are_taken(tmp_path: Path) -> None:
+    odd = ["persistent://a/b/é x", "PERSISTENT://a/b/c", "persistent://a/b/-partition-0",
+           "persistent://a/b/x-partition-9999999999"]  # fmt: skip
+    found = rows(make(text(tmp_path, "\ufeff# mine", *odd, ""), tmp_path / "out").corpus)
+    assert {row["topic"] for row in found} == {"persistent://a/b/c", odd[0], odd[2], odd[3]}
+
+
+def test_invalid_names_are_told_with_their_lines_and_nothing_is_written(tmp_path: Path) -> None:
+    lines = ["# mine", "persistent://a/b/c", "one", "", "persistent://a/b/x-partition-100000"]
+    path = text(tmp_path, *lines)
+    with pytest.raises(UsageError) as caught:
+        make(path, tmp_path / "out")
+    for said in (
+        "2 of 3 topics are invalid",
+        "line 3: 'one' is not a full topic name",
+        "line 5: 'persistent://a/b/x-partition-100000' is partition 100000",
+    ):
+        assert said in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["names.txt"]
+    left = make(path, tmp_path / "out", skip_invalid=True)
+    assert (left.corpus.manifest.topics, left.invalid.count) == (1, 2)
+
+
+def test_lines_of_a_text_in_pieces_are_numbered_through_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listed, "pieces_of", lambda path: pieces_of(path, 40))
+    with pytest.raises(UsageError, match="line 9: 'one' is not a full topic name"):
+        make(text(tmp_path, *["persistent://a/b/c"] * 8, "one"), tmp_path / "out")
+
+
+@pytest.mark.parametrize("lines", [[""], ["# mine"], ["one"]])
+def test_a_list_without_topics_is_refused(tmp_path: Path, lines: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"holds no topic|topics are invalid"):
+        make(text(tmp_path, *lines), tmp_path / "out", skip_invalid=True)
+
+
+@given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=40),
+       st.integers(1, 50))  # fmt: skip
+@settings(max_examples=60)
+def test_pieces_of_a_text_have_every_line_once(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], piece_bytes: int
+) -> None:
+    path = tmp_path_factory.mktemp("list") / "x"
+    path.write_bytes(b"".join(line.replace(b"\0", b"0") + b"\n" for line in lines))
+    (whole,) = pieces_of(path) or [None]
+    cut = pieces_of(path, piece_bytes)
+    names = [names_in(piece) for piece in cut]
+    assert [name for part in names for name in part] == (names_in(whole) if whole else [])
+    assert sum(map(len, names)) == len(lines)
+
+
+def names_in(piece: Any) -> list[bytes | None]:
+    return [name for _, batch in batches_of(piece) for name in batch["topic"].to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"name": ["x"]}, "no column `topic`"),
+        ({"topic": [1]}, "no column `topic` of text"),
+        (None, "a folder without Parquet files"),
+    ],
+)
+def test_what_is_no_list_is_refused(
+    tmp_path: Path, columns: dict[str, Any] | None, said: str
+) -> None:
+    path = tmp_path
+    if columns:
+        path = tmp_path / "x.parquet"
+        pq.write_table(pa.table(columns), path)
+    with pytest.raises(UsageError, match=said):
+        make(path, tmp_path / "out")
