@@ -60,37 +60,37 @@ SUBCOMMANDS = {
         _FIRST,
     ),
     "topics": Subcommand(
-        "loadgen.commands.corpus.topics",
+        "loadgen.commands.topics",
         "topics",
         "Make topic names by the million, as Parquet files.",
         _TOPICS,
     ),
     "snapshot": Subcommand(
-        "loadgen.commands.corpus.snapshot",
+        "loadgen.commands.topics",
         "snapshot",
         "Save the topic names of a running cluster.",
         _TOPICS,
     ),
     "load": Subcommand(
-        "loadgen.commands.corpus.load", "load", "Create topics in a running server.", _TOPICS
+        "loadgen.commands.topics", "load", "Create topics in a running server.", _TOPICS
     ),
     "report": Subcommand(
         "loadgen.commands.finished", "report", "Make one HTML page of finished runs.", _RUNS
     ),
     "compare": Subcommand(
-        "loadgen.commands.finished",
+        "loadgen.commands.comparing",
         "compare_runs",
         "Compare finished runs, or Floodgate with a real Pulsar.",
         _RUNS,
     ),
     "picture": Subcommand(
-        "loadgen.commands.picture", "picture", "Draw charts of finished runs as SVG.", _RUNS
+        "loadgen.commands.finished", "picture", "Draw charts of finished runs as SVG.", _RUNS
     ),
     "sql": Subcommand(
         "loadgen.commands.finished", "sql", "Ask finished runs, in SQL.", _RUNS
     ),
     "cluster": Subcommand(
-        "loadgen.commands.cluster", "cluster", "Start a scenario's servers, without clients.", _MORE
+        "loadgen.commands.run", "cluster", "Start a scenario's servers, without clients.", _MORE
     ),
     "sweep": Subcommand(
         "loadgen.commands.sweep",
@@ -105,7 +105,7 @@ SUBCOMMANDS = {
         _MORE,
     ),
     "spark": Subcommand(
-        "loadgen.commands.spark.cluster", "spark", "Pack loadgen for a Spark cluster.", _MORE
+        "loadgen.commands.spark", "spark", "Pack loadgen for a Spark cluster.", _MORE
     ),
 }
 

@@ -1,7 +1,9 @@
-"""``loadgen run``: run the clients of a document against a broker or proxy."""
+"""``loadgen run``: the clients of a scenario; ``loadgen cluster``: its servers alone."""
 
 from __future__ import annotations
 
+import shlex
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -11,6 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loadgen.commands.options import (
+    AdminUrl,
+    AsJson,
+    BrokerConf,
+    Confirmed,
+    ProxyConf,
+    ServiceUrl,
+    Settings,
+    Target,
+    own_files,
+    parse_admin_urls,
+    wanted,
+)
 from loadgen.commands.shown import (
     console,
     fail_if_not_fine,
@@ -19,22 +34,19 @@ from loadgen.commands.shown import (
     show_summary,
     table_of,
 )
-from loadgen.documents.keys import complete_path
-from loadgen.documents.reading import read_document, shipped
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import UsageError
 from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
 from loadgen.places.experiment import experiment
-from loadgen.places.launcher import ServerFiles
-from loadgen.places.loopback import CONFIRMATION_FLAG, require_own_cluster
-from loadgen.places.operator_files import read_own_server
+from loadgen.places.launcher import running_servers
+from loadgen.places.loopback import require_own_cluster
 from loadgen.places.options import Place, RunOptions, resolved
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.page import PAGE_NAME, run_page, write_page
 from loadgen.results.abort import EarlyAbort
 from loadgen.results.comparing import Side as Values
 from loadgen.results.comparing import figures_of, finished_run
-from loadgen.results.expectations import parse_expectation, parse_expectations
+from loadgen.results.expectations import parse_expectations
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
 from loadgen.studies.dry_run import require_room
@@ -45,81 +57,6 @@ if TYPE_CHECKING:
 
     from loadgen.documents.model import Document
     from loadgen.studies.repeats import FinishedSide
-
-ROLES = ("broker", "proxy")
-
-
-def complete_target(incomplete: str) -> list[str]:
-    """Return the shipped scenarios that a word begins; files are the shell's to complete."""
-    return [name for name in shipped() if name.startswith(incomplete)]
-
-
-def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the paths of ``--set`` that a word begins, until there is a choice."""
-    try:
-        document = read_document(context.params["target"])
-    except (KeyError, LoadgenError, TypeError):
-        document = None
-    found = complete_path(incomplete, document)
-    while len(found) == 1 and found[0].endswith(".") and found[0] != incomplete:
-        incomplete = found[0]
-        found = complete_path(incomplete, document) or found
-    return found
-
-
-Target = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME|FILE",
-        help="Ready-made scenario (`loadgen scenarios` lists them), or your own FILE.yaml.",
-        autocompletion=complete_target,
-        show_default=False,
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="PATH=VALUE",
-        help="A value of the scenario, such as clients.consumers.count=500; PATH+=VALUE adds to "
-        "a list. May be repeated.",
-        autocompletion=complete_setting,
-        show_default=False,
-    ),
-]
-ServiceUrl = Annotated[
-    str,
-    typer.Option(
-        metavar="URL",
-        help="pulsar://host:port of a broker or proxy that runs. Without it the scenario's "
-        "servers are started here and stopped at the end.",
-        show_default=False,
-    ),
-]
-AdminUrl = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ROLE=URL[,PID]",
-        help="Web port of a running broker or proxy, to sample its metrics; with its process id "
-        "also its memory: broker=http://127.0.0.1:8080,4711. May be repeated.",
-        show_default=False,
-    ),
-]
-BrokerConf = Annotated[
-    Path | None,
-    typer.Option(help="broker.conf whose keys override the scenario's.", show_default=False),
-]
-ProxyConf = Annotated[
-    Path | None,
-    typer.Option(
-        help="proxy.conf whose keys override the scenario's; adds a proxy if it has none.",
-        show_default=False,
-    ),
-]
-Confirmed = Annotated[
-    bool, typer.Option(CONFIRMATION_FLAG, help="Allow an address other than this machine's.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
 def run(  # noqa: PLR0913 (each parameter is an option of the command)
@@ -196,9 +133,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         service_url=service_url,
         admin_urls=urls,
         pids=pids,
-        files=ServerFiles(
-            read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf)
-        ),
+        files=own_files(broker_conf, proxy_conf),
         tasks=tasks,
         place=parse_place(place),
         master=master,
@@ -218,13 +153,37 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     fail_if_not_fine(max((each.verdict for each in finished), key=lambda each: each.level.rank))
 
 
-def wanted(target: str, settings: Sequence[str] | None) -> Document:
-    """Return the document that a command line names, with its settings laid over it.
+def cluster(
+    target: Target,
+    *,
+    settings: Settings = None,
+    out: Annotated[Path, typer.Option(help="Directory for the servers' logs.")] = Path(
+        "out/cluster"
+    ),
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+) -> None:
+    """Start the servers of a scenario with its topics; Ctrl-C stops them.
 
-    Raises:
-        UsageError: It has a fault; the sentence says where.
+    Prints the addresses, and the `loadgen run` command for clients.
+
+    Examples:
+      loadgen cluster restart-storm
     """
-    return read_document(target, settings or (), parse_expectation)
+    document, files = wanted(target, settings), own_files(broker_conf, proxy_conf)
+    try:
+        with termination_interrupts(), running_servers(document, out, files, say) as servers:
+            words = ["loadgen", "run", target]
+            words += [word for each in settings or () for word in ("--set", each)]
+            words += ["--service-url", servers.service_url]
+            for role, url in servers.admin_urls.items():
+                sys.stdout.write(f"{role} {url} process {servers.pids[role]}\n")
+                words += ["--admin-url", f"{role}={url},{servers.pids[role]}"]
+            sys.stdout.write(f"{shlex.join(words)}\n")
+            sys.stdout.flush()
+            signal.pause()
+    except KeyboardInterrupt:
+        return
 
 
 def parse_place(text: str | None) -> Place | None:
@@ -240,30 +199,6 @@ def parse_place(text: str | None) -> Place | None:
     if text is not None:
         raise UsageError(f"--place {text[:40]!r} is none of {', '.join(places)}")
     return None
-
-
-def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
-    """Return web ports and process ids by role of ``broker=http://host:port,4711``.
-
-    Raises:
-        UsageError: One is not of this form, or a role comes twice.
-    """
-    urls: dict[str, str] = {}
-    pids: dict[str, int] = {}
-    for text in texts:
-        role, _, rest = text.partition("=")
-        url, comma, pid = rest.partition(",")
-        if role not in ROLES or not url.startswith("http") or (comma and not pid.isdecimal()):
-            raise UsageError(
-                f"--admin-url {text[:80]!r}: write broker=http://host:port or "
-                "proxy=http://host:port, and behind a comma its process id if it runs here"
-            )
-        if role in urls:
-            raise UsageError(f"--admin-url names the {role} twice")
-        urls[role] = url
-        if comma:
-            pids[role] = int(pid)
-    return urls, pids
 
 
 def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, RunOptions], Path]:

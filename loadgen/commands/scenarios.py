@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from loadgen.commands.run import AsJson, Settings, Target, wanted
+from loadgen.commands.options import AsJson, Settings, Target, wanted
 from loadgen.commands.shown import console, print_json, table_of
 from loadgen.documents.faults import DocumentError
 from loadgen.documents.reading import read_document, shipped

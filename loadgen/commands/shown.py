@@ -83,10 +83,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a plain table whose figures stand at the right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    """Return a plain table whose figures stand at the right; without heads, of texts."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(heads))
     for number, head in enumerate(heads):
-        table.add_column(Text(head), justify="right" if number else "left", overflow="fold")
+        right = number > 0 and any(heads)
+        table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     return table
