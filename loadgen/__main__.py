@@ -93,15 +93,15 @@ SUBCOMMANDS = {
         "loadgen.commands.run", "cluster", "Start a scenario's servers, without clients.", _MORE
     ),
     "sweep": Subcommand(
-        "loadgen.commands.sweep",
-        "sweep",
-        "Simulate a scenario with many values of a setting.",
+        "loadgen.commands.studies",
+        "run_sweep",
+        "Run a scenario with many values of a setting.",
         _MORE,
     ),
     "find-limit": Subcommand(
-        "loadgen.commands.sweep",
-        "find_limit",
-        "Bisect a setting for the last value that passes a scenario's thresholds.",
+        "loadgen.commands.studies",
+        "run_find_limit",
+        "Bisect a setting for the last value that meets a scenario's expectations.",
         _MORE,
     ),
     "spark": Subcommand(
