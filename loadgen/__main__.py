@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_PASSWORD_IN_URL = re.compile(r"[a-z+]+://[^@/]*:[^@]*@")
+_PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ SUBCOMMANDS = {
     "picture": Subcommand(
         "loadgen.commands.finished", "picture", "Draw charts of finished runs as SVG.", _RUNS
     ),
-    "sql": Subcommand(
-        "loadgen.commands.finished", "sql", "Ask finished runs, in SQL.", _RUNS
-    ),
+    "sql": Subcommand("loadgen.commands.finished", "sql", "Ask finished runs, in SQL.", _RUNS),
     "cluster": Subcommand(
         "loadgen.commands.run", "cluster", "Start a scenario's servers, without clients.", _MORE
     ),
@@ -126,9 +124,9 @@ class LazyGroup(TyperGroup):
             from pydantic import ValidationError
 
             if isinstance(error.__cause__, ValidationError):
-                from loadgen.documents.faults import option_reason
+                from loadgen.documents.faults import fault_of
 
-                error.message = option_reason(error.__cause__)
+                error.message = fault_of(error.__cause__.errors(include_url=False)[0]).sentence
             raise
 
 
@@ -246,7 +244,7 @@ def _refuse_passwords() -> None:
         UsageError: There is one; it is not said again.
     """
     for word in sys.argv[1:]:
-        if _PASSWORD_IN_URL.match(word.rpartition("=")[2] if word.startswith("--") else word):
+        if _PASSWORD_IN_URL.search(word):
             raise UsageError(
                 "an address with a name and password on the command line is visible to all users "
                 "of this machine; write --auth-plugin basic --auth-params file:///path"

@@ -9,7 +9,7 @@ from loadgen.errors import LoadgenError
 REMEDY = 'pip install "floodgate[loadgen]"'
 SPARK = "pyspark"
 _WITHOUT = dict.fromkeys(
-    (SPARK, "py4j"), f"Spark needs the package {SPARK}: {REMEDY}; processes need it not"
+    (SPARK, "py4j"), f"Spark needs the package {SPARK}: {REMEDY}, or use --place processes"
 )
 
 

@@ -89,7 +89,7 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     service_url: ServiceUrl = "",
     admin_url: AdminUrl = None,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Runs of each side, with --beside or --profiles.")
+        int, typer.Option(help="Runs of each side, with --beside or --profiles.")
     ] = 5,
     out: Annotated[
         Path, typer.Option(help="Directory for these runs and their page, beside.md.")

@@ -55,8 +55,8 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="A value of the scenario, such as clients.consumers.count=500; PATH+=VALUE adds to "
-        "a list. May be repeated.",
+        help="A value of the scenario: clients.all.count=500; PATH+=VALUE adds to a list. May be "
+        "repeated.",
         autocompletion=complete_setting,
         show_default=False,
     ),
@@ -74,8 +74,8 @@ AdminUrl = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ROLE=URL[,PID]",
-        help="Web port of a running broker or proxy, to sample its metrics; with its process id "
-        "also its memory: broker=http://127.0.0.1:8080,4711. May be repeated.",
+        help="Web port of a running broker or proxy, broker=http://..., to sample its "
+        "metrics; with its process id also its memory. May be repeated.",
         show_default=False,
     ),
 ]

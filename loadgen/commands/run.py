@@ -107,7 +107,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     r"""Run the clients of a scenario against its servers or yours, and check every answer.
 
     Writes a run directory: tables of requests, events and samples (Parquet), and
-    made of them summary.json, junit.xml, README.md and index.html. Repeats and the
+    made of them summary.json, junit.xml, README.md and index.html. Repeats and
     title are values of the scenario, as all of it: --set repeats=5.
 
     Examples:

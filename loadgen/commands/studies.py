@@ -97,9 +97,10 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
 ) -> None:
     r"""Run a scenario with every combination of some values.
 
-    Writes a run directory for each run, and sweep.parquet with its values, figures
-    and verdict; prints the medians over repeats, and draws sweep.svg. A sweep that
-    was interrupted goes on where it was. The rows are the same with Spark and here.
+    Writes a run directory for each run, and sweep.parquet with its values,
+    figures and verdict; prints the medians over repeats, and draws sweep.svg. A
+    sweep that was interrupted goes on where it was. The rows are the same with
+    Spark and here.
 
     Exit code 0: measured, whether expectations were met or missed; 97: a run had
     wrong answers, or a server kept memory of clients that have left; 98: this
@@ -190,8 +191,8 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     r"""Bisect a value for the last one that meets a scenario's expectations.
 
     If the low end of the range passes and the high end fails, finds the highest
-    value that passes, such as a number of clients; the other way round the lowest,
-    such as a memory limit.
+    value that passes, such as a number of clients; the other way round the
+    lowest, such as a memory limit.
 
     Exit code 0: found; 99: both ends pass, or both fail; 97, 98: the search ended
     at a run with wrong answers, or in which this machine was the limit.
