@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_PASSWORD_IN_URL = re.compile(r"[a-z+]+://[^@/]*:[^@]*@")
+_PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 
 @dataclass(frozen=True)
@@ -60,52 +60,50 @@ SUBCOMMANDS = {
         _FIRST,
     ),
     "topics": Subcommand(
-        "loadgen.commands.corpus.topics",
+        "loadgen.commands.topics",
         "topics",
         "Make topic names by the million, as Parquet files.",
         _TOPICS,
     ),
     "snapshot": Subcommand(
-        "loadgen.commands.corpus.snapshot",
+        "loadgen.commands.topics",
         "snapshot",
         "Save the topic names of a running cluster.",
         _TOPICS,
     ),
     "load": Subcommand(
-        "loadgen.commands.corpus.load", "load", "Create topics in a running server.", _TOPICS
+        "loadgen.commands.topics", "load", "Create topics in a running server.", _TOPICS
     ),
     "report": Subcommand(
-        "loadgen.commands.report", "report", "Make one HTML page of finished runs.", _RUNS
+        "loadgen.commands.finished", "report", "Make one HTML page of finished runs.", _RUNS
     ),
     "compare": Subcommand(
-        "loadgen.commands.comparing.compare",
+        "loadgen.commands.comparing",
         "compare_runs",
         "Compare finished runs, or Floodgate with a real Pulsar.",
         _RUNS,
     ),
     "picture": Subcommand(
-        "loadgen.commands.picture", "picture", "Draw charts of finished runs as SVG.", _RUNS
+        "loadgen.commands.finished", "picture", "Draw charts of finished runs as SVG.", _RUNS
     ),
-    "sql": Subcommand(
-        "loadgen.commands.spark.sql", "sql", "Query finished runs with Spark SQL.", _RUNS
-    ),
+    "sql": Subcommand("loadgen.commands.finished", "sql", "Ask finished runs, in SQL.", _RUNS),
     "cluster": Subcommand(
-        "loadgen.commands.cluster", "cluster", "Start a scenario's servers, without clients.", _MORE
+        "loadgen.commands.run", "cluster", "Start a scenario's servers, without clients.", _MORE
     ),
     "sweep": Subcommand(
-        "loadgen.commands.sweep",
-        "sweep",
-        "Simulate a scenario with many values of a setting.",
+        "loadgen.commands.studies",
+        "run_sweep",
+        "Run a scenario with many values of a setting.",
         _MORE,
     ),
     "find-limit": Subcommand(
-        "loadgen.commands.sweep",
-        "find_limit",
-        "Bisect a setting for the last value that passes a scenario's thresholds.",
+        "loadgen.commands.studies",
+        "run_find_limit",
+        "Bisect a setting for the last value that meets a scenario's expectations.",
         _MORE,
     ),
     "spark": Subcommand(
-        "loadgen.commands.spark.cluster", "spark", "Pack loadgen for a Spark cluster.", _MORE
+        "loadgen.commands.spark", "spark", "Pack loadgen for a Spark cluster.", _MORE
     ),
 }
 
@@ -126,9 +124,9 @@ class LazyGroup(TyperGroup):
             from pydantic import ValidationError
 
             if isinstance(error.__cause__, ValidationError):
-                from loadgen.documents.faults import option_reason
+                from loadgen.documents.faults import fault_of
 
-                error.message = option_reason(error.__cause__)
+                error.message = fault_of(error.__cause__.errors(include_url=False)[0]).sentence
             raise
 
 
@@ -161,12 +159,11 @@ _EXAMPLES = """\
 Examples:
 loadgen demo
 loadgen scenarios
-loadgen run restart-storm --executor process
+loadgen run restart-storm
 loadgen advise --topics topics.txt --broker-conf broker.conf
 loadgen COMMAND --help"""
 app = typer.Typer(
     cls=LazyGroup,
-    add_completion=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -247,7 +244,7 @@ def _refuse_passwords() -> None:
         UsageError: There is one; it is not said again.
     """
     for word in sys.argv[1:]:
-        if _PASSWORD_IN_URL.match(word.rpartition("=")[2] if word.startswith("--") else word):
+        if _PASSWORD_IN_URL.search(word):
             raise UsageError(
                 "an address with a name and password on the command line is visible to all users "
                 "of this machine; write --auth-plugin basic --auth-params file:///path"

@@ -8,10 +8,9 @@ from loadgen.errors import LoadgenError
 
 REMEDY = 'pip install "floodgate[loadgen]"'
 SPARK = "pyspark"
-_WITHOUT = {
-    SPARK: f"Spark needs the package {SPARK}: {REMEDY}, or use --executor process",
-    "py4j": f"Spark needs the package {SPARK}: {REMEDY}, or use --executor process",
-}
+_WITHOUT = dict.fromkeys(
+    (SPARK, "py4j"), f"Spark needs the package {SPARK}: {REMEDY}, or use --place processes"
+)
 
 
 def is_installed(package: str) -> bool:

@@ -1,4 +1,4 @@
-"""``loadgen demo``: the main faults and their fixes in three minutes; ``loadgen picture``."""
+"""``loadgen demo``: the main faults and their fixes in three minutes."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loadgen.corpus.lists.own_topics import OwnTopics, read_own_topics
-from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.demo.demo import run_demo
-from loadgen.demo.plan import RETURNING_RUN, RUNS, STUCK_RUNS, default_namespaces
+from loadgen.demo.plan import default_namespaces
 from loadgen.demo.result import DemoOptions
 from loadgen.demo.topics import parse_topics
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.executors.processes import ExecutorKind
 from loadgen.live.steps import StepDisplay
-from loadgen.places.operator_files import OwnCluster, read_own_server
-from loadgen.places.server_process import termination_interrupts
-from loadgen.report.client_memory.pictures import draw_client_memory_pictures
-from loadgen.report.clients.pictures import draw_coming_back
-from loadgen.report.pictures import RUN_DIRECTORIES, draw_pictures, load_demo
+from loadgen.own_servers.operator_files import OwnCluster, read_own_server
 from loadgen.report.sentences import late_start_sentence
-from loadgen.report.stuck.pictures import draw_stuck_pictures
-from loadgen.report.stuck.silent_pictures import draw_silent_pictures
 from loadgen.report.tables import check_grid, summary_console, summary_tables
-from loadgen.results.reading import load_run
+from loadgen.servers.processes import termination_interrupts
+from loadgen.topics.plan import TopicPlan
+from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.units import parse_read_rate
 
 if TYPE_CHECKING:
@@ -157,64 +151,6 @@ def demo(  # noqa: PLR0913 - one parameter for each option
         raise LoadgenError(_INTERRUPTED, ExitCode.INTERRUPTED) from None
     show(console, result)
     raise typer.Exit(int(result.exit_code))
-
-
-def picture(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[RUN_DIR...]",
-            help="Finished runs to draw in place of a demo: runs of restart-storm or other client "
-            "families (restart-storm.png), of produce-beside-silent (beside-silent.png), or one "
-            "of client-memory (client-memory.png).",
-            show_default=False,
-        ),
-    ] = None,
-    demo_directory: Annotated[
-        Path, typer.Option("--demo", help="Directory of the finished demo.")
-    ] = Path("out/demo"),
-    out: Annotated[Path, typer.Option(help="Directory for the pictures.")] = Path("docs/images"),
-) -> None:
-    """Draw a finished demo, or finished runs, as PNG for light and for dark pages.
-
-    Examples:
-      loadgen picture --demo out/demo --out docs/images
-
-      loadgen picture out/runs/beside-pulsar out/runs/beside-floodgate
-
-      loadgen picture out/runs/client-memory
-
-      loadgen picture out/runs/restart-storm
-    """
-    console = summary_console()
-    named = [load_run(each) for each in runs or ()]
-    if len(named) == 1 and named[0].summary.client_memory is not None:
-        paths = draw_client_memory_pictures(named[0], out)
-    elif any(run.clients.num_rows for run in named):
-        paths = draw_coming_back(named, out)
-    elif any(run.summary.silent for run in named):
-        paths = draw_silent_pictures(named, out)
-    elif named:
-        raise UsageError(
-            f"{named[0].directory} has no picture of its own: name runs whose clients have "
-            "families, of produce-beside-silent, or one of client-memory; `loadgen report` makes a "
-            "page of any run"
-        )
-    else:
-        paths = _draw_demo(demo_directory, out)
-    for path in paths:
-        console.print(f"Picture: {path}", soft_wrap=True, highlight=False)
-
-
-def _draw_demo(demo_directory: Path, out: Path) -> list[Path]:
-    names = [run.name for run in RUNS]
-    if (demo_directory / RUN_DIRECTORIES / RETURNING_RUN.name).is_dir():
-        names.append(RETURNING_RUN.name)
-    paths = draw_pictures(load_demo(demo_directory, names), out)
-    if (demo_directory / RUN_DIRECTORIES / STUCK_RUNS[0].name).is_dir():  # a rehearsal has none
-        stuck = load_demo(demo_directory, [run.name for run in STUCK_RUNS])
-        paths += draw_stuck_pictures(stuck, out)
-    return paths
 
 
 def show(console: Console, result: DemoResult) -> None:

@@ -1,9 +1,11 @@
-"""``loadgen run``: run the clients of a scenario against a broker or proxy."""
+"""``loadgen run``: the clients of a scenario; ``loadgen cluster``: its servers alone."""
 
 from __future__ import annotations
 
-import inspect
+import shlex
+import signal
 import sys
+import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,244 +13,248 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loadgen.analysis.thresholds import parse_thresholds
-from loadgen.commands.comparing.repeats import numbered, run_all
-from loadgen.commands.document_options import EXAMPLES, in_profile, wanted_document
-from loadgen.commands.own_cluster import cluster_for, own_cluster_wanted, will_watch
-from loadgen.commands.preflight import require_room
-from loadgen.commands.run_outcome import fail_if_invalid
-from loadgen.commands.scenario_options import scenario_parameters
-from loadgen.documents.document import Document  # noqa: TC001 (the command line evaluates it)
-from loadgen.executors.processes import RunExecutor
+from loadgen.commands.options import (
+    AdminUrl,
+    AsJson,
+    BrokerConf,
+    Confirmed,
+    ProxyConf,
+    ServiceUrl,
+    Settings,
+    Target,
+    own_files,
+    parse_admin_urls,
+    wanted,
+)
+from loadgen.commands.shown import (
+    console,
+    fail_if_not_fine,
+    print_json,
+    say,
+    show_summary,
+    table_of,
+)
+from loadgen.errors import UsageError
 from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
-from loadgen.live.simulated import simulated_display
+from loadgen.places.experiment import experiment
+from loadgen.places.launcher import running_servers
 from loadgen.places.loopback import require_own_cluster
+from loadgen.places.options import Place, RunOptions, resolved
 from loadgen.places.server_process import termination_interrupts
-from loadgen.run.options import RunOptions
-from loadgen.run.run import check_options, execute
-from loadgen.scenarios.registry import SCENARIOS
+from loadgen.report.page import PAGE_NAME, run_page, write_page
+from loadgen.results.abort import EarlyAbort
+from loadgen.results.comparing import Side as Values
+from loadgen.results.comparing import figures_of, finished_run
+from loadgen.results.expectations import parse_expectations
+from loadgen.results.results import Results
+from loadgen.results.summary import summary_of
+from loadgen.studies.dry_run import require_room
+from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from loadgen.own_servers.cluster import ClusterWanted
-    from loadgen.run.run import RunResult
+    from loadgen.documents.model import Document
+    from loadgen.studies.repeats import FinishedSide
 
 
-def run_options(  # noqa: PLR0913 (each parameter but the first is an option of the command)
-    document: Document,
-    executor: Annotated[
-        RunExecutor,
+def run(  # noqa: PLR0913 (each parameter is an option of the command)
+    target: Target,
+    *,
+    settings: Settings = None,
+    service_url: ServiceUrl = "",
+    admin_url: AdminUrl = None,
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+    place: Annotated[
+        str | None,
         typer.Option(
-            metavar="TEXT",
-            help="spark; process: the same in plain processes, without Spark and Java; virtual: "
-            "simulated, with the servers in this process and without sockets.",
+            metavar="PLACE",
+            help="Where clients run: processes; spark; virtual (simulated, with the servers in "
+            "this process and without sockets).",
+            show_default="processes; spark with --master",
         ),
-    ] = RunExecutor.SPARK,
+    ] = None,
     tasks: Annotated[
         int | None,
         typer.Option(help="Processes, or Spark tasks, that share the clients.", show_default="2"),
     ] = None,
     master: Annotated[
-        str | None, typer.Option(help="Spark master URL; local without it.", show_default=False)
-    ] = None,
-    broker_admin_url: Annotated[
-        str | None,
-        typer.Option(help="http://host:port of the broker, to read metrics.", show_default=False),
-    ] = None,
-    proxy_admin_url: Annotated[
-        str | None,
-        typer.Option(help="http://host:port of the proxy, to read metrics.", show_default=False),
-    ] = None,
-    broker_pid: Annotated[
-        int | None,
-        typer.Option(help="Process id of the broker, to measure its memory.", show_default=False),
-    ] = None,
-    proxy_pid: Annotated[
-        int | None,
-        typer.Option(help="Process id of the proxy, to measure its memory.", show_default=False),
+        str | None, typer.Option(metavar="URL", help="Spark master.", show_default=False)
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of the run.", show_default="<scenario>-<time>")
-    ] = None,
-    label: Annotated[
-        str, typer.Option(help="Name of the run in reports.", show_default="the name")
+        str, typer.Option(help="Name of the run.", show_default="<scenario>-<time>")
     ] = "",
-    out: Annotated[Path, typer.Option(help="Directory for run directories.")] = Path("out/runs"),
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Threshold, such as 'list.response.p99 < 2s'; may be repeated.",
-            show_default=False,
-        ),
+    out: Annotated[Path, typer.Option(help="Directory of run directories.")] = Path("out/runs"),
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(help="Serve the run's figures to Prometheus here.", show_default=False),
     ] = None,
     abort_early: Annotated[
         bool,
-        typer.Option("--abort-early", help="End as soon as a threshold can no longer be met."),
+        typer.Option("--abort-early", help="End as soon as an expectation cannot be met."),
     ] = False,
-) -> RunOptions:
-    """Return the options of a document's run."""
-    return RunOptions(
-        name=name or f"{document.name}-{datetime.now():%Y%m%d-%H%M%S}",
-        label=label,
-        out=out,
-        executor=str(executor),
-        tasks=min(2, document.scenario.clients) if tasks is None else tasks,
-        master=master,
-        broker_admin_url=broker_admin_url,
-        proxy_admin_url=proxy_admin_url,
-        broker_pid=broker_pid,
-        proxy_pid=proxy_pid,
-        thresholds=parse_thresholds((*document.head.thresholds, *(threshold or ()))),
-        abort_early=abort_early,
-        scenario_document=document.written,
-        scenario_resolved=document.resolved_text(),
-    )
-
-
-_EXIT_CODES = """\
-Exit code 0: measured, whether answered or refused; 97: an answer was wrong,
-or a server kept memory of clients that have left; 98: this machine was the
-limit; 99: a threshold was missed, a broker with backpressure did not pause
-silent clients, or a client exceeded its memory limit; 130: interrupted.
-"""
-
-
-def run(  # noqa: PLR0913 (each parameter is an option of the command)
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME|FILE]",
-            help="Ready-made scenario (`loadgen scenarios` lists them), or your own FILE.yaml. "
-            "Options override its values. Without --service-url its servers are started here and "
-            "stopped at the end.",
-            show_default=False,
-        ),
-    ] = None,
-    *,
-    family: Annotated[
-        str | None,
-        typer.Option(
-            help="Client family of all groups, in scenarios with groups (restart-storm): once, "
-            "polite, java-watch, java-poll, cpp or go. There --clients is the sum of all groups, "
-            "in their proportions; --read-rate, --receive-buffer and --pattern apply to all.",
-            show_default=False,
-        ),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            help="Profile of the scenario's own servers: pulsar (as Pulsar 4.2.4) or floodgate "
-            "(with fixes).",
-            show_default=False,
-        ),
-    ] = None,
-    broker_conf: Annotated[
-        Path | None,
-        typer.Option(
-            help="broker.conf whose keys override those of the scenario's own broker.",
-            show_default=False,
-        ),
-    ] = None,
-    proxy_conf: Annotated[
-        Path | None,
-        typer.Option(
-            help="proxy.conf for the scenario's own proxy; adds a proxy if the scenario has none.",
-            show_default=False,
-        ),
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of runs, each with new servers if they are its own.",
-            show_default="1, or as the scenario says",
-        ),
-    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run",
-            help="Start nothing: print what the run needs (connections, descriptors, ports, "
-            "bytes, memory, disk) and whether this machine has it.",
+            "--dry-run", help="Start nothing: print what the run needs, and what is missing here."
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON on standard output.")
-    ] = False,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Accept namespaces without topics.")
-    ] = False,
-    yes_this_is_my_cluster: Annotated[
-        bool,
-        typer.Option(
-            "--yes-this-is-my-cluster", help="Allow an address other than this machine's loopback."
-        ),
-    ] = False,
-    **given: Any,  # noqa: ANN401
+    as_json: AsJson = False,
+    confirmed: Confirmed = False,
 ) -> None:
-    """Run the clients of a scenario against its own servers or yours, and check every answer.
+    r"""Run the clients of a scenario against its servers or yours, and check every answer.
 
-    The options of one scenario alone are in panels of their own, below.
+    Writes a run directory: tables of requests, events and samples (Parquet), and
+    made of them summary.json, junit.xml, README.md and index.html. Repeats and
+    title are values of the scenario, as all of it: --set repeats=5.
+
+    Examples:
+      loadgen run restart-storm
+
+      loadgen run storm --set clients.all.count=500 --set servers.profile=pulsar
+
+      loadgen run mine.yaml --service-url pulsar://127.0.0.1:6650 \
+        --admin-url broker=http://127.0.0.1:8080
+
+      loadgen run storm --place virtual --set repeats=5 --json
+
+    Exit code 0: passed; 97: an answer was wrong, or a server kept memory of
+    clients that have left; 98: this machine was the limit; 99: an expectation
+    was missed, or next to nothing was answered; 130: interrupted.
     """
-    document = in_profile(wanted_document(target, family, given), profile, given)
-    options = run_options(document, **{each.name: given[each.name] for each in _RUN_PARAMETERS})
-    files = (broker_conf, proxy_conf)
-    own = own_cluster_wanted(document, options, given, files)
-    if own is None:
-        require_own_cluster(document.scenario.service_url, confirmed=yes_this_is_my_cluster)
-    expected = options if own is None else will_watch(options, own)
-    check_options(document.scenario, expected)
-    wanted = numbered(options, document.head.repeats if repeats is None else repeats)
-    require_room(document, expected, own, dry=dry_run, as_json=as_json)
+    document = wanted(target, settings)
+    urls, pids = parse_admin_urls(admin_url or ())
+    options = RunOptions(
+        out=out,
+        name=name or f"{document.name}-{datetime.now():%Y%m%d-%H%M%S}",
+        written=document.written,
+        service_url=service_url,
+        admin_urls=urls,
+        pids=pids,
+        files=own_files(broker_conf, proxy_conf),
+        tasks=tasks,
+        place=parse_place(place),
+        master=master,
+        metrics_port=metrics_port,
+        say=lambda sentence: say(sentence, as_json=as_json),
+    )
+    if service_url:
+        require_own_cluster(service_url, confirmed=confirmed)
+    checked, final = resolved(document, _aborting(document, options) if abort_early else options)
+    require_room(checked, final, dry=dry_run, as_json=as_json)
     if dry_run:
         return
-
-    def run_once(repeat: RunOptions) -> RunResult:
-        own = own_cluster_wanted(document, repeat, given, files)
-        return _run_once(document, repeat, own, as_json=as_json)
-
-    for result in run_all(wanted, run_once, as_json=as_json):
-        fail_if_invalid(result, document.scenario, allow_empty=allow_empty)
+    run_once = watched(as_json=as_json, abort_early=abort_early)
+    show = shown_run(as_json=as_json)
+    finished = run_sides([Side(document, options)], document.repeats, show, run_once)
+    _show_all([each.directory for each in finished], as_json=as_json)
+    fail_if_not_fine(max((each.verdict for each in finished), key=lambda each: each.level.rank))
 
 
-def _run_once(
-    document: Document, options: RunOptions, own: ClusterWanted | None, *, as_json: bool
-) -> RunResult:
-    with_spark = options.executor == RunExecutor.SPARK
-    if with_spark:
-        require(SPARK)
-    first = "starting Spark, which takes some seconds" if with_spark else "connecting"
-    with (
-        termination_interrupts(),
-        cluster_for(document, options, own, as_json=as_json) as (scenario, watched),
-        simulated_display(sys.stderr, as_json=as_json)
-        if options.executor == RunExecutor.VIRTUAL
-        else live_display(
-            options.name, document.scenario.connecting, sys.stderr, first=first, as_json=as_json
-        ) as observer,
-    ):
-        shown = replace(
-            watched,
-            on_progress=observer.on_counters,
-            on_watch=observer.on_watch,
-            on_simulation=observer.on_simulation,
-        )
-        return execute(scenario, shown)
+def cluster(
+    target: Target,
+    *,
+    settings: Settings = None,
+    out: Annotated[Path, typer.Option(help="Directory for the servers' logs.")] = Path(
+        "out/cluster"
+    ),
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+) -> None:
+    """Start the servers of a scenario with its topics; Ctrl-C stops them.
+
+    Prints the addresses, and the `loadgen run` command for clients.
+
+    Examples:
+      loadgen cluster restart-storm
+    """
+    document, files = wanted(target, settings), own_files(broker_conf, proxy_conf)
+    try:
+        with termination_interrupts(), running_servers(document, out, files, say) as servers:
+            words = ["loadgen", "run", target]
+            words += [word for each in settings or () for word in ("--set", each)]
+            words += ["--service-url", servers.service_url]
+            for role, url in servers.admin_urls.items():
+                sys.stdout.write(f"{role} {url} process {servers.pids[role]}\n")
+                words += ["--admin-url", f"{role}={url},{servers.pids[role]}"]
+            sys.stdout.write(f"{shlex.join(words)}\n")
+            sys.stdout.flush()
+            signal.pause()
+    except KeyboardInterrupt:
+        return
 
 
-def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Return the parameters of a function that are options of the command."""
-    found = inspect.signature(function, eval_str=True).parameters.values()
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return [each.replace(kind=keyword) for each in found if each.name not in ("document", "given")]
+def parse_place(text: str | None) -> Place | None:
+    """Return a place by its name.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    places: tuple[Place, ...] = ("processes", "spark", "virtual")
+    for each in places:
+        if text == each:
+            return each
+    if text is not None:
+        raise UsageError(f"--place {text[:40]!r} is none of {', '.join(places)}")
+    return None
 
 
-_RUN_PARAMETERS = _parameters(run_options)
-_signed: Any = run
-_target, *_of_command = _parameters(run)
-_signed.__signature__ = inspect.Signature(
-    [_target, *scenario_parameters(), *_RUN_PARAMETERS, *_of_command]
-)
-_examples = "\n\n".join([EXAMPLES, *filter(None, (kind.example for kind in SCENARIOS.values()))])
-run.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\nExamples:\n\n{_examples}\n\n{_EXIT_CODES}"
+def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, RunOptions], Path]:
+    """Return an experiment that shows itself while it goes on."""
+
+    def run_once(document: Document, options: RunOptions) -> Path:
+        with_spark = options.place == "spark" or options.master is not None
+        if with_spark:
+            require(SPARK)
+        if abort_early:
+            options = _aborting(document, options)
+        clients = {group.name: group.count for group in document.clients}
+        first = "connecting" if options.service_url else "starting the servers"
+        if with_spark:
+            say("starting Spark, which takes some seconds", as_json=as_json)
+        with (
+            termination_interrupts(),
+            live_display(options.name, clients, sys.stderr, first=first, as_json=as_json) as live,
+        ):
+            return experiment(document, replace(options, **live))
+
+    return run_once
+
+
+def shown_run(*, as_json: bool) -> Callable[[FinishedSide], None]:
+    """Return what writes the page of a finished run, and shows its figures to people."""
+
+    def show(finished: FinishedSide) -> None:
+        directory, verdict = finished.directory, finished.verdict
+        with Results.open(directory) as results:
+            write_page(directory / PAGE_NAME, run_page(results))
+            summary = None if as_json else summary_of(results, verdict)
+        if summary is not None:
+            show_summary(summary, verdict)
+            console().print(f"Everything about this run is in {directory}", soft_wrap=True)
+
+    return show
+
+
+def _aborting(document: Document, options: RunOptions) -> RunOptions:
+    """Return options that end one run as soon as an expectation cannot be met."""
+    groups = [group.name for group in document.clients]
+    early = EarlyAbort(parse_expectations(document.expect, groups), document.clients)
+    return replace(options, abort_early=lambda totals: early.missed(totals, time.monotonic()))
+
+
+def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:
+    """Print what repeats show together; for a program, every summary."""
+    told = [finished_run(each).summary for each in directories]
+    if as_json:
+        print_json(told[0] if len(told) == 1 else {"runs": told})
+    if as_json or len(told) == 1:
+        return
+    figures: dict[str, tuple[Any, list[float]]] = {}
+    for summary in told:
+        for figure, unit, value in figures_of(summary):
+            figures.setdefault(figure, (unit, []))[1].append(value)
+    rows = [(figure, Values(values).text(unit)) for figure, (unit, values) in figures.items()]
+    console().print(table_of(("", f"median (spread) of {len(told)} runs"), rows))

@@ -275,11 +275,6 @@ class Document(Part):
         return tuple((each.at, each.anew) for each in self.shocks if each.anew is not None)
 
     @property
-    def anew(self) -> tuple[tuple[float, str], ...]:
-        """The moments at which all connections of a group are lost, and its name."""
-        return tuple((each.at, each.anew) for each in self.shocks if each.anew is not None)
-
-    @property
     def title(self) -> str:
         """The first sentence of its description, on one line."""
         text = " ".join(self.description.split())

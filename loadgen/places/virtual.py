@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import math
 import re
 import signal
 import threading
@@ -286,7 +287,8 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
         if family.name.startswith(_OF_THE_SIMULATOR):
             continue
         for sample in family.samples:
-            if is_kept(sample.name) and not sample.name.endswith("_created"):
+            kept = is_kept(sample.name) and not sample.name.endswith("_created")
+            if kept and not math.isnan(sample.value):
                 yield sample.name + other_labels(sample.labels.items()), float(sample.value)
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
 from loadgen.clients.connection import PONG
+
+import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_command
 from proto.topic_hash import topics_hash
 from tests.proof.peers.silent_peers import SilentPeer

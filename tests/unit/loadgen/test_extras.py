@@ -41,7 +41,7 @@ def test_a_command_ends_with_the_sentence(
     for name in ("py4j", "py4j.protocol", "loadgen.spark.session"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(extras._WITHOUT, "loadgen", extras._WITHOUT[SPARK])
-    monkeypatch.setattr(sys, "argv", ["loadgen", "topics", "--executor", "spark", "--out", "/x"])
+    monkeypatch.setattr(sys, "argv", ["loadgen", "topics", "--place", "spark", "--out", "/x"])
     # When
     with pytest.raises(SystemExit) as caught:
         main()

@@ -87,7 +87,7 @@ def test_topics_are_made_and_reported_as_json(
 ) -> None:
     # When
     code = run(monkeypatch, "topics", "--topics", 100, "--namespaces", 2, "--out", tmp_path / "x",
-               "--executor", "process", "--json")  # fmt: skip
+               "--json")  # fmt: skip
     # Then
     assert code == 0
     summary = json.loads(capsys.readouterr().out)
@@ -99,7 +99,7 @@ def test_a_failure_is_one_sentence_and_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # When
-    code = run(monkeypatch, "topics", "--topics", 1, "--namespaces", 2, "--executor", "process")
+    code = run(monkeypatch, "topics", "--topics", 1, "--namespaces", 2)
     # Then
     assert code == ExitCode.USAGE
     assert capsys.readouterr().err == (
@@ -114,7 +114,7 @@ def test_every_failure_keeps_its_own_exit_code(
     def fail() -> None:
         raise LoadgenError("An answer was wrong.", ExitCode.CORRECTNESS)
 
-    monkeypatch.setattr("loadgen.commands.corpus.topics.topics", fail)
+    monkeypatch.setattr("loadgen.commands.topics.topics", fail)
     # When / Then
     assert run(monkeypatch, "topics") == 97
 
@@ -135,7 +135,7 @@ def test_an_interrupt_ends_with_130_and_one_line(
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("loadgen.commands.corpus.topics.topics", interrupted)
+    monkeypatch.setattr("loadgen.commands.topics.topics", interrupted)
     # When / Then
     assert run(monkeypatch, "topics") == ExitCode.INTERRUPTED
     assert capsys.readouterr().err == "loadgen: interrupted before it was done\n"
@@ -178,7 +178,8 @@ def test_without_a_command_both_programs_show_their_help_and_exit_alike(
     "words",
     [
         ("snapshot", "--admin-url", "http://ann:planted@127.0.0.1:1"),
-        ("run", "--broker-admin-url=http://ann:pl/anted@127.0.0.1:1"),
+        ("run", "--admin-url=broker=http://ann:pl/anted@127.0.0.1:1"),
+        ("run", "--admin-url", "broker=http://ann:pl=anted@127.0.0.1:1"),
         ("run", "--service-url", "pulsar://ann:planted@127.0.0.1:1"),
     ],
 )

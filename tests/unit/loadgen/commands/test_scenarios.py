@@ -47,6 +47,8 @@ def test_one_is_shown_as_written_or_with_every_value(loadgen) -> None:
     assert json.loads(loadgen("show", "restart-storm-full", "--json")[1]) == yaml.safe_load(
         resolved
     )
+    changed = loadgen("show", "storm", "--set", "clients.all.count=3")[1]
+    assert yaml.safe_load(changed)["clients"][0]["count"] == 3
 
 
 def test_the_schema_is_printed_as_it_is_shipped(loadgen) -> None:
@@ -57,15 +59,15 @@ def test_every_fault_of_every_file_is_told(loadgen, tmp_path: Path) -> None:
     # Given
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text("extends: storm\n")
-    bad.write_text("kind: storm\nload:\n  clinets: 1\n  seeds: 2\n")
+    bad.write_text("extends: storm\nclinets: 1\nseeds: 2\n")
     # When
     code, out, err = loadgen("check", str(good), str(bad), str(tmp_path / "none.yaml"))
     # Then
     assert code == ExitCode.USAGE
-    assert out == f"{good}: storm, 200 clients\n"
+    assert out == f"{good}: 200 clients: list\n"
     assert [line.partition(": ")[2] for line in err.splitlines()] == [
-        f"{bad}, line 3: load.clinets does not exist in kind storm; did you mean clients?",
-        f"{bad}, line 4: load.seeds does not exist in kind storm; did you mean seed?",
+        f"{bad}, line 2: clinets does not exist; did you mean clients?",
+        f"{bad}, line 3: seeds does not exist; did you mean seed?",
         f"there is no scenario document {tmp_path / 'none.yaml'}",
     ]
     assert loadgen("check", "storm", str(good))[0] == 0
@@ -75,12 +77,10 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
     # Given
     late = tmp_path / "late.yaml"
     late.write_text(
-        "kind: discovery\n"
-        "load:\n"
-        "  groups:\n"
-        "    - {name: soon, clients: 5}\n"
-        "    - {name: slow, clients: 60, arrivals: {kind: constant, per_second: 2}}\n"
-        "  phases: {warm_up_seconds: 5s, measure_seconds: 10s, hold_seconds: 5s}\n"
+        "clients:\n"
+        "  - {name: soon, do: list, count: 5}\n"
+        "  - {name: slow, do: list, count: 60, arrive: {kind: constant, rate: 2/s}}\n"
+        "phases: {warm_up: 5s, measure: 10s, hold: 5s}\n"
     )
     # When
     code, _, err = loadgen("check", str(late))
@@ -88,7 +88,7 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
     assert code == 0
     assert err == (
         f"loadgen: {late}: warning: group slow: 20 of 60 clients never start: the last is due "
-        "at 29.5 s, and the run ends at 20.0 s; raise phases.measure_seconds, or let them arrive "
+        "at 29.5 s, and the run ends at 20.0 s; raise phases.measure, or let them arrive "
         "sooner\n"
     )
 
@@ -98,13 +98,14 @@ def test_a_pattern_that_its_broker_leaves_to_the_clients_is_warned_of(
 ) -> None:
     # Given
     long = tmp_path / "long.yaml"
-    long.write_text(f"extends: storm\nload: {{pattern: {'x' * 51}}}\n")
+    group = f"{{name: all, pattern: {'x' * 51}}}"
+    long.write_text(f"extends: storm\nclients: [{group}]\n")
     # When
     code, out, err = loadgen("check", str(long))
     # Then
     assert code == 0
-    assert out == f"{long}: storm, 200 clients\n"
-    assert err.startswith(f"loadgen: {long}: warning: load.pattern ")
+    assert out == f"{long}: 200 clients: list\n"
+    assert err.startswith(f"loadgen: {long}: warning: group all: the pattern ")
 
 
 def test_a_name_that_nobody_knows_is_told_with_the_nearest(loadgen) -> None:

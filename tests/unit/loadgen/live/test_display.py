@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadgen.engine.totals import Totals
-from loadgen.live.display import live_display, progress_line, simulated_display, simulated_line
+from loadgen.live.display import live_display, progress_line, simulated_line
 from loadgen.live.screen import Pulse
 
 
@@ -43,41 +43,40 @@ def line_of(*totals: Totals) -> str:
 
 def test_a_program_is_shown_nothing() -> None:
     out = io.StringIO()
-    with live_display("run", 10, out, as_json=True) as observer:
-        observer.on_progress(totals_of({"answered": 3}))
+    with live_display("run", {"all": 10}, out, as_json=True) as observer:
+        assert observer == {}
     assert out.getvalue() == ""
 
 
-def test_without_a_terminal_there_is_a_line_a_second_if_there_is_news() -> None:
-    # Given
-    out, clock = io.StringIO(), Clock()
-    with live_display("run", 10, out, first="starting Spark", now=clock) as observer:
-        at_once = out.getvalue()
-        # When two tasks tell every second, the second time nothing new
-        for connected in (0, 4, 6, 8, 9):
-            observer.on_progress(Totals(connected=connected))
-            clock.seconds += 0.5
-        meanwhile = out.getvalue().splitlines()
-    # Then
-    assert at_once == "starting Spark\n"
-    assert meanwhile == [at_once.strip(), "connected 4 of 10", "connected 8 of 10"]
-    # and what came last is told at the end
-    assert out.getvalue().splitlines() == [*meanwhile, "connected 9 of 10"]
+def test_without_a_terminal_what_came_last_is_told_at_the_end() -> None:
+    out = io.StringIO()
+    with live_display("run", {"a": 6, "b": 4}, out) as observer:
+        for connected in (0, 4, 9):
+            observer["on_progress"](Totals(connected=connected))
+    assert out.getvalue().splitlines()[-1] == "connected 9 of 10"
+
+
+def test_before_a_client_is_connected_no_line_is_written() -> None:
+    out = io.StringIO()
+    with live_display("run", {"all": 10}, out):
+        pass
+    assert out.getvalue() == ""
 
 
 def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     screen = Terminal()
-    with live_display("run", 10, screen, first="starting Spark"):
-        assert "starting Spark" in screen.getvalue()
+    with live_display("run", {"all": 10}, screen, first="starting the servers"):
+        assert "starting the servers" in screen.getvalue()
 
 
 @pytest.mark.parametrize(
     ("totals", "line"),
     [
+        (Totals(), ""),
         (totals_of({"unreachable": 2}, connected=7), "connected 7 of 10  lost 2"),
         (
-            totals_of({"timeout": 1, "disconnected": 2}, started=9),
+            totals_of({"timeout": 1, "disconnected": 2}, started=9, connected=9),
             "started 9  answered 0  refused 0  lost 3  3/s",
         ),
     ],
@@ -93,27 +92,14 @@ def test_the_line_for_people_fits_eighty_columns() -> None:
     assert len(line_of(counters)) <= 80
 
 
-def test_a_program_is_shown_nothing_of_virtual_time() -> None:
-    out = io.StringIO()
-    with simulated_display(out, as_json=True) as observer:
-        observer.on_simulation(lambda: (1.0, Totals(started=1)))
-    assert out.getvalue() == ""
-
-
-def test_the_last_line_tells_all() -> None:
-    out = io.StringIO()
-    with simulated_display(out) as observer:
-        observer.on_simulation(lambda: (12.25, totals_of({"answered": 3, "refused": 1}, started=4)))
-    assert out.getvalue().startswith("simulated 12.2 s in ")
-    assert out.getvalue().endswith(": 3 answered, 1 refused\n")
-
-
-def test_a_terminal_shows_the_same_and_is_left_clean() -> None:
-    out = Terminal()
-    with simulated_display(out) as observer:
-        observer.on_simulation(lambda: (12.25, totals_of({"answered": 3, "refused": 1}, started=4)))
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_a_run_in_virtual_time_is_looked_at(stream: type[io.StringIO]) -> None:
+    out = stream()
+    totals = totals_of({"answered": 3, "refused": 1}, started=4)
+    with live_display("run", {"all": 4}, out) as observer:
+        observer["on_simulation"](lambda: (12.25, totals))
+    assert "simulated 12.2 s in " in out.getvalue()
     assert "3 answered, 1 refused" in out.getvalue()
-    assert out.getvalue().endswith("\x1b[2K")  # the line is erased
 
 
 def test_before_a_request_the_line_counts_connections() -> None:

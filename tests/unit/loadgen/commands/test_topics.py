@@ -1,10 +1,12 @@
+"""``loadgen load`` refuses what it cannot do, and passes on what it is asked for."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.commands.corpus.load import load
+from loadgen.commands.topics import load
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.topics.corpus import write_corpus
 from loadgen.topics.executors import in_this_process
@@ -56,7 +58,7 @@ def test_that_invalid_topics_may_be_left_out_is_passed_on(
         told.append(skip_invalid)
         return Loaded(200, 2, 0.5)
 
-    monkeypatch.setattr(f"loadgen.commands.corpus.load.{way}", loading)
+    monkeypatch.setattr(f"loadgen.commands.topics.{way}", loading)
     # When
     load(corpus, "http://127.0.0.1:1", rest=rest, skip_invalid=skip_invalid, no_verify=True)
     # Then

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from loadgen.commands.progress_bar import counting
+from loadgen.commands.options import AsJson  # noqa: TC001 (evaluated by Typer)
+from loadgen.commands.shown import counting, print_json
 from loadgen.errors import LoadgenError
 from loadgen.spark.packaging import JOB, pack, packed_files
 from loadgen.spark.settings import as_properties, cluster_settings
@@ -23,7 +23,6 @@ spark = typer.Typer(
 )
 ARCHIVE = "loadgen-environment.tar.gz"
 _JOB, _CONF = "loadgen_job.py", "spark-defaults.conf"
-_AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
 @spark.callback()
@@ -34,7 +33,7 @@ def overview() -> None:
 @spark.command()
 def package(
     out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/spark"),
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write an archive of loadgen and its packages, a job for spark-submit, and settings.
 
@@ -55,12 +54,12 @@ def package(
     (out / _CONF).write_text(as_properties(cluster_settings(str(archive))), encoding="utf-8")
     submit = (
         f"spark-submit --master spark://HOST:7077 --properties-file {out / _CONF} {out / _JOB} "
-        "run restart-storm --executor spark --tasks 2"
+        "run restart-storm --place spark --tasks 2"
     )
     if as_json:
         files = {"archive": archive, "job": out / _JOB, "conf": out / _CONF}
         told = {name: str(path) for name, path in files.items()}
-        sys.stdout.write(f"{json.dumps({**told, 'archive_bytes': size, 'submit': submit})}\n")
+        print_json({**told, "archive_bytes": size, "submit": submit})
     else:
         typer.echo(f"{archive} ({size / 1e6:.0f} MB), {_JOB} and {_CONF} are written. Then:\n")
         typer.echo(f"  {submit}")
@@ -74,7 +73,7 @@ def conf(
             help="Path of the archive that `loadgen spark package` made, as nodes see it."
         ),
     ] = ARCHIVE,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the settings for spark-defaults.conf, each with its reason.
 
@@ -82,7 +81,6 @@ def conf(
       loadgen spark conf > spark-defaults.conf
     """
     if as_json:
-        told = [vars(each) for each in cluster_settings(archive)]
-        sys.stdout.write(f"{json.dumps(told)}\n")
+        print_json([vars(each) for each in cluster_settings(archive)])
     else:
         sys.stdout.write(as_properties(cluster_settings(archive)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadgen.commands.picture import picture
-from loadgen.commands.report import report
+from loadgen.commands.finished import picture, report, sql
+from loadgen.errors import UsageError
 from tests.support.runs.recorded_run import record_run, request, sample
 
 if TYPE_CHECKING:
@@ -51,3 +51,32 @@ def test_a_picture_of_several_runs_is_of_memory_over_idle_and_what_they_got(
     text = (tmp_path / "x.svg").read_text()
     assert "Memory of all servers together, over idle" in text
     assert "What became of requests" in text
+
+
+def test_a_question_is_sql_or_the_name_of_a_shipped_one(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql([*map(str, runs), "by-group"], csv=True)
+    assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
+        "steady"
+    ] * 2
+    sql([str(runs[0]), "SELECT count(*) AS n FROM requests"], as_json=True)
+    assert json.loads(capsys.readouterr().out) == [{"n": 10}]
+
+
+def test_without_a_question_the_shipped_ones_are_listed_and_one_is_shown(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql()
+    assert "by-group " in capsys.readouterr().out
+    sql(show="by-group")
+    assert "SELECT" in capsys.readouterr().out
+    for words in ([str(runs[0])], ["by-group"]):
+        with pytest.raises(UsageError, match="name run directories, then the question"):
+            sql(words)
+
+
+def test_a_run_of_an_older_loadgen_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(UsageError, match="was written by another loadgen"):
+        report([tmp_path])

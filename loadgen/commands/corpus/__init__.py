@@ -1,1 +1,0 @@
-"""Commands about topics: made, read from a cluster, loaded into one."""

@@ -1,0 +1,154 @@
+"""``loadgen report``, ``picture`` and ``sql``: what finished runs are asked."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadgen.commands.options import AsJson  # noqa: TC001 (the command line evaluates it)
+from loadgen.commands.shown import print_json
+from loadgen.errors import UsageError
+from loadgen.report.page import PAGE_NAME, comparison_page, run_page, write_page
+from loadgen.report.pictures import picture_of, write_picture
+from loadgen.report.run_charts import CHARTS
+from loadgen.results.asking import MOST_ROWS, as_csv, as_text, questions, run_sql
+from loadgen.results.asking import as_json as json_of
+from loadgen.results.files import write_files
+from loadgen.results.results import QUERIES, Results
+from loadgen.results.summary import summary_of
+from loadgen.results.verdict import verdict_of
+
+_JOINT_NAME = "report.html"
+_FILE_ROWS = 10_000_000
+RunDirectories = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN_DIR...", help="Directories of finished runs, such as out/runs/NAME."
+    ),
+]
+
+
+def report(
+    run_directories: RunDirectories,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="HTML file. Default: index.html of the run; for several runs report.html in the "
+            "first directory."
+        ),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Heading of the page.", show_default="what was run")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make one HTML page of finished runs; of several side by side, with the same charts overlaid.
+
+    Reads only the run directories: the servers may have stopped. The page needs
+    no network. For one run without --out also writes summary.json, summary.csv,
+    junit.xml and README.md again.
+
+    Examples:
+      loadgen report out/runs/storm
+
+      loadgen report out/demo/runs/off out/demo/runs/floodgate --out both.html
+    """
+    with ExitStack() as stack:
+        runs = [stack.enter_context(Results.open(each)) for each in run_directories]
+        if len(runs) == 1:
+            path = out or run_directories[0] / PAGE_NAME
+            if out is None:
+                write_files(runs[0])
+            page = run_page(runs[0], title)
+        else:
+            path = out or run_directories[0] / _JOINT_NAME
+            page = comparison_page(runs, title)
+        write_page(path, page)
+        verdicts = [verdict_of(run) for run in runs]
+        summaries = [summary_of(*each) for each in zip(runs, verdicts, strict=True)]
+    if as_json:
+        told = [each.model_dump(mode="json") for each in summaries]
+        print_json({"report": str(path), "runs": told})
+        return
+    for summary, verdict in zip(summaries, verdicts, strict=True):
+        sys.stdout.write(f"{summary.title or summary.name}: {verdict.word}, {verdict.count}\n")
+    sys.stdout.write(f"Report: {path}\n")
+
+
+def picture(
+    run_directories: RunDirectories,
+    chart: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"A chart of the page: {', '.join(CHARTS)}; or one of them: servers.resident, "
+            "each.list. Repeatable.",
+            show_default="servers.over-idle and outcomes, of one run servers.resident",
+        ),
+    ] = None,
+    columns: Annotated[int, typer.Option(min=1, max=6, help="Charts beside each other.")] = 2,
+    out: Annotated[Path, typer.Option(help="The file.")] = Path("picture.svg"),
+) -> None:
+    """Draw charts of finished runs as one SVG file, light and dark as the page that shows it.
+
+    Examples:
+      loadgen picture out/demo/runs/off out/demo/runs/floodgate
+
+      loadgen picture out/runs/stuck --chart each.list --out stuck.svg
+    """
+    memory = "servers.resident" if len(run_directories) == 1 else "servers.over-idle"
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Results.open(each)) for each in run_directories]
+        write_picture(out, picture_of(opened, chart or [memory, "outcomes"], columns))
+    sys.stdout.write(f"Picture: {out}\n")
+
+
+def sql(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN_DIR... QUESTION",
+            help="Run directories, then SQL or the name of a shipped question.",
+        ),
+    ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option("--show", metavar="NAME", help="Print the SQL of a shipped question."),
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+) -> None:
+    r"""Ask finished runs, in SQL. Without arguments lists the shipped questions.
+
+    Tables: requests, events, samples; measured, groups and runs. Each row has the
+    name of its run.
+
+    Examples:
+      loadgen sql out/runs/* by-family
+
+      loadgen sql out/runs/a out/runs/b \
+        "SELECT run, max(bytes) FROM requests GROUP BY run"
+
+      loadgen sql --show by-second
+    """
+    if show is not None:
+        if show not in QUERIES:
+            raise UsageError(f"--show {show[:40]!r} is none of {', '.join(QUERIES)}")
+        sys.stdout.write(f"-- {QUERIES[show].title}\n{QUERIES[show].sql}\n")
+        return
+    if not words:
+        sys.stdout.write(questions())
+        return
+    *directories, text = words
+    if Path(text).is_dir() or not directories:
+        raise UsageError(
+            'name run directories, then the question, such as by-group or "SELECT * FROM runs"'
+        )
+    to_a_file = csv or as_json
+    answer = run_sql(
+        [Path(each) for each in directories], text, _FILE_ROWS if to_a_file else MOST_ROWS
+    )
+    sys.stdout.write(json_of(answer) if as_json else as_csv(answer) if csv else as_text(answer))

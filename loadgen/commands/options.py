@@ -1,0 +1,138 @@
+"""Options that several commands have, and what the shell is told about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loadgen.documents.keys import complete_path
+from loadgen.documents.reading import read_document, shipped
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.launcher import ServerFiles
+from loadgen.places.loopback import CONFIRMATION_FLAG
+from loadgen.places.operator_files import read_own_server
+from loadgen.results.expectations import parse_expectation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.documents.model import Document
+
+ROLES = ("broker", "proxy")
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Return the shipped scenarios that a word begins; files are the shell's to complete."""
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
+def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the paths of ``--set`` that a word begins, until there is a choice."""
+    try:
+        document = read_document(context.params["target"])
+    except (KeyError, LoadgenError, TypeError):
+        document = None
+    found = complete_path(incomplete, document)
+    while len(found) == 1 and found[0].endswith(".") and found[0] != incomplete:
+        incomplete = found[0]
+        found = complete_path(incomplete, document) or found
+    return found
+
+
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="Ready-made scenario (`loadgen scenarios` lists them), or your own FILE.yaml.",
+        autocompletion=complete_target,
+        show_default=False,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="A value of the scenario: clients.all.count=500; PATH+=VALUE adds to a list. May be "
+        "repeated.",
+        autocompletion=complete_setting,
+        show_default=False,
+    ),
+]
+ServiceUrl = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        help="pulsar://host:port of a broker or proxy that runs. Without it the scenario's "
+        "servers are started here and stopped at the end.",
+        show_default=False,
+    ),
+]
+AdminUrl = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROLE=URL[,PID]",
+        help="Web port of a running broker or proxy, broker=http://..., to sample its "
+        "metrics; with its process id also its memory. May be repeated.",
+        show_default=False,
+    ),
+]
+BrokerConf = Annotated[
+    Path | None,
+    typer.Option(help="broker.conf whose keys override the scenario's.", show_default=False),
+]
+ProxyConf = Annotated[
+    Path | None,
+    typer.Option(
+        help="proxy.conf whose keys override the scenario's; adds a proxy if it has none.",
+        show_default=False,
+    ),
+]
+Confirmed = Annotated[
+    bool, typer.Option(CONFIRMATION_FLAG, help="Allow an address other than this machine's.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+
+
+def wanted(target: str, settings: Sequence[str] | None) -> Document:
+    """Return the document that a command line names, with its settings laid over it.
+
+    Raises:
+        UsageError: It has a fault; the sentence says where.
+    """
+    return read_document(target, settings or (), parse_expectation)
+
+
+def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
+    """Return web ports and process ids by role of ``broker=http://host:port,4711``.
+
+    Raises:
+        UsageError: One is not of this form, or a role comes twice.
+    """
+    urls: dict[str, str] = {}
+    pids: dict[str, int] = {}
+    for text in texts:
+        role, _, rest = text.partition("=")
+        url, comma, pid = rest.partition(",")
+        if role not in ROLES or not url.startswith("http") or (comma and not pid.isdecimal()):
+            raise UsageError(
+                f"--admin-url {text[:80]!r}: write broker=http://host:port or "
+                "proxy=http://host:port, and behind a comma its process id if it runs here"
+            )
+        if role in urls:
+            raise UsageError(f"--admin-url names the {role} twice")
+        urls[role] = url
+        if comma:
+            pids[role] = int(pid)
+    return urls, pids
+
+
+def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
+    """Return what an operator's configuration files say.
+
+    Raises:
+        UsageError: One cannot be read, or has wrong values.
+    """
+    return ServerFiles(read_own_server("broker", broker_conf), read_own_server("proxy", proxy_conf))

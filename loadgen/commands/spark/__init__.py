@@ -1,1 +1,0 @@
-"""Commands about Spark: its cluster, and its SQL."""

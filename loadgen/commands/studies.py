@@ -1,0 +1,224 @@
+"""``loadgen sweep``: many values of a setting; ``loadgen find-limit``: the last that passes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from loadgen.commands.options import (
+    AsJson,
+    BrokerConf,
+    ProxyConf,
+    Settings,
+    Target,
+    own_files,
+)
+from loadgen.commands.shown import console, counting, print_json, say, table_of
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.extras import SPARK, require
+from loadgen.places.server_process import termination_interrupts
+from loadgen.report.charts import picture
+from loadgen.report.pictures import write_picture
+from loadgen.report.run_charts import sweep_chart
+from loadgen.report.style import picture_style
+from loadgen.studies.find_limit import LimitOptions, find_limit, in_words
+from loadgen.studies.sweep import (
+    PARQUET_NAME,
+    SweepOptions,
+    jobs_of,
+    lines_of,
+    parse_grid,
+    parse_range,
+    parse_varied,
+    require_valid,
+    sweep,
+    told,
+)
+from loadgen.studies.sweep import table_of as rows_of
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadgen.studies.points import Point
+    from loadgen.studies.sweep import Varied
+
+_PICTURE_NAME = "sweep.svg"
+_MOST_LINES = 6
+_WIDEST = 1000
+"""Columns of a table: it is wider than its terminal rather than cut."""
+Where = Annotated[
+    Literal["virtual", "processes"],
+    typer.Option(help="virtual: simulated; processes: real servers and sockets, one run at once."),
+]
+
+
+def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
+    target: Target,
+    *,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH=VALUE,...",
+            help="Value of the scenario, as with --set, and what it is in turn; "
+            "PATH=LOW..HIGH/COUNT: so many between two ends. May be repeated: every combination "
+            "runs.",
+            show_default=False,
+        ),
+    ] = None,
+    grid_file: Annotated[
+        Path | None,
+        typer.Option("--grid", help="YAML file with the same: a list of values for each path."),
+    ] = None,
+    settings: Settings = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Runs of each combination, with seeds 1, 2, ...")
+    ] = 1,
+    place: Where = "virtual",
+    workers: Annotated[
+        int, typer.Option(min=1, help="Simulations at once.", show_default="the cores")
+    ] = os.cpu_count() or 1,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Spark master that runs the simulations.", show_default=False
+        ),
+    ] = None,
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+    out: Annotated[Path, typer.Option(help="Directory for the results.")] = Path("out/sweep"),
+    as_json: AsJson = False,
+) -> None:
+    r"""Run a scenario with every combination of some values.
+
+    Writes a run directory for each run, and sweep.parquet with its values,
+    figures and verdict; prints the medians over repeats, and draws sweep.svg. A
+    sweep that was interrupted goes on where it was. The rows are the same with
+    Spark and here.
+
+    Exit code 0: measured, whether expectations were met or missed; 97: a run had
+    wrong answers, or a server kept memory of clients that have left; 98: this
+    machine was the limit.
+
+    Examples:
+      loadgen sweep storm \
+        --vary servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20 \
+        --vary servers.profile=pulsar,floodgate --repeats 5
+
+      loadgen sweep mine.yaml --grid grid.yaml
+    """
+    options = SweepOptions(
+        target,
+        [*(parse_varied(each) for each in vary or ()), *_grid_of(grid_file)],
+        settings or (),
+        repeats,
+        out,
+        workers,
+        place,
+        own_files(broker_conf, proxy_conf),
+    )
+    count = len(jobs_of(options))
+    with ExitStack() as stack:
+        stack.enter_context(termination_interrupts())
+        session = None
+        if master is not None:
+            require(SPARK)
+            from loadgen.spark.session import SparkSettings, spark_session
+
+            wanted = SparkSettings("loadgen sweep", cores=workers, master=master)
+            session = stack.enter_context(spark_session(wanted))
+        on_done = stack.enter_context(counting(plural(count, "run"), count, hidden=as_json))
+        points = sweep(options, lambda done, of: on_done(done), session=session)
+    if as_json:
+        print_json([told(each) for each in points])
+    else:
+        _show(points, out)
+    require_valid(points)
+
+
+def _show(points: Sequence[Point], out: Path) -> None:
+    heads, rows = rows_of(points)
+    screen, table = console(), table_of(heads, rows)
+    whole = screen.measure(table, options=screen.options.update(max_width=_WIDEST)).minimum
+    screen.width = max(screen.width, whole)
+    screen.print(table)
+    screen.print(f"Written: {out / PARQUET_NAME}", soft_wrap=True)
+    found = lines_of(points)
+    if found is not None:
+        along, lines = found
+        title = "Seconds until 99 % of clients are back: median and range over repeats"
+        chart = sweep_chart(title, along, list(lines.items())[:_MOST_LINES], "seconds")
+        write_picture(out / _PICTURE_NAME, picture([chart], picture_style()))
+        screen.print(f"Written: {out / _PICTURE_NAME}", soft_wrap=True)
+
+
+def _grid_of(path: Path | None) -> list[Varied]:
+    if path is None:
+        return []
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--grid {path} cannot be read: {error}") from None
+    return parse_grid(text, path)
+
+
+def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command)
+    target: Target,
+    *,
+    vary: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH=LOW..HIGH", help="Value of the scenario, and the range to search."
+        ),
+    ],
+    settings: Settings = None,
+    precision: Annotated[
+        float,
+        typer.Option(min=0.001, max=50, help="Precision of the result, percent of the value."),
+    ] = 5.0,
+    place: Where = "virtual",
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+    out: Annotated[Path, typer.Option(help="Directory for the runs.")] = Path("out/find-limit"),
+    as_json: AsJson = False,
+) -> None:
+    r"""Bisect a value for the last one that meets a scenario's expectations.
+
+    If the low end of the range passes and the high end fails, finds the highest
+    value that passes, such as a number of clients; the other way round the
+    lowest, such as a memory limit.
+
+    Exit code 0: found; 99: both ends pass, or both fail; 97, 98: the search ended
+    at a run with wrong answers, or in which this machine was the limit.
+
+    Examples:
+      loadgen find-limit mine.yaml --vary clients.all.count=10..1000
+
+      loadgen find-limit mine.yaml \
+        --vary servers.broker.maxTopicListInFlightDirectMemSizeMB=1..100
+    """
+    wanted = parse_range(vary)
+    files = own_files(broker_conf, proxy_conf)
+    options = LimitOptions(target, wanted, settings or (), precision / 100, out, place, files)
+
+    def show(point: Point) -> None:
+        if not as_json:
+            say(in_words(point))
+
+    with termination_interrupts():
+        limit = find_limit(options, show)
+    if as_json:
+        print_json({"path": wanted.path, **asdict(limit)})
+    elif limit.passes is not None:
+        sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
+    if limit.passes is None:
+        raise LoadgenError(
+            f"{wanted.path}: {limit.sentence} Give --vary ends of which one passes.",
+            ExitCode.THRESHOLDS,
+        )

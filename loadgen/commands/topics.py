@@ -1,0 +1,386 @@
+"""``loadgen topics``, ``snapshot`` and ``load``: topics made, read from a cluster, put into one."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from loadgen.commands.options import AsJson, Confirmed  # noqa: TC001 (evaluated by Typer)
+from loadgen.commands.shown import console, counting, print_json, table_of
+from loadgen.errors import UsageError
+from loadgen.extras import SPARK, require
+from loadgen.places.loopback import require_own_cluster
+from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
+from loadgen.topics.distributions import EVEN, FEW, LENGTHS, ONE_TOPIC, PARTITIONS
+from loadgen.topics.executors import Executor, in_processes, in_spark, in_this_process
+from loadgen.topics.listed import write_listed_corpus
+from loadgen.topics.listings import take_snapshot, verify_loaded
+from loadgen.topics.loading import Loaded, load_by_import, load_by_rest
+from loadgen.topics.plan import USUAL, TopicPlan, TopicShape
+from loadgen.topics.reading import count_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from loadgen.topics.listings import Verification
+
+# Rows of a file: small enough for progress that moves, large enough that tasks are worth starting.
+_ROWS_PER_FILE = 100_000
+# Fewer files than these are written before a second process has started.
+_FILES_WORTH_PROCESSES = 8
+_PROCESSES_WORTH_BYTES = 16_000_000
+_PLAIN_SHARE = 0.15
+_SHAPE = "Shape"
+Made = Literal["processes", "spark"]
+AdminUrl = Annotated[str, typer.Option(metavar="URL", help="Web address of a broker.")]
+
+
+def topics(  # noqa: PLR0913 - one parameter for each option
+    topics: Annotated[
+        int, typer.Option(help="Number of topic names; each partition counts.")
+    ] = 1_000_000,
+    namespaces: Annotated[int, typer.Option(help="Number of namespaces.")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same topics.")] = 7,
+    out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/topics"),
+    place: Annotated[
+        Made,
+        typer.Option(help="Where they are made.", show_default="processes; spark with --master"),
+    ] = "processes",
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Your own names: a text file with one name a line, a Parquet file with a column "
+            "`topic` (and `partitions`, `properties`), or a folder of such files.",
+            show_default=False,
+        ),
+    ] = None,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Skip invalid names of --from.")
+    ] = False,
+    mean_name_bytes: Annotated[
+        int, typer.Option(help="Mean length of a full name, bytes.", rich_help_panel=_SHAPE)
+    ] = 100,
+    name_lengths: Annotated[
+        str, typer.Option(help=f"Lengths of names: {', '.join(LENGTHS)}.", rich_help_panel=_SHAPE)
+    ] = EVEN,
+    plain_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of names that are topics without partitions.",
+            show_default=f"{_PLAIN_SHARE}, or 0 with {ONE_TOPIC}",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    partitions: Annotated[
+        str, typer.Option(help=f"Partitions of a topic: {PARTITIONS}.", rich_help_panel=_SHAPE)
+    ] = FEW,
+    tenants: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of tenants.",
+            show_default="the square root of the namespaces",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
+    tenant_skew: Annotated[
+        float,
+        typer.Option(help="Zipf exponent of namespaces per tenant.", rich_help_panel=_SHAPE),
+    ] = 1.0,
+    namespace_skew: Annotated[
+        float,
+        typer.Option(help="Zipf exponent of topics per namespace.", rich_help_panel=_SHAPE),
+    ] = 0.0,
+    properties: Annotated[
+        str,
+        typer.Option(
+            help="Properties of a topic: usual (2 or 3), none, or a number.", rich_help_panel=_SHAPE
+        ),
+    ] = USUAL,
+    non_persistent_share: Annotated[
+        float, typer.Option(help="Share of non-persistent topics.", rich_help_panel=_SHAPE)
+    ] = 0.0,
+    master: Annotated[str | None, typer.Option(help="Spark master URL; local without it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    r"""Make topic names as Parquet files: synthetic ones, or from your own list.
+
+    A manifest beside them has the count and the hash of each namespace, by which
+    other commands check answers.
+
+    Examples:
+      loadgen topics --topics 1000000 --namespaces 100 --seed 7 --out out/topics
+
+      loadgen topics --topics 2000 --namespaces 4 --json
+
+      loadgen topics --topics 1000000 --namespaces 500 \
+        --namespace-skew 1.1 --name-lengths long-tail
+
+      loadgen topics --topics 200000 --namespaces 20 \
+        --partitions one-topic --out out/one-topic-each
+
+      loadgen topics --from topics.txt --out out/mine
+    """
+    started = time.perf_counter()
+    place = "spark" if master else place
+    if source is None:
+        if plain_share is None:
+            plain_share = 0.0 if partitions == ONE_TOPIC else _PLAIN_SHARE
+        try:
+            shape = TopicShape(
+                mean_name_bytes,
+                plain_share,
+                tenant_skew,
+                namespace_skew,
+                tenants,
+                name_lengths,
+                partitions,
+                properties,
+                non_persistent_share,
+            )
+            plan = TopicPlan(topics, namespaces, seed, shape)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        corpus = _made(plan, out, place, master)
+    else:
+        corpus = _listed(source, out, place, master, skip_invalid=skip_invalid)
+    _show_corpus(corpus, time.perf_counter() - started, as_json=as_json)
+
+
+def _made(plan: TopicPlan, out: Path, place: Made, master: str | None) -> Corpus:
+    """Make a corpus with a progress display on standard error.
+
+    Raises:
+        UsageError: The place is taken, or there is no Java for Spark.
+        LoadgenError: Spark failed, or the files cannot be written.
+    """
+    files = min(plan.namespaces, max(4, plan.topics // _ROWS_PER_FILE))
+    with (
+        _executors(place, master, files) as executor_for,
+        counting(f"Making {plan.topics:,} topics", files) as on_part_done,
+    ):
+        return write_corpus(plan, out, files, executor_for(on_part_done))
+
+
+def _listed(
+    source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool
+) -> Corpus:
+    """Make a corpus of an operator's list, and say what of it was left out.
+
+    Raises:
+        UsageError: The place is taken, the list is none, or has invalid names.
+        LoadgenError: Spark failed, or the files cannot be written.
+    """
+    if not source.exists():
+        raise UsageError(f"--from {source} does not exist.")
+    if out.resolve() == source.resolve():
+        raise UsageError(f"--out {out} is the list itself: give another folder.")
+    with ExitStack() as stack:
+        size = source.stat().st_size if source.is_file() else sys.maxsize
+        worth = _FILES_WORTH_PROCESSES if size > _PROCESSES_WORTH_BYTES else 1
+        executor_for = stack.enter_context(_executors(place, master, worth))
+        rounds = [
+            executor_for(stack.enter_context(counting(text, None)))
+            for text in (f"Reading {source}", f"Writing {out}")
+        ]
+        made = write_listed_corpus(source, out, rounds, skip_invalid=skip_invalid)
+    if made.invalid.count:
+        typer.echo(str(made.invalid), err=True)
+    if made.duplicates:
+        typer.echo(f"{made.duplicates:,} names that came twice were left out", err=True)
+    return made.corpus
+
+
+@contextmanager
+def _executors(
+    place: Made, master: str | None, files: int
+) -> Iterator[Callable[[Callable[[int], None]], Executor]]:
+    """Hold what executors need; hand out the function that makes one with its progress."""
+    if place == "processes":
+        yield in_processes if files >= _FILES_WORTH_PROCESSES else in_this_process
+        return
+    require(SPARK)
+    from loadgen.spark.session import SparkSettings, spark_session
+
+    with spark_session(SparkSettings("loadgen topics", master=master)) as session:
+        yield lambda on_part_done: in_spark(session, on_part_done)
+
+
+def _show_corpus(corpus: Corpus, seconds: float, *, as_json: bool) -> None:
+    """Print what was made in so many seconds."""
+    manifest = corpus.manifest
+    summary = {
+        "schema_version": 1,
+        "directory": str(corpus.directory),
+        "topics": manifest.topics,
+        "namespaces": len(manifest.namespaces),
+        "largest_namespace": max(entry.topics for entry in manifest.namespaces.values()),
+        "tenants": len(manifest.tenants),
+        "seed": manifest.seed,
+        "mean_name_bytes": round(manifest.name_bytes / manifest.topics, 1),
+        "files": len(corpus.files),
+        "file_bytes": corpus.file_bytes,
+        "seconds": round(seconds, 2),
+    }
+    if as_json:
+        print_json(summary)
+        return
+    rows = [
+        (
+            name.replace("_", " "),
+            f"{value:,}" if isinstance(value, int) and name != "seed" else str(value),
+        )
+        for name, value in summary.items()
+        if name not in ("schema_version", "directory") and value is not None
+    ]
+    console().print(table_of((f"Topics in {corpus.directory}", ""), rows))
+
+
+def snapshot(
+    admin_url: AdminUrl = "http://127.0.0.1:8080",
+    out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/snapshot"),
+    namespaces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--namespace",
+            help="Only this namespace; may be repeated.",
+            show_default="all but pulsar/*",
+        ),
+    ] = None,
+    properties: Annotated[
+        bool,
+        typer.Option("--properties", help="Read topic properties too: one call for each topic."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Save the topic names of a running cluster, for the other loadgen commands.
+
+    Reads only: the lists of tenants, namespaces and topics of a Floodgate or a
+    Pulsar.
+
+    Examples:
+      loadgen snapshot --admin-url http://127.0.0.1:8080 --out out/mine
+
+      loadgen snapshot --namespace my-tenant/my-namespace --properties --json
+    """
+    started = time.perf_counter()
+    with counting(f"Reading the topics of {admin_url}", None) as on_topics:
+        taking = take_snapshot(
+            admin_url, out, on_topics, namespaces=namespaces or (), properties=properties
+        )
+        corpus = asyncio.run(taking)
+    _show_corpus(corpus, time.perf_counter() - started, as_json=as_json)
+
+
+def load(  # noqa: PLR0913 - one parameter for each option
+    path: Annotated[
+        Path,
+        typer.Argument(help="Directory that `loadgen topics` made, Parquet file, or text file."),
+    ],
+    admin_url: AdminUrl = "http://127.0.0.1:8080",
+    rest: Annotated[
+        bool,
+        typer.Option("--rest", help="Create each topic by admin REST, as a real Pulsar needs it."),
+    ] = False,
+    concurrency: Annotated[
+        int,
+        typer.Option(min=1, max=256, metavar="N", help="Parallel calls, with --rest."),
+    ] = 16,
+    skip_invalid: Annotated[
+        bool,
+        typer.Option(
+            "--skip-invalid", help="Skip invalid topics (default: load nothing if any is invalid)."
+        ),
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a load that was interrupted.")
+    ] = False,
+    no_verify: Annotated[
+        bool,
+        typer.Option("--no-verify", help="Do not check afterwards what the server lists."),
+    ] = False,
+    confirmed: Confirmed = False,
+    as_json: AsJson = False,
+) -> None:
+    r"""Create topics in a running server, and check that it lists all of them.
+
+    A Floodgate broker reads the files itself, so it must see the same paths. With
+    --rest each topic is one call, however many partitions it has: with
+    `loadgen topics --partitions one-topic` a few calls make many names.
+
+    Examples:
+      loadgen load out/topics
+
+      loadgen load out/topics --resume
+
+      loadgen load topics.txt --rest --skip-invalid \
+        --admin-url http://127.0.0.1:8080
+    """
+    require_own_cluster(admin_url, confirmed=confirmed)
+    if not path.exists():
+        raise UsageError(f"{path} does not exist; make a corpus with: loadgen topics --out {path}")
+    names = count_names(path)
+    text = f"Creating the topics of {path}" if rest else f"Importing {path}"
+    with counting(text, names) as on_topics:
+        if rest:
+            loading = load_by_rest(
+                path, admin_url, on_topics, concurrency, skip_invalid=skip_invalid, resume=resume
+            )
+        else:
+            loading = load_by_import(
+                path, admin_url, on_topics, skip_invalid=skip_invalid, resume=resume
+            )
+        loaded = asyncio.run(loading)
+    if loaded.report:
+        typer.echo(loaded.report, err=True)
+    if not no_verify and path.is_dir() and not loaded.skipped:
+        found = _verified(path, admin_url, imported=not rest)
+        loaded = replace(loaded, verified=found.topics, not_verified=found.left_out)
+    _show_loaded(loaded, path, as_json=as_json)
+
+
+def _verified(path: Path, admin_url: str, *, imported: bool) -> Verification:
+    """Compare what the server lists with the corpus.
+
+    Raises:
+        LoadgenError: Something differs, or it cannot be asked.
+    """
+    namespaces = len(open_corpus(path).manifest.namespaces)
+    with counting(f"Listing {namespaces:,} namespaces", namespaces) as on_namespaces:
+        found = asyncio.run(verify_loaded(path, admin_url, on_namespaces, imported=imported))
+    found.require()
+    return found
+
+
+def _show_loaded(loaded: Loaded, path: Path, *, as_json: bool) -> None:
+    """Print what was loaded, for people or for machines."""
+    if as_json:
+        fields = {name: value for name, value in asdict(loaded).items() if name != "report"}
+        print_json({"schema_version": 1, **fields})
+        return
+    rate = loaded.topics / loaded.seconds if loaded.seconds else 0.0
+    existing = f", {loaded.existing:,} topics existed already" if loaded.existing else ""
+    skipped = f", {loaded.skipped:,} invalid topics were left out" if loaded.skipped else ""
+    retries = f", {loaded.retries:,} calls were made again" if loaded.retries else ""
+    resumed = f", after {loaded.resumed:,} that were done before" if loaded.resumed else ""
+    console().print(
+        f"Loaded {loaded.topics:,} names in {loaded.namespaces:,} namespaces from {path} "
+        f"in {loaded.seconds:.1f} s ({rate:,.0f} a second{existing}{skipped}{retries}{resumed})",
+        soft_wrap=True,
+    )
+    if loaded.verified is not None:
+        rest = "all of them"
+        if loaded.not_verified:
+            rest = (
+                f"all {loaded.verified:,} persistent ones; the {loaded.not_verified:,} "
+                "non-persistent ones are not compared, as a Pulsar lists those only while they are "
+                "used"
+            )
+        console().print(f"The server lists {rest}", soft_wrap=True)

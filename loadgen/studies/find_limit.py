@@ -1,0 +1,145 @@
+"""Bisects a setting between two ends for the last value whose expectations are met."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from loadgen.errors import LoadgenError
+from loadgen.places.experiment import experiment
+from loadgen.places.launcher import ServerFiles
+from loadgen.studies.points import Job, document_with, figure_text, require_expectations, run_job
+from loadgen.studies.sweep import SHOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from loadgen.places.options import Place
+    from loadgen.studies.points import Experiment, Point
+    from loadgen.studies.sweep import Range
+
+_MOST_PROBES = 60
+"""A limit at 0 is never close enough: no bracket is a small share of it."""
+_PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """The options of a search; as those of a sweep.
+
+    Attributes:
+        precision: The bracket is at most this share of the value that passes.
+    """
+
+    target: str
+    wanted: Range
+    settings: Sequence[str] = ()
+    precision: float = 0.05
+    out: Path = Path("out/find-limit")
+    place: Place = "virtual"
+    files: ServerFiles = field(default_factory=ServerFiles)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The answer.
+
+    Attributes:
+        kind: ``highest`` or ``smallest`` value that passes; ``all`` or ``none`` of both ends do.
+        passes, fails: The bracket: the last values of each kind.
+        probes: All that was tried, in order.
+    """
+
+    kind: Literal["highest", "smallest", "all", "none"]
+    passes: float | None
+    fails: float | None
+    probes: tuple[tuple[float, bool], ...]
+
+    @property
+    def sentence(self) -> str:
+        """The answer with its bracket."""
+        if self.kind == "all":
+            return "Both ends pass: there is no limit between them."
+        if self.kind == "none":
+            return "Neither end passes: there is no limit between them."
+        return f"The {self.kind} value that passes is {self.passes}; {self.fails} does not."
+
+
+def find_limit(
+    options: LimitOptions,
+    on_probe: Callable[[Point], None] = lambda point: None,
+    run: Experiment = experiment,
+) -> Limit:
+    """Find where passing ends between two values.
+
+    Raises:
+        UsageError: The document expects nothing, or does not take a value.
+        LoadgenError: A run says nothing of expectations, by its exit code, or could not be made.
+    """
+    path = options.wanted.path
+    require_expectations(document_with(options.target, options.settings, {}), options.target)
+
+    def passes(value: float) -> bool:
+        values = {path: value}
+        document = document_with(options.target, options.settings, values)
+        job = Job(values, document, options.out.resolve(), options.place, options.files)
+        point = run_job(job, run)
+        on_probe(point)
+        if not point.valid:
+            raise LoadgenError(
+                f"no limit was found: at {point.place} {point.missed[0]}", point.level.value[0]
+            )
+        return point.passed
+
+    return bisect(options.wanted, passes, options.precision)
+
+
+def in_words(point: Point) -> str:
+    """Say in a line what came of a probe."""
+    figures = ", ".join(f"{SHOWN[name]} {figure_text(name, point.figures[name])}" for name in _PROBED)
+    return f"{point.place}: {'; '.join((point.word, *point.missed))} ({figures})"
+
+
+def bisect(wanted: Range, passes: Callable[[float], bool], precision: float) -> Limit:
+    """Find where passing ends; which of both ends passes decides what is looked for.
+
+    Args:
+        wanted: The ends.
+        passes: Tries a value.
+        precision: The bracket is at most this share of the value that passes; of whole numbers it
+            is never under 1.
+    """
+    probes: list[tuple[float, bool]] = []
+
+    def tried(value: float) -> bool:
+        probes.append((wanted.exact(value), passes(wanted.exact(value))))
+        return probes[-1][1]
+
+    low_passes, high_passes = tried(wanted.low), tried(wanted.high)
+    if low_passes == high_passes:
+        return Limit("all" if low_passes else "none", None, None, tuple(probes))
+    good, bad = (wanted.low, wanted.high) if low_passes else (wanted.high, wanted.low)
+    while len(probes) < _MOST_PROBES and not _close(good, bad, precision, whole=wanted.whole):
+        middle = _middle(good, bad, whole=wanted.whole)
+        if tried(middle):
+            good = middle
+        else:
+            bad = middle
+    kind: Literal["highest", "smallest"] = "highest" if low_passes else "smallest"
+    return Limit(kind, wanted.exact(good), wanted.exact(bad), tuple(probes))
+
+
+def _close(good: float, bad: float, precision: float, *, whole: bool) -> bool:
+    width = abs(good - bad)
+    return width <= abs(good) * precision or (whole and width <= 1)
+
+
+def _middle(good: float, bad: float, *, whole: bool) -> float:
+    """Return the value between both, by their ratio where they are far apart: 10..1000 is 100."""
+    low, high = sorted((good, bad))
+    middle = math.sqrt(low * high) if low > 0 and high / low > 4 else (low + high) / 2
+    if not whole:
+        return middle
+    return float(min(max(round(middle), low + 1), high - 1))

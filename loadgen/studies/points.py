@@ -1,0 +1,205 @@
+"""A point of a study: a document with some values laid over it, its run, its verdict and figures.
+
+A point whose run is there already, complete and of the same document, is not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadgen.documents.reading import read_document
+from loadgen.documents.tree import Row, parse_values
+from loadgen.errors import UsageError
+from loadgen.places.experiment import experiment
+from loadgen.places.launcher import ServerFiles
+from loadgen.places.options import RunOptions, resolved
+from loadgen.results.expectations import in_words, judge, parse_expectation
+from loadgen.results.results import Results, RunDirectoryError, read_run
+from loadgen.results.verdict import Level, verdict_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from loadgen.documents.model import Document
+    from loadgen.places.options import Place
+
+    Experiment = Callable[[Document, RunOptions], Path]
+
+Value = Any
+"""Of a setting, as a document has it: a number, a text, a mapping."""
+SEED = "seed"
+_SERVER_FIGURES = ("heap.used", "heap.waiting", "direct.used", "direct.waiting")
+_ASKED = tuple(
+    parse_expectation(text)
+    for text in (
+        "clients.back.rate >= 0%",
+        *(f"clients.back.{each} >= 0s" for each in ("p50", "p99", "max")),
+        *(f"requests.{each}.rate >= 0%" for each in ("answered", "refused", "failed")),
+        *(f"list.response.{each} >= 0s" for each in ("p50", "p99", "max")),
+        *(f"{server}.{each}.max >= 0" for server in ("broker", "proxy") for each in _SERVER_FIGURES),
+    )
+)
+FIGURES = {each.text.partition(" ")[0]: each.measure.unit for each in _ASKED}
+"""The figures of each point, and their units."""
+_PLAIN = re.compile(r"[^A-Za-z0-9._=-]+")
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Job:
+    """A point to be run: all that a process or a Spark task elsewhere needs to know of it.
+
+    Attributes:
+        values: Its values by the paths of ``--set``.
+        document: With these values.
+        out: The folder of all run directories.
+    """
+
+    values: Mapping[str, Value]
+    document: Document
+    out: Path
+    place: Place = "virtual"
+    files: ServerFiles = field(default_factory=ServerFiles)
+
+    @property
+    def options(self) -> RunOptions:
+        """The options of its run."""
+        told = json.dumps(self.values, sort_keys=True)
+        name = _PLAIN.sub("-", self.label or self.document.name).strip("-.")[:_LONGEST_NAME]
+        return RunOptions(
+            out=self.out,
+            name=f"{name}-{zlib.crc32(told.encode()):08x}",
+            label=self.label,
+            written=self.document.written,
+            place=self.place,
+            files=self.files,
+        )
+
+    @property
+    def label(self) -> str:
+        """Its values in words."""
+        return ", ".join(f"{path}={in_short(value)}" for path, value in self.values.items())
+
+
+@dataclass(frozen=True)
+class Point:
+    """What came of a point.
+
+    Attributes:
+        figures: By their names; None of what nobody measured, infinite of what never happened.
+        missed: Sentences of what is not fine, the worst first.
+    """
+
+    values: Mapping[str, Value]
+    directory: Path
+    level: Level
+    word: str
+    missed: tuple[str, ...]
+    figures: Mapping[str, float | None]
+
+    @property
+    def passed(self) -> bool:
+        """True if nothing failed."""
+        return self.level is Level.FINE
+
+    @property
+    def valid(self) -> bool:
+        """True if its figures are to be relied on: it tells whether expectations hold."""
+        return self.level in (Level.FINE, Level.MISSED)
+
+    @property
+    def place(self) -> str:
+        """Its values in words."""
+        return ", ".join(f"{path}={in_short(value)}" for path, value in self.values.items())
+
+
+def in_short(value: Value) -> str:
+    """Write a value as it may be typed."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def figure_text(name: str, value: float | None) -> str:
+    """Write a figure; what nobody measured is a dash."""
+    return "-" if value is None else in_words(FIGURES[name], value)
+
+
+def parse_row(option: str, text: str) -> list[Value]:
+    """Return the values of ``10,20,50`` as a document would have them: ``010`` is a text."""
+    found = parse_values(f"[{text}]", option)
+    return [json.loads(json.dumps(each)) for each in found] if isinstance(found, Row) else []
+
+
+def document_with(target: str, settings: Sequence[str], values: Mapping[str, Value]) -> Document:
+    """Read a document with settings, and the values of a point over them.
+
+    Raises:
+        UsageError: It does not take a value; says which.
+    """
+    said = [f"{path}={json.dumps(value)}" for path, value in values.items()]
+    return read_document(target, [*settings, *said], parse_expectation)
+
+
+def run_job(job: Job, run: Experiment = experiment) -> Point:
+    """Run a point, in whatever process; the same job in virtual time has the same answer anywhere.
+
+    Raises:
+        LoadgenError: It could not be run.
+        KeyboardInterrupt: It was interrupted: what it found is half a run.
+    """
+    directory = kept(job.document, job.options) or run(job.document, job.options)
+    point = measured(directory, job.values)
+    if point.level is Level.INTERRUPTED:
+        raise KeyboardInterrupt
+    return point
+
+
+def kept(document: Document, options: RunOptions) -> Path | None:
+    """Return the directory of a finished run of the same document at the same place, if there is.
+
+    Raises:
+        UsageError: Document and options do not fit each other.
+    """
+    document, options = resolved(document, options)
+    directory = options.out / options.name
+    try:
+        told = read_run(directory)
+    except RunDirectoryError:
+        return None
+    wanted = json.loads(json.dumps(document.model_dump(mode="json", by_alias=True)))
+    same = told.get("document") == wanted and told.get("place") == options.place
+    whole = not told.get("interrupted") and not told.get("aborted")
+    return directory if same and whole else None
+
+
+def measured(directory: Path, values: Mapping[str, Value] | None = None) -> Point:
+    """Judge a run by its tables, and ask them for its figures."""
+    with Results.open(directory) as results:
+        verdict = verdict_of(results)
+        asked = judge(_ASKED, results)
+    bad = sorted((each for each in verdict.findings if not each.fine), key=lambda f: -f.level.rank)
+    return Point(
+        values or {},
+        directory,
+        verdict.level,
+        verdict.word,
+        tuple(each.sentence for each in bad),
+        {name: each.value for name, each in zip(FIGURES, asked, strict=True)},
+    )
+
+
+def require_expectations(document: Document, target: str) -> None:
+    """Refuse a document that no value can fail.
+
+    Raises:
+        UsageError: It expects nothing.
+    """
+    if not document.expect:
+        raise UsageError(
+            f"{target} expects nothing, so no value can fail: add expectations, for example --set "
+            "'expect+=clients.back == 100%'"
+        )

@@ -1,0 +1,154 @@
+"""Repeats of a run, and sides that are asked alike in turn: profiles, or a real Pulsar beside ours.
+
+Whether sides differ, or agree, is judged by what their tables say: :mod:`loadgen.results.comparing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from loadgen.documents.model import MOST_REPEATS
+from loadgen.errors import UsageError
+from loadgen.places.experiment import experiment
+from loadgen.places.launcher import ServerFiles
+from loadgen.places.options import RunOptions, resolved
+from loadgen.results.comparing import compare, finished_run
+from loadgen.results.files import write_files
+from loadgen.results.results import Results
+from loadgen.results.verdict import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from loadgen.documents.model import Document, Profile
+    from loadgen.results.comparing import Comparison
+    from loadgen.results.verdict import Verdict
+    from loadgen.studies.points import Experiment
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: what is run, and how; its label is its options'."""
+
+    document: Document
+    options: RunOptions
+
+
+@dataclass(frozen=True)
+class FinishedSide:
+    """One run of a side: its directory and its verdict."""
+
+    side: Side
+    directory: Path
+    verdict: Verdict
+
+
+def numbered(options: RunOptions, repeats: int) -> list[RunOptions]:
+    """Return the options of each repeat: names with a number, and one label.
+
+    Raises:
+        UsageError: There are none, or too many.
+    """
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UsageError(f"--repeats {repeats}: must be 1 to {MOST_REPEATS:,}")
+    if repeats == 1:
+        return [options]
+    label = options.label or options.name
+    return [
+        replace(options, name=f"{options.name}-{number}", label=label)
+        for number in range(1, repeats + 1)
+    ]
+
+
+def profiles(document: Document, options: RunOptions) -> list[Side]:
+    """Return a document's servers in profile ``floodgate``, and in ``pulsar``."""
+    sides: Mapping[Profile, str] = {"floodgate": "Floodgate", "pulsar": "As in Pulsar"}
+    found = []
+    for profile, label in sides.items():
+        servers = document.servers.model_copy(update={"profile": profile})
+        name = f"{options.name or document.name}-{profile}"
+        other = document.model_copy(update={"servers": servers})
+        found.append(Side(other, replace(options, name=name, label=label)))
+    return found
+
+
+def beside(
+    document: Document, options: RunOptions, service_url: str, admin_url: str = ""
+) -> list[Side]:
+    """Return Floodgate and a real Pulsar that runs already.
+
+    Args:
+        document: What both are asked.
+        options: Of both; those that name servers are Floodgate's, whose own are started if none do.
+        service_url: The real Pulsar's.
+        admin_url: Its web port, to watch it; empty watches nothing there.
+    """
+    pulsar = replace(
+        options,
+        name="pulsar",
+        label="Pulsar",
+        service_url=service_url,
+        admin_urls={"broker": admin_url} if admin_url else {},
+        pids={},
+        files=ServerFiles(),
+    )
+    return [
+        Side(document, replace(options, name="floodgate", label="Floodgate")),
+        Side(document, pulsar),
+    ]
+
+
+def run_sides(
+    sides: Sequence[Side],
+    repeats: int,
+    on_run: Callable[[FinishedSide], None] = lambda finished: None,
+    run: Experiment = experiment,
+) -> list[FinishedSide]:
+    """Run every side so often, in turn, so that what changes on a machine meets all of them.
+
+    Each run is judged and its files are written. A Ctrl-C ends with the run that it met.
+
+    Args:
+        sides: One for repeats of one run.
+        repeats: Of each.
+        on_run: Told of each run when it is over.
+        run: Runs a document.
+
+    Returns:
+        All runs of the first side, then those of the next.
+
+    Raises:
+        UsageError: The options do not fit; nothing has been run then.
+        LoadgenError: A run could not be made.
+    """
+    rounds = [numbered(side.options, repeats) for side in sides]
+    for side in sides:
+        resolved(side.document, side.options)
+    done: list[list[FinishedSide]] = [[] for _ in sides]
+    for number in range(repeats):
+        for place, side in enumerate(sides):
+            directory = run(side.document, rounds[place][number])
+            with Results.open(directory) as results:
+                finished = FinishedSide(side, directory, write_files(results))
+            done[place].append(finished)
+            on_run(finished)
+            if finished.verdict.level is Level.INTERRUPTED:
+                return [each for one in done for each in one]
+    return [each for one in done for each in one]
+
+
+def compared(
+    directories: Sequence[Path], baseline: str | None = None, *, force: bool = False
+) -> Comparison:
+    """Compare finished runs; those of one label are repeats.
+
+    Raises:
+        UsageError: A directory is no run or is named twice, or the runs cannot be compared.
+    """
+    places = [directory.resolve() for directory in directories]
+    for place, directory in zip(places, directories, strict=True):
+        if places.count(place) > 1:
+            raise UsageError(f"{directory} is named twice: a run cannot be its own repeat")
+    return compare([finished_run(each) for each in directories], baseline, force=force)

@@ -1,0 +1,413 @@
+"""A sweep: a document run with every combination of some values, and a table of what came of each.
+
+Points in virtual time run side by side, in processes or as one Spark job; those with servers of
+their own one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import statistics
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from loadgen.documents.tree import Branch, Row, parse_values
+from loadgen.errors import LoadgenError, UsageError
+from loadgen.places.experiment import experiment
+from loadgen.places.launcher import ServerFiles
+from loadgen.studies.points import (
+    FIGURES,
+    SEED,
+    Job,
+    Point,
+    Value,
+    document_with,
+    figure_text,
+    in_short,
+    parse_row,
+    run_job,
+)
+from loadgen.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from loadgen.places.options import Place
+    from loadgen.studies.points import Experiment
+
+    Combination = tuple[tuple[str, str], ...]
+
+MOST_POINTS, MOST_REPEATS = 10_000, 1_000
+PARQUET_NAME = "sweep.parquet"
+SHOWN = {
+    "clients.back.rate": "back",
+    "clients.back.p99": "back p99",
+    "requests.refused.rate": "refused",
+    "list.response.p99": "list p99",
+    "broker.heap.used.max": "heap",
+    "broker.direct.used.max": "direct",
+}
+"""Figures of the table, and the heads of their columns."""
+_FAR_APART = 4
+
+
+class Varied(NamedTuple):
+    """A setting by its path, and the values that it takes."""
+
+    path: str
+    values: tuple[Value, ...]
+
+
+class Range(NamedTuple):
+    """A setting by its path, and two ends."""
+
+    path: str
+    low: float
+    high: float
+
+    @property
+    def whole(self) -> bool:
+        """True if only whole numbers are between them."""
+        return self.low == int(self.low) and self.high == int(self.high)
+
+    def exact(self, value: float) -> float | int:
+        """Return a value as it is tried."""
+        return round(value) if self.whole else value
+
+    def spread(self, count: int) -> list[float | int]:
+        """Return so many values, both ends among them; by their ratio where those are far apart."""
+        low, high = self.low, self.high
+        if low > 0 and high / low > _FAR_APART:
+            found = [low * (high / low) ** (each / (count - 1)) for each in range(count)]
+        else:
+            found = [low + (high - low) * each / (count - 1) for each in range(count)]
+        return list(dict.fromkeys(map(self.exact, found)))
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """The options of a sweep.
+
+    Attributes:
+        target: The name or the file of a scenario.
+        varied: Every combination of their values runs.
+        settings: Laid over the document first, ``path=value`` each.
+        repeats: Runs of each combination, with seeds 1, 2, ...
+        out: The folder of the run directories and of the table.
+        workers: Points that run at once, in virtual time.
+        place: Where points run.
+        files: An operator's configuration files.
+    """
+
+    target: str
+    varied: Sequence[Varied]
+    settings: Sequence[str] = ()
+    repeats: int = 1
+    out: Path = Path("out/sweep")
+    workers: int = 1
+    place: Place = "virtual"
+    files: ServerFiles = field(default_factory=ServerFiles)
+
+
+def parse_range(text: str) -> Range:
+    """Return the path and the ends of ``clients.all.count=10..1000``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    path, _, ends = text.partition("=")
+    first, dots, last = ends.partition("..")
+    low, high = (_number(each) for each in (first, last))
+    if not path.strip() or not dots or not low < high:
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=LOW..HIGH: for example "
+            "clients.all.count=10..1000"
+        )
+    return Range(path.strip(), low, high)
+
+
+def parse_varied(text: str) -> Varied:
+    """Return the path and values of ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
+
+    Raises:
+        UsageError: The text is not of one of these forms.
+    """
+    path, _, values = text.partition("=")
+    if ".." in values:
+        between, _, count = text.rpartition("/")
+        if not count.isdecimal() or not 2 <= int(count) <= MOST_POINTS:
+            raise UsageError(
+                f"--vary {text[:80]!r} does not say how many values: write PATH=LOW..HIGH/COUNT, "
+                "for example clients.all.count=10..1000/5"
+            )
+        found = parse_range(between)
+        return Varied(found.path, tuple(found.spread(int(count))))
+    row = parse_row("--vary", values)
+    if not path.strip() or not row:
+        raise UsageError(
+            f"--vary {text[:80]!r} is not of the form PATH=VALUE,VALUE: for example "
+            "servers.broker.maxTopicListInFlightHeapMemSizeMB=10,20,50"
+        )
+    return Varied(path.strip(), tuple(row))
+
+
+def parse_grid(text: str, file: Path) -> list[Varied]:
+    """Return the paths and values of a YAML file ``PATH: [10, 20, 50]``.
+
+    Raises:
+        UsageError: The text is not of this form.
+    """
+    found = parse_values(text, str(file))
+    rows = found.values() if isinstance(found, Branch) else [None]
+    if not all(isinstance(each, Row) and each for each in rows):
+        raise UsageError(f"--grid {file} is not a list of values for each path: PATH: [10, 20, 50]")
+    return [Varied(path.strip(), tuple(values)) for path, values in found.items()]
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def jobs_of(options: SweepOptions) -> list[Job]:
+    """Return every point as a job.
+
+    Raises:
+        UsageError: A point is no scenario, or the grid is none; nothing has been run then.
+    """
+    return [
+        Job(
+            values,
+            document_with(options.target, options.settings, values),
+            options.out.resolve(),
+            options.place,
+            options.files,
+        )
+        for values in _grid(options)
+    ]
+
+
+def _grid(options: SweepOptions) -> Iterator[dict[str, Value]]:
+    paths = [each.path for each in options.varied]
+    if not paths:
+        raise UsageError("no setting to vary: give --vary PATH=VALUE,VALUE, or --grid FILE")
+    if not 1 <= options.repeats <= MOST_REPEATS:
+        raise UsageError(f"--repeats {options.repeats}: must be 1 to {MOST_REPEATS:,}")
+    if SEED in paths:
+        raise UsageError("--vary seed: use --repeats N, which runs each point with seeds 1 to N")
+    for path, values in options.varied:
+        if paths.count(path) > 1:
+            raise UsageError(f"--vary {path} is there twice: give all its values at once")
+        if len({in_short(value) for value in values}) < len(values):
+            raise UsageError(f"--vary {path} has a value twice: use --repeats N for more of it")
+    points = math.prod(len(each.values) for each in options.varied) * options.repeats
+    if points > MOST_POINTS:
+        raise UsageError(f"the grid has {points:,} points; at most {MOST_POINTS:,} are run")
+    for values in product(*(each.values for each in options.varied)):
+        for seed in range(1, options.repeats + 1):
+            yield {**dict(zip(paths, values, strict=True)), SEED: seed}
+
+
+def sweep(
+    options: SweepOptions,
+    on_done: Callable[[int, int], None] = lambda done, of: None,
+    run: Experiment = experiment,
+    session: SparkSession | None = None,
+) -> list[Point]:
+    """Run every point that is not there yet, and write ``sweep.parquet``.
+
+    Args:
+        options: The question.
+        on_done: Told how many points are done, and of how many.
+        run: Runs a document.
+        session: Of Spark, which then runs all points in virtual time as one job.
+
+    Raises:
+        UsageError: See :func:`jobs_of`.
+        LoadgenError: A point could not be run.
+    """
+    jobs = jobs_of(options)
+    done = partial(_told, on_done, len(jobs))
+    if session is not None and options.place == "virtual":
+        points = _in_spark(session, jobs, done)
+    elif options.workers > 1 and len(jobs) > 1 and options.place == "virtual":
+        points = _in_processes(jobs, options.workers, done)
+    else:
+        points = []
+        for job in jobs:
+            points.append(run_job(job, run))
+            done(len(points))
+    write_points(points, options.out)
+    return points
+
+
+def _told(on_done: Callable[[int, int], None], of: int, done: int) -> None:
+    on_done(done, of)
+
+
+def _in_spark(
+    session: SparkSession, jobs: Sequence[Job], on_done: Callable[[int], None]
+) -> list[Point]:
+    from loadgen.spark.jobs import collect_with_progress
+
+    def rows() -> list[Point]:
+        tasks = session.sparkContext.parallelize(jobs, len(jobs))
+        points: list[Point] = tasks.map(run_job).collect()
+        return points
+
+    return collect_with_progress(session, rows, on_done)
+
+
+def _in_processes(
+    jobs: Sequence[Job], workers: int, on_done: Callable[[int], None]
+) -> list[Point]:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(jobs)), context) as pool:
+        futures = [pool.submit(run_job, job) for job in jobs]
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                future.result()
+                on_done(done)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+def require_valid(points: Sequence[Point]) -> None:
+    """Refuse a sweep with a run that is not to be relied on; missed expectations are no such thing.
+
+    Raises:
+        LoadgenError: It names the worst, with its exit code.
+    """
+    bad = [each for each in points if not each.valid]
+    if bad:
+        worst = max(bad, key=lambda each: each.level.rank)
+        raise LoadgenError(
+            f"{len(bad)} of {plural(len(points), 'run')} are not to be relied on, the first of "
+            f"them at {worst.place}: {worst.missed[0]}",
+            worst.level.value[0],
+        )
+
+
+def write_points(points: Sequence[Point], out: Path) -> Path:
+    """Write a row for each point: its values, its figures, its verdict and its run.
+
+    Raises:
+        LoadgenError: It cannot be written.
+    """
+    columns: dict[str, Any] = {
+        path: _column([point.values[path] for point in points]) for path in points[0].values
+    }
+    for name in FIGURES:
+        values = [point.figures[name] for point in points]
+        if any(value is not None for value in values):
+            columns[name] = pa.array(values, pa.float64())
+    columns["passed"] = pa.array([point.passed for point in points])
+    columns["verdict"] = pa.array([point.word for point in points])
+    columns["run"] = pa.array([point.directory.name for point in points])
+    path = out / PARQUET_NAME
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), path)
+    except OSError as error:
+        raise LoadgenError(
+            f"--out {out} cannot be written ({error.strerror}); choose another directory"
+        ) from error
+    return path
+
+
+def _column(values: Sequence[Value]) -> pa.Array:
+    """Return a column of one type: numbers where all are, else texts."""
+    kinds = {type(value) for value in values}
+    if kinds <= {int, float} or kinds == {bool}:
+        return pa.array([float(each) for each in values] if len(kinds) > 1 else list(values))
+    return pa.array([in_short(value) for value in values], pa.string())
+
+
+# -- what came of it ------------------------------------------------------------------------------
+
+
+def told(point: Point) -> dict[str, Any]:
+    """Return a point as JSON has it; figures that nobody has, or that never were, are null."""
+    figures = {n: v if v is not None and math.isfinite(v) else None for n, v in point.figures.items()}
+    return {
+        "values": dict(point.values),
+        "figures": figures,
+        "passed": point.passed,
+        "verdict": point.word,
+        "missed": list(point.missed),
+        "run": str(point.directory),
+    }
+
+
+def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
+    """Return the points of each combination of values, one for each seed."""
+    found: dict[Combination, list[Point]] = {}
+    for point in points:
+        values = {path: in_short(each) for path, each in point.values.items() if path != SEED}
+        found.setdefault(tuple(values.items()), []).append(point)
+    return found
+
+
+def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
+    """Return the heads of a table, and a row for each combination: medians, and how many passed."""
+    groups = combinations(points)
+    doubtful = any(not point.valid for point in points)
+    heads = [path for path, _ in next(iter(groups))]
+    heads += [*SHOWN.values(), "passed", *(["not to be relied on"] * doubtful)]
+    rows = []
+    for values, same in groups.items():
+        told = [figure_text(name, median(same, name)) for name in SHOWN]
+        doubts = Counter(point.word for point in same if not point.valid)
+        said = "; ".join(f"{word}: {count}" for word, count in doubts.items())
+        passed = f"{sum(point.passed for point in same)} of {len(same)}"
+        rows.append([*(value for _, value in values), *told, passed, *([said] * doubtful)])
+    return heads, rows
+
+
+def median(points: Sequence[Point], name: str) -> float | None:
+    """Return the median of a figure; None if nobody measured it."""
+    values = [value for point in points if (value := point.figures[name]) is not None]
+    return statistics.median(values) if values else None
+
+
+def lines_of(
+    points: Sequence[Point], figure: str = "clients.back.p99"
+) -> tuple[str, dict[str, list[tuple[float, list[float]]]]] | None:
+    """Return what a chart of a sweep shows; None where no value has several numbers.
+
+    Returns:
+        The path of the first such value, and by all other values: its numbers in their order,
+        each with the figures over its seeds.
+    """
+    for along in (path for path in points[0].values if path != SEED):
+        numbers = {point.values[along] for point in points if _is_number(point.values[along])}
+        if len(numbers) < 2 or not all(_is_number(point.values[along]) for point in points):
+            continue
+        lines: dict[str, list[tuple[float, list[float]]]] = {}
+        for values, same in combinations(points).items():
+            rest = ", ".join(f"{path}={value}" for path, value in values if path != along)
+            seen = [v for point in same if (v := point.figures[figure]) is not None]
+            if seen:
+                lines.setdefault(rest, []).append((float(same[0].values[along]), seen))
+        return along, {name: sorted(line) for name, line in lines.items()}
+    return None
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

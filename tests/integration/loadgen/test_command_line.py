@@ -1,0 +1,121 @@
+"""``loadgen run``: exit code, junit, README and summary are of one verdict, whatever answers."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+from loadgen.__main__ import main
+from loadgen.errors import ExitCode
+from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPACES = [f"load/ns-{number}" for number in range(100)]
+NAMES = {space: topic_names(space, 3) for space in SPACES}
+SCENARIO = """
+topics: {of: [%s]}
+clients: [{name: all, do: list, count: 100, timeout: 400ms}]
+phases: {measure: 500ms, drain: 500ms}
+"""
+LOADGEN = (sys.executable, "-m", "loadgen")
+
+
+def code_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["loadgen", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def told_by(directory: Path) -> tuple[int, bool, bool]:
+    """The exit code that summary.json has, and whether junit.xml and README.md are fine."""
+    verdict = json.loads((directory / "summary.json").read_text())["verdict"]
+    suite = ElementTree.parse(directory / "junit.xml").getroot()
+    readme = (directory / "README.md").read_text()
+    code = int(readme.partition("Exit code ")[2].partition(".")[0])
+    assert code == verdict["exit_code"]
+    return code, suite.get("failures") == "0", readme.startswith("# ✓")
+
+
+def test_a_shipped_scenario_runs_against_servers_of_its_own(tmp_path: Path) -> None:
+    words = ["--set", "clients.all.count=6", "--set", "topics.per_namespace=20", "--json"]
+    done = subprocess.run(
+        [*LOADGEN, "run", "storm", *words, "--out", str(tmp_path), "--name", "storm"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    # Then
+    assert done.returncode == ExitCode.PASSED, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary == json.loads((tmp_path / "storm/summary.json").read_text())
+    assert (summary["total"]["answered"], summary["verdict"]["word"]) == (6, "passed")
+    assert {"broker", "proxy"} <= set(summary["servers"])
+    assert told_by(tmp_path / "storm") == (0, True, True)
+    assert (tmp_path / "storm/index.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("broker", "code", "said"),
+    [
+        (StandInBroker(NAMES), ExitCode.PASSED, ""),
+        (StandInBroker(NAMES, ignore=frozenset(SPACES)), ExitCode.THRESHOLDS, "none got an answer"),
+        (
+            StandInBroker(NAMES, ignore=frozenset(SPACES[1:])),
+            ExitCode.THRESHOLDS,
+            "only 1 got an answer",
+        ),
+        (
+            StandInBroker(NAMES, hang_up=frozenset(SPACES)),
+            ExitCode.THRESHOLDS,
+            "none got an answer",
+        ),
+        (
+            StandInBroker(NAMES, refuse=dict.fromkeys(SPACES, (18, "full"))),
+            ExitCode.THRESHOLDS,
+            "none got an answer",
+        ),
+        (StandInBroker(), ExitCode.THRESHOLDS, "names a topic"),
+        (StandInBroker(NAMES, lie=frozenset(SPACES[:1])), ExitCode.CORRECTNESS, "1 answer was"),
+    ],
+    ids=["right", "mute", "one-of-a-hundred", "closes", "refuses", "empty", "lies"],
+)
+def test_whatever_a_server_does_exit_code_junit_and_readme_agree(
+    broker: StandInBroker,
+    code: ExitCode,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scenario = tmp_path / "outcome.yaml"
+    scenario.write_text(SCENARIO % ", ".join(SPACES))
+    with running(broker) as url:
+        where = ("--service-url", url, "--out", str(tmp_path), "--name", "run", "--tasks", "1")
+        found = code_of(monkeypatch, "run", str(scenario), *where)
+    # Then
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert found == code, last
+    assert told_by(tmp_path / "run") == (code, code == 0, code == 0)
+    assert said in last
+    assert last.startswith("loadgen: ") == bool(said)
+
+
+def test_where_nobody_shakes_hands_there_is_no_run_but_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"pulsar://127.0.0.1:{closed.getsockname()[1]}"
+        code = code_of(monkeypatch, "run", "storm", "--service-url", url, "--out", str(tmp_path))
+    # Then
+    assert code == ExitCode.INTERNAL
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"loadgen: {url} cannot be reached as a Pulsar broker or proxy: ")
+    assert not list(tmp_path.iterdir())

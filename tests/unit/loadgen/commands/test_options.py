@@ -1,0 +1,88 @@
+"""Options that several commands have: what the shell completes, and what is refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from loadgen.commands.options import (
+    complete_setting,
+    complete_target,
+    parse_admin_urls,
+    wanted,
+)
+from loadgen.errors import UsageError
+
+
+def completed(text: str, target: str | None = "storm") -> list[str]:
+    context: Any = SimpleNamespace(params={"target": target} if target else {})
+    return complete_setting(context, text)
+
+
+def test_the_shell_completes_shipped_scenarios() -> None:
+    assert complete_target("restart") == ["restart-storm", "restart-storm-full"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ser", ["servers.profile", "servers.broker.", "servers.proxy.", "servers.service_times"]),
+        ("clients.all.co", ["clients.all.count"]),
+        ("servers.broker.maxTopicListInFlightH", None),
+        ("nothing.here", []),
+    ],
+)
+def test_the_shell_completes_paths_of_settings_until_there_is_a_choice(
+    text: str, found: list[str] | None
+) -> None:
+    expected = ["servers.broker.maxTopicListInFlightHeapMemSizeMB"]
+    completions = completed(text)
+    assert set(expected if found is None else found) <= set(completions)
+    assert found != [] or completions == []
+
+
+@pytest.mark.parametrize("target", [None, "no-such-scenario"])
+def test_without_a_scenario_the_shell_completes_what_any_has(target: str | None) -> None:
+    assert completed("rep", target) == ["repeats"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "meant"),
+    [
+        ("clients.al.count=5", "did you mean all?"),
+        ("clients.all.cuont=5", "did you mean count?"),
+        ("servers.profile=pulsr", "did you mean pulsar?"),
+        ("expect+=list.responce.p99 < 2s", "did you mean response"),
+    ],
+)
+def test_a_setting_that_is_misspelt_is_refused_with_what_was_meant(
+    setting: str, meant: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        wanted("storm", [setting])
+    assert setting.partition("=")[0].removesuffix("+") in str(refused.value)
+    assert meant in str(refused.value)
+
+
+def test_web_ports_and_processes_are_told_by_role() -> None:
+    texts = ["broker=http://127.0.0.1:8080,4711", "proxy=http://127.0.0.1:8081"]
+    urls, pids = parse_admin_urls(texts)
+    assert urls == {"broker": "http://127.0.0.1:8080", "proxy": "http://127.0.0.1:8081"}
+    assert pids == {"broker": 4711}
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["http://127.0.0.1:8080"],
+        ["store=http://127.0.0.1:8080"],
+        ["broker=127.0.0.1:8080"],
+        ["broker=http://127.0.0.1:8080,pid"],
+        ["broker=http://a:1", "broker=http://b:1"],
+    ],
+)
+def test_a_web_port_without_a_role_is_refused(texts: list[str]) -> None:
+    with pytest.raises(UsageError, match="--admin-url"):
+        parse_admin_urls(texts)
