@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,22 +11,21 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
-from loadgen.clients.records import RequestCounters
-from loadgen.live.pulse import Pulse
-from loadgen.live.screen import screen
-from loadgen.live.servers import ServerRows
+from loadgen.engine.totals import Totals
+from loadgen.live.screen import Ended, Pulse, ServerRows, screen
 from loadgen.units import format_count, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rich.text import Text
+    from loadgen.places.sampling import Samples
 
-    from loadgen.clients.records import Look
-    from loadgen.servers.series import WatchedServers
+    Look = Callable[[], tuple[float, Totals]]
 
 _LINE_SECONDS = 0.9
+_EVERY_SECONDS = 1.0
 
 
 @dataclass
@@ -33,13 +33,13 @@ class Observer:
     """The one that a run tells how it is going; by itself it shows nothing.
 
     Attributes:
-        on_counters: Told of new totals, about once a second, from another thread.
-        on_watch: Told of the watch over the servers, once.
+        on_progress: Told of new totals, about once a second, from another thread.
+        on_samples: Told of what the servers are seen to do, once.
         on_simulation: Given a look at a run in virtual time, once: its seconds, and totals.
     """
 
-    on_counters: Callable[[RequestCounters], None] = field(default=lambda counters: None)
-    on_watch: Callable[[WatchedServers], None] = field(default=lambda watch: None)
+    on_progress: Callable[[Totals], None] = field(default=lambda totals: None)
+    on_samples: Callable[[Samples], None] = field(default=lambda samples: None)
     on_simulation: Callable[[Look], None] = field(default=lambda look: None)
 
 
@@ -81,7 +81,7 @@ def live_display(
     console = Console(file=stream)
     with Live(get_renderable=shown, console=console, refresh_per_second=4, transient=True) as live:
         live.refresh()
-        yield Observer(pulse.add, lambda watch: rows.append(ServerRows(watch)))
+        yield Observer(pulse.add, lambda samples: rows.append(ServerRows(samples)))
 
 
 class _Lines:
@@ -91,11 +91,11 @@ class _Lines:
         self, clients: int, stream: TextIO, pulse: Pulse, now: Callable[[], float]
     ) -> None:
         self._clients, self._stream, self._pulse, self._now = clients, stream, pulse, now
-        self._told, self._due = RequestCounters(), -math.inf
+        self._told, self._due = Totals(), -math.inf
 
-    def take(self, counters: RequestCounters) -> None:
+    def take(self, totals: Totals) -> None:
         """Take in new totals; each task tells its own once a second, one line is for all."""
-        self._pulse.add(counters)
+        self._pulse.add(totals)
         if self._now() >= self._due:
             self.tell()
 
@@ -115,12 +115,65 @@ class _Lines:
 def progress_line(pulse: Pulse, clients: int) -> str:
     """Return one line for a person who waits, of less than 80 columns for 10,000 clients."""
     totals = pulse.totals
-    lost = f"  lost {totals.lost:,}" if totals.lost else ""
+    ended = Ended.of(totals)
+    lost = f"  lost {ended.lost:,}" if ended.lost else ""
     if not totals.started:
         return f"connected {totals.connected:,} of {clients:,}{lost}"
     half = pulse.percentile(0.5)
     latency = f"  p50 {format_seconds(half)}" if half is not None else ""
     return (
-        f"started {totals.started:,}  answered {totals.answered:,}  refused {totals.refused:,}"
+        f"started {totals.started:,}  answered {ended.answered:,}  refused {ended.refused:,}"
         f"{lost}  {format_count(pulse.ended_per_second)}/s{latency}"
     )
+
+
+@contextmanager
+def simulated_display(stream: TextIO, *, as_json: bool = False) -> Iterator[Observer]:
+    """Show a run in virtual time on ``stream``: one line that changes, or else a line a second.
+
+    The run is only looked at, from a thread: it has no time of its own for this.
+    """
+    if as_json:
+        yield Observer()
+        return
+    looks: list[Look] = []
+    begun, ended = time.monotonic(), threading.Event()
+
+    def line() -> str:
+        took = time.monotonic() - begun
+        return simulated_line(*looks[0](), took) if looks else "making the servers and their topics"
+
+    def tell() -> None:
+        told = -1.0
+        while not ended.wait(_EVERY_SECONDS):
+            at = looks[0]()[0] if looks else 0.0
+            if at != told:
+                told = at
+                stream.write(f"{line()}\n")
+                stream.flush()
+
+    if stream.isatty():
+        with Live(
+            get_renderable=lambda: Text(line(), overflow="ellipsis", no_wrap=True),
+            console=Console(file=stream), refresh_per_second=4, transient=True,
+        ):  # fmt: skip
+            yield Observer(on_simulation=looks.append)
+        return
+    thread = threading.Thread(target=tell, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield Observer(on_simulation=looks.append)
+    finally:
+        ended.set()
+        thread.join()
+    stream.write(f"{line()}\n")
+
+
+def simulated_line(at_seconds: float, totals: Totals, real_seconds: float) -> str:
+    """Return one line of less than 80 columns for half a million requests."""
+    ended = Ended.of(totals)
+    lost = f", {ended.lost:,} lost" if ended.lost else ""
+    done = f"{ended.answered:,} answered, {ended.refused:,} refused{lost}"
+    if not totals.started:
+        done = f"connected {totals.connected:,}"
+    return f"simulated {max(0.0, at_seconds):.1f} s in {format_seconds(real_seconds)}: {done}"

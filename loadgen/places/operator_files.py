@@ -17,7 +17,6 @@ from server.configuration.file import key_lines, parse_properties, read_text
 from server.configuration.known_keys import KnownKeys
 from server.errors import ConfigError
 from server.module_names import module_name
-from server.server_info import SEND_BUFFER_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from loadgen.access import WebPages
 from loadgen.errors import UsageError
-from loadgen.places.vocabulary import figure_of
 from loadgen.results.tables import write_table
+from loadgen.results.vocabulary import figure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

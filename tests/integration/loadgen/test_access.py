@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from loadgen.clients.connect import _connect_once
 
 from loadgen.access import name_access
-from loadgen.clients.connect import _connect_once
 from loadgen.errors import LoadgenError
 from loadgen.scenario import NamespaceExpectation
 from loadgen.scenarios.storm.scenario import StormScenario

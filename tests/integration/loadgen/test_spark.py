@@ -11,39 +11,45 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.commands.spark.sql import ask
 from loadgen.corpus.corpus import Corpus, write_corpus
 from loadgen.corpus.data_source import register
 from loadgen.corpus.executors import in_spark, in_this_process
 from loadgen.corpus.lists.listed import write_listed_corpus
 from loadgen.corpus.topic_plan import TopicPlan, TopicShape
-from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
-from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.storm.scenario import StormScenario
+from loadgen.documents.model import Document
+from loadgen.engine.rows import Outcome
+from loadgen.errors import LoadgenError
+from loadgen.places.experiment import experiment
+from loadgen.places.options import RunOptions
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import SparkError, SparkSettings, spark_session
-from loadgen.sql.queries import QUERIES
-from loadgen.sql.tables import register_tables
-from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from loadgen.clients.records import RequestCounters
+    from loadgen.engine.totals import Totals
 
 pytestmark = pytest.mark.spark
 
 PLAN = TopicPlan(400, 9, seed=7)
 SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 100, 100) for index in range(3)}
+HEAD = {"name": "storm", "topics": {"of": list(NAMES)}}
+ARRIVE = {"kind": "poisson", "per_second": "20/s"}
+STORM = Document.model_validate(
+    {
+        **HEAD,
+        "clients": [
+            {"name": "all", "do": "list", "count": 4, "arrive": ARRIVE},
+            {"name": "go", "do": "discover", "library": "go", "count": 2, "arrive": ARRIVE},
+        ],
+    }
+)
 # A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
 # that works beside it: both took half of its time.
 SHORT_LIVED = (("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),)
@@ -129,28 +135,29 @@ def test_a_list_becomes_the_same_corpus_in_spark(spark: SharedSpark, tmp_path: P
     assert rows(made) == rows(source)
 
 
-def test_a_barrier_stage_runs_the_storm_of_the_worker_processes(
+def starts(directory: Path) -> list[tuple[int, float]]:
+    table = pq.read_table(directory / "requests", columns=["client", "due", "operation"])
+    return sorted(
+        (row["client"], round(row["due"], 6))
+        for row in table.to_pylist()
+        if row["operation"] == "list"
+    )
+
+
+def test_a_barrier_stage_runs_the_schedule_of_worker_processes_and_writes_the_same_tables(
     spark: SharedSpark, tmp_path: Path
 ) -> None:
-    # Given
-    expected = tuple(
-        NamespaceExpectation(name=name, topics=len(names), hash=topics_hash(names))
-        for name, names in NAMES.items()
-    )
     with running(StandInBroker(NAMES)) as url:
-        scenario = StormScenario(
-            service_url=url, namespaces=expected, clients=6, timeout_seconds=30
-        )
-        options = RunOptions("storm", out=tmp_path, executor="spark", spark=spark.session())
-        # When
-        result = execute(scenario, options)
-        # Then more tasks than slots are refused at once, not after Spark's ten minutes
-        with pytest.raises(LoadgenError, match="3 tasks have to run at the same moment"):
-            execute(scenario, replace(options, tasks=3))
-    assert result.summary["answered"] == 6
-    tasks = json.loads((result.directory / "run.json").read_text())["tasks"]
-    assert [(task["clients"], task["attempt"]) for task in tasks] == [(3, 0), (3, 0)]
-    assert len({task["t0_epoch_seconds"] for task in tasks}) == 1
+        options = RunOptions(tmp_path, service_url=url, tasks=2)
+        there = experiment(STORM, replace(options, name="spark", spark=spark.session()))
+        here = experiment(STORM, replace(options, name="here"))
+        with pytest.raises(LoadgenError, match="Spark has 2 slots"):
+            experiment(STORM, replace(options, spark=spark.session(), tasks=3))
+    assert starts(there) == starts(here)
+    assert len(starts(there)) == 6
+    told = json.loads((there / "run.json").read_text())
+    assert (told["place"], [each["clients"] for each in told["tasks"]]) == ("spark", [3, 3])
+    assert [each["requests"] for each in told["tasks"]] == [3, 3]
 
 
 @pytest.fixture
@@ -162,71 +169,31 @@ def ctrl_c() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_report(
+def test_the_first_ctrl_c_lets_the_tasks_of_a_stage_end_with_what_they_have(
     spark: SharedSpark, tmp_path: Path
 ) -> None:
-    # Given clients that start over a long time
-    def interrupt(counters: RequestCounters) -> None:
-        if counters.answered >= 2 and not interrupted:
-            interrupted.append(counters)
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    # Given clients that go on for an hour, and a Ctrl-C once some were answered
+    group = {"name": "steady", "do": "list", "count": 2, "every": "100ms"}
+    steady = STORM.model_validate(
+        {**HEAD, "clients": [group], "phases": {"measure": "1h", "drain": 1}}
+    )
+    interrupted = threading.Event()
 
-    interrupted: list[RequestCounters] = []
-    unknown = tuple(NamespaceExpectation(name=name) for name in NAMES)
+    def on_progress(totals: Totals) -> None:
+        if totals.of(Outcome.ANSWERED) and not interrupted.is_set():
+            interrupted.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    # When
     with running(StandInBroker(NAMES)) as url:
-        scenario = StormScenario(
-            service_url=url, namespaces=unknown, clients=400, spread_seconds=400
-        )
         options = RunOptions(
-            "half", out=tmp_path, executor="spark", spark=spark.session(), on_progress=interrupt
+            tmp_path, service_url=url, spark=spark.session(), on_progress=on_progress
         )
-        # When
-        result = execute(scenario, options)
+        directory = experiment(steady, options)
     # Then
-    assert result.exit_code is ExitCode.INTERRUPTED
-    assert interrupted[0].answered <= result.summary["answered"] < 400
-    assert result.summary["disconnected"] == result.summary["unreachable"] == 0
-
-
-def test_percentiles_of_spark_sql_are_those_of_the_report(
-    spark: SharedSpark, tmp_path: Path
-) -> None:
-    # Given
-    expected = tuple(NamespaceExpectation(name=name) for name in NAMES)
-    with running(StandInBroker(NAMES)) as url:
-        scenario = StormScenario(
-            service_url=url, namespaces=expected, clients=40, spread_seconds=0.2
-        )
-        result = execute(scenario, RunOptions("run", out=tmp_path, executor="process", tasks=1))
-    # When
-    columns, answers = ask(spark.session(), [result.directory], QUERIES["by-outcome"].sql)
-    # Then
-    (answer,) = (dict(zip(columns, each, strict=True)) for each in answers)
-    assert (answer["run"], answer["outcome"], answer["requests"]) == ("run", "answered", 40)
-    of_report = result.summary["latency_seconds"]
-    for name in ("p50", "p90", "p99", "p999", "max"):
-        assert answer[name] == pytest.approx(of_report[name], abs=1e-6)
-
-
-def test_every_named_query_can_be_asked_of_a_run_that_left_little(
-    spark: SharedSpark, tmp_path: Path
-) -> None:
-    # Given a run without clients, servers and most of its figures, and an odd name
-    directory = tmp_path / "on-local[1] {x}*"
-    directory.mkdir()
-    requests = pa.table({"client": pa.array([1], pa.int32()), "namespace": ["a/b"]})
-    pq.write_table(requests, directory / "requests.parquet")
-    (directory / "summary.json").write_text('{"schema_version": 1, "answered": 1}')
-    # When
-    register_tables(spark.session(), [directory])
-    # Then
-    assert all(spark.session().sql(query.sql).columns for query in QUERIES.values())
-
-
-def test_what_is_no_sql_is_one_sentence(spark: SharedSpark, tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text('{"schema_version": 1}')
-    with pytest.raises(UsageError, match=r"TABLE_OR_VIEW_NOT_FOUND.*\(tables: requests, clients"):
-        ask(spark.session(), [tmp_path], "SELECT * FROM nothing")
+    assert json.loads((directory / "run.json").read_text())["interrupted"]
+    outcomes = pq.read_table(directory / "requests")["outcome"].to_pylist()
+    assert set(outcomes) == {"answered"}
 
 
 def test_what_spark_prints_goes_into_its_own_log(spark: SharedSpark) -> None:

@@ -7,14 +7,9 @@ from collections import Counter
 
 import pytest
 
-from loadgen.cluster import ClusterPlan, TopicsPlan
-from loadgen.corpus.topic_plan import plan_namespaces
-from loadgen.documents.document import topic_plan
-from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.storm.scenario import StormScenario
-from loadgen.virtual.simulation import VirtualRun, run_in_virtual_time
+from loadgen.documents.model import Document
+from loadgen.places.virtual import VirtualRun, run_in_virtual_time
 
-TOPICS = TopicsPlan(namespaces=1, per_namespace=15_000, mean_name_bytes=100)
 ANSWER_BYTES = 1_530_000
 """About what a list of these topics takes."""
 LIMIT_MB = 15
@@ -25,22 +20,27 @@ def slow_storm(profile: str) -> VirtualRun:
     for kind in ("Heap", "Direct"):
         keys[f"maxTopicListInFlight{kind}MemSizePermitsAcquireTimeoutMillis"] = "3000"
     keys["floodgateSocketSendBufferBytes"] = "65536"
-    names = [each.name for each in plan_namespaces(topic_plan(TOPICS))]
-    scenario = StormScenario(
-        service_url="pulsar://127.0.0.1:6650",
-        namespaces=tuple(NamespaceExpectation(name=name) for name in names),
-        clients=50,
-        read_rate_bytes_per_second=45_000.0,
-    )
+    group = {
+        "name": "slow",
+        "do": "list",
+        "count": 50,
+        "read": {"rate": "45kB/s"},
+        "timeout": "60s",
+    }
     return run_in_virtual_time(
-        scenario,
-        ClusterPlan(profile=profile, broker=keys, topics=TOPICS),  # type: ignore[arg-type]
+        Document.model_validate(
+            {
+                "name": "slow-storm",
+                "topics": {"namespaces": 1, "per_namespace": 15_000},
+                "servers": {"profile": profile, "broker": keys},
+                "clients": [group],
+            }
+        )
     )
 
 
 def outcomes(run: VirtualRun) -> Counter[str]:
-    (report,) = run.reports
-    return Counter(report.rows["outcome"].to_pylist())
+    return Counter(str(row.outcome) for row in run.rows.requests)
 
 
 def test_as_in_pulsar_only_so_many_slow_clients_are_answered_as_their_lists_fit() -> None:
@@ -62,8 +62,9 @@ def test_when_all_clients_have_left_nothing_is_held(profile: str) -> None:
     # When
     run = slow_storm(profile)
     # Then
-    assert run.reports[0].facts.cpu_seconds == 0  # no generator that could be the limit
-    assert [run.watch.processes["broker"].held_bytes(kind) for kind in ("heap", "direct")] == [0, 0]
+    assert run.facts.cpu_seconds == 0  # no generator that could be the limit
+    assert run.samples.seen_at_the_end == {"broker"}
+    assert not run.samples.holds_memory("broker")
 
 
 def test_the_same_scenario_gives_the_same_rows_in_another_process() -> None:
@@ -71,7 +72,7 @@ def test_the_same_scenario_gives_the_same_rows_in_another_process() -> None:
     code = (
         "from tests.integration.loadgen.test_virtual_time import slow_storm;"
         "import hashlib; run = slow_storm('pulsar');"
-        "print(hashlib.sha256(str(run.reports[0].rows.to_pylist()).encode()).hexdigest())"
+        "print(hashlib.sha256(str(run.rows).encode()).hexdigest())"
     )
     # When
     found = {

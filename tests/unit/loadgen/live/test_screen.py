@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from loadgen.clients.records import RequestCounters
-from loadgen.live.pulse import Pulse
-from loadgen.live.screen import COLUMNS, ROWS, screen
-from loadgen.live.servers import ServerRows
-from loadgen.servers.series import (
-    ProcessSeries,
-    ScrapedSeries,
-    ScrapeTarget,
-    WatchedServers,
+from loadgen.engine.latency_buckets import (
+    BUCKETS,
+    bucket_of,
+    nearest_rank,
+    percentile,
+    seconds_of,
 )
+from loadgen.engine.rows import Outcome, RequestRow
+from loadgen.engine.totals import Totals
+from loadgen.live.screen import COLUMNS, ROWS, WINDOW_SECONDS, Pulse, ServerRows, screen
+from loadgen.places.sampling import Samples
 
-FAMILIES = ("once", "polite", "java-watch", "java-poll", "cpp", "go", "a-seventh")
+GROUPS = ("a-1", "b", "c", "d", "e", "f", "g")
 
 
-def watch_of(**figures: float) -> WatchedServers:
-    watch = WatchedServers(
-        {name: ProcessSeries(ScrapeTarget(name, "http://x")) for name in ("broker", "proxy")}
-    )
-    for name, process in watch.processes.items():
-        for metric, value in figures.items():
-            series = ScrapedSeries()
-            series.add(0.0, value)
-            process.series[metric.replace("PROCESS", name)] = series
-    return watch
+def watch_of(**figures: float) -> Samples:
+    samples = Samples(("broker", "proxy"))
+    for name in samples.processes:
+        told = {metric.replace("PROCESS", name): value for metric, value in figures.items()}
+        samples.add(name, 0.0, told)
+    return samples
 
 
 FULL = watch_of(
@@ -44,9 +43,7 @@ FULL = watch_of(
 )
 
 
-def lines_of(
-    counters: RequestCounters, watch: WatchedServers | None, title: str = "run"
-) -> list[str]:
+def lines_of(counters: Totals, watch: Samples | None, title: str = "run") -> list[str]:
     pulse = Pulse(lambda: 0.0)
     pulse.add(counters)
     rows = None if watch is None else ServerRows(watch, now=lambda: 0.0)
@@ -54,13 +51,14 @@ def lines_of(
 
 
 @pytest.mark.parametrize("watch", [None, watch_of(), FULL], ids=["none", "silent", "full"])
-@pytest.mark.parametrize("families", [0, 1, 7])
+@pytest.mark.parametrize("groups", [0, 1, 7])
 @pytest.mark.parametrize("each", [0, 10**7])
-def test_the_screen_fits(watch: WatchedServers | None, families: int, each: int) -> None:
+def test_the_screen_fits(watch: Samples | None, groups: int, each: int) -> None:
     # Given
-    counters = RequestCounters(*[each] * 9, phase="warm-up" if each else "")
-    for name in FAMILIES[:families]:
-        counters.family(name).arrived = counters.family(name).lost = each
+    counters = Totals(connected=each, started=each, bytes=each)
+    counters.phase = "warm-up" if each else "connect"
+    for name in GROUPS[:groups]:
+        counters.clients[f"{name} started"] = counters.clients[f"{name} lost"] = each
     # When
     lines = lines_of(counters, watch, title="restart-storm-" * 9)
     # Then
@@ -68,16 +66,16 @@ def test_the_screen_fits(watch: WatchedServers | None, families: int, each: int)
     assert max(map(len, lines)) <= COLUMNS
 
 
-def test_with_six_families_and_two_servers_nothing_is_left_out() -> None:
+def test_with_six_groups_and_two_servers_nothing_is_left_out() -> None:
     # Given
-    counters = RequestCounters(started=60, answered=6)
-    for name in FAMILIES[:6]:
-        counters.family(name).arrived = 10
-        counters.family(name).back = 1
+    counters = Totals(started=60)
+    for name in GROUPS[:6]:
+        counters.clients[f"{name} started"] = 10
+        counters.clients[f"{name} back"] = 1
     # When
     lines = lines_of(counters, FULL)
     # Then
-    assert sum(line.split()[:3] == [name, "10", "1"] for name in FAMILIES for line in lines) == 6
+    assert sum(line.split()[:3] == [name, "10", "1"] for name in GROUPS for line in lines) == 6
     assert [line.split()[1] for line in lines if line.split()[1:3] == ["60", "6"]] == ["60"]
     assert lines[-3].startswith(" proxy   heap")
     assert "CPU" not in lines[-1]  # a total says nothing of its growth
@@ -85,7 +83,7 @@ def test_with_six_families_and_two_servers_nothing_is_left_out() -> None:
 
 
 def test_what_a_server_does_not_tell_is_left_out() -> None:
-    assert lines_of(RequestCounters(), watch_of())[-2:] == [
+    assert lines_of(Totals(), watch_of())[-2:] == [
         " broker  tells nothing",
         " proxy   tells nothing",
     ]
@@ -99,14 +97,61 @@ def test_the_growth_of_processor_time_is_what_keeps_processors_busy() -> None:
     list(rows.lines())
     # When
     moment = 2.0
-    for process in watch.processes.values():
-        process.series["process_cpu_seconds_total"].add(2.0, 4.5)
+    for process in watch.processes:
+        watch.add(process, 2.0, {"process_cpu_seconds_total": 4.5})
     # Then
     assert [line.plain.split()[1:] for line in rows.lines()] == [["CPU", "0.75"]] * 2
 
 
-def test_clients_without_families_have_one_line() -> None:
-    lines = lines_of(RequestCounters(started=9, answered=4, refused=2, timeout=1), None)
+def test_clients_of_one_group_have_one_line() -> None:
+    clients = {"all started": 9, "all back": 4, "all refused": 2, "all lost": 1}
+    lines = lines_of(Totals(clients=clients), None)
     assert lines[3].split()[:5] == ["all", "9", "4", "2", "1"]
     assert lines[3].endswith("█░░░░░░░░░░░░░░░░░░░   0%")  # 4 of ten millions show
     assert len(lines) == 7
+
+
+def test_what_was_long_ago_counts_no_more() -> None:
+    # Given a second of slow answers, then a long time of quick ones
+    moment = 0.0
+    pulse, total = Pulse(lambda: moment), Totals()
+    for seconds, latency in ((1, 20.0), (2 * int(WINDOW_SECONDS), 0.1)):
+        for _ in range(seconds):
+            moment += 1
+            for _ in range(10):
+                total.started += 1
+                row = RequestRow(0, "a", "", "list", "a/b", 0.0, done=latency)
+                row.outcome = Outcome.ANSWERED
+                total.end(row)
+            # When
+            pulse.add(Totals() + total)
+    # Then
+    assert pulse.ended_per_second == 10
+    assert pulse.percentile(0.99) == pytest.approx(0.1, rel=0.25)
+    assert pulse.seconds == moment - 1
+
+
+def test_before_anything_has_come_there_is_nothing() -> None:
+    pulse = Pulse(lambda: 0.0)
+    assert (pulse.percentile(0.5), pulse.seconds, pulse.ended_per_second) == (None, None, 0.0)
+
+
+@given(st.floats(0, 1e9))
+def test_a_latency_is_in_the_bucket_that_ends_behind_it(seconds: float) -> None:
+    bucket = bucket_of(seconds)
+    assert bucket == BUCKETS - 1 or seconds <= seconds_of(bucket) * (1 + 1e-9)
+    assert bucket == 0 or seconds > seconds_of(bucket - 1) * (1 - 1e-9)
+
+
+@given(st.lists(st.floats(0.001, 600), min_size=1), st.floats(0.01, 1))
+def test_a_percentile_is_at_most_a_bucket_too_long(latencies: list[float], share: float) -> None:
+    # Given
+    counts = [0] * BUCKETS
+    for seconds in latencies:
+        counts[bucket_of(seconds)] += 1
+    # When
+    found = percentile(counts, share)
+    # Then
+    exact = nearest_rank(sorted(latencies), share)
+    assert found is not None
+    assert exact * (1 - 1e-6) <= found <= max(exact, 0.001) * 1.25 * (1 + 1e-6)

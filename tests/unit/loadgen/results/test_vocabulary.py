@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loadgen.places.sampling import kept_samples
-from loadgen.places.vocabulary import FIGURES, figure_of
+from loadgen.results.vocabulary import FIGURES, figure_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""A run is the same wherever its tasks are, and what happens to its servers is in its tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from loadgen.documents.model import Document
+from loadgen.engine.rows import Outcome
+from loadgen.errors import LoadgenError
+from loadgen.places.experiment import experiment
+from loadgen.places.options import RunOptions
+from loadgen.results.tables import EVENTS, REQUESTS, SAMPLES
+from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.engine.totals import Totals
+
+ARRIVE = {"kind": "poisson", "per_second": "40/s"}
+CLIENTS: list[dict[str, Any]] = [
+    {"name": "steady", "do": "list", "count": 7, "every": "250ms", "arrive": ARRIVE},
+    {"name": "go", "do": "discover", "library": "go", "count": 6, "attach": 2, "arrive": ARRIVE},
+]
+PHASES = {"measure": "1s", "drain": "2s"}
+
+
+def document(**values: Any) -> Document:
+    topics = {"namespaces": 3, "per_namespace": 50}
+    given = {"name": "same", "topics": topics, "clients": CLIENTS, "phases": PHASES, "seed": 5}
+    return Document.model_validate({**given, **values})
+
+
+def rows(directory: Path, table: str) -> list[dict[str, Any]]:
+    return list(pq.read_table(directory / table).to_pylist())
+
+
+def starts(directory: Path) -> list[tuple[int, str, float]]:
+    """When each client first lists, and what, as the schedule wants it."""
+    first: dict[int, tuple[int, str, float]] = {}
+    for row in sorted(rows(directory, "requests"), key=lambda row: row["due"]):
+        if row["operation"] == "list":
+            found = row["client"], row["namespace"], round(row["due"], 9)
+            first.setdefault(row["client"], found)
+    return sorted(first.values())
+
+
+def test_the_same_seed_gives_the_same_starts_in_one_process_in_two_and_in_virtual_time(
+    tmp_path: Path,
+) -> None:
+    places = {
+        "one": RunOptions(tmp_path, "one", tasks=1),
+        "two": RunOptions(tmp_path, "two", tasks=2),
+        "virtual": RunOptions(tmp_path, "virtual", place="virtual"),
+    }
+    found = {name: experiment(document(), options) for name, options in places.items()}
+    # Then
+    assert len(starts(found["one"])) == 13
+    assert starts(found["one"]) == starts(found["two"]) == starts(found["virtual"])
+    for directory in found.values():
+        assert {row["outcome"] for row in rows(directory, "requests")} == {"answered"}
+        assert Counter(
+            row["group"] for row in rows(directory, "events") if row["what"] == "back"
+        ) == {"steady": 7, "go": 6}
+        for table, schema in {"requests": REQUESTS, "events": EVENTS, "samples": SAMPLES}.items():
+            assert pq.read_table(directory / table).schema.names == schema.names
+        told = json.loads((directory / "run.json").read_text())
+        assert (told["schema_version"], told["name"], told["interrupted"]) == (2, "same", False)
+        assert told["servers"]["broker"]["seen_at_the_end"]
+    figures = {row["figure"] for row in rows(found["two"], "samples")}
+    assert {"heap.used", "resident", "resident.high", "cpu.seconds"} <= figures
+
+
+def test_shocks_happen_to_servers_and_their_link_and_clients_come_back(tmp_path: Path) -> None:
+    shocks = [
+        {"at": "300ms", "set": {"maxTopicListInFlightHeapMemSizeMB": 60}},
+        {"at": "500ms", "cut": "link", "for": "200ms"},
+        {"at": "1s", "restart": "proxy"},
+    ]
+    directory = experiment(
+        document(servers={"proxy": {}}, shocks=shocks, phases={"measure": "4s", "drain": "3s"}),
+        RunOptions(tmp_path),
+    )
+    # Then
+    told = json.loads((directory / "run.json").read_text())["shocks"]
+    assert [each["what"] for each in told] == [
+        "set maxTopicListInFlightHeapMemSizeMB=60",
+        "cut link",
+        "restart proxy",
+    ]
+    events = rows(directory, "events")
+    assert Counter(row["what"] for row in events if row["client"] < 0) == {
+        "shock": 3,
+        "shock-over": 3,
+    }
+    lost = {row["client"] for row in events if row["what"] == "connection-lost"}
+    assert lost == set(range(13))
+    last = {row["client"]: row for row in rows(directory, "requests") if row["group"] == "steady"}
+    assert {row["outcome"] for row in last.values()} == {"answered"}
+    assert (directory / "proxy.log").exists()
+
+
+def test_a_ctrl_c_ends_a_run_with_what_it_has(tmp_path: Path) -> None:
+    told: list[Totals] = []
+
+    def interrupt(totals: Totals) -> None:
+        if totals.of(Outcome.ANSWERED) and not told:
+            told.append(totals)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    names = {"public/default": topic_names("public/default", 10, 100)}
+    with running(StandInBroker(names)) as url:
+        options = RunOptions(tmp_path, service_url=url, on_progress=interrupt)
+        endless = document(topics={"of": list(names)}, clients=CLIENTS[:1], phases={"hold": "1h"})
+        directory = experiment(endless, options)
+    assert json.loads((directory / "run.json").read_text())["interrupted"]
+    assert rows(directory, "requests")
+
+
+def test_an_expectation_that_is_missed_for_good_ends_a_run(tmp_path: Path) -> None:
+    names = {"public/default": topic_names("public/default", 10, 100)}
+    with running(StandInBroker(names)) as url:
+        options = RunOptions(
+            tmp_path,
+            service_url=url,
+            abort_early=lambda totals: "too many" if totals.of(Outcome.ANSWERED) else None,
+        )
+        endless = document(topics={"of": list(names)}, clients=CLIENTS[:1], phases={"hold": "1h"})
+        told = json.loads((experiment(endless, options) / "run.json").read_text())
+    assert (told["aborted"], told["interrupted"]) == ("too many", False)
+
+
+def test_a_server_that_is_not_there_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    options = RunOptions(tmp_path, service_url="pulsar://127.0.0.1:1")
+    with pytest.raises(LoadgenError, match=r"cannot be reached .* Connection refused; is it run"):
+        experiment(document(topics={"of": ["public/default"]}), options)
+    assert not list(tmp_path.iterdir())
