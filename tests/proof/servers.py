@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from loadgen.corpus.manifest import read_manifest
+from loadgen.topics.manifest import read_manifest
 from loadgen.places.sampling import kept_samples
 from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.scenario import NamespaceExpectation

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.corpus.corpus import Corpus, write_corpus
-from loadgen.corpus.data_source import register
-from loadgen.corpus.executors import in_spark, in_this_process
-from loadgen.corpus.lists.listed import write_listed_corpus
-from loadgen.corpus.topic_plan import TopicPlan, TopicShape
+from loadgen.topics.corpus import Corpus, write_corpus
+from loadgen.topics.data_source import register
+from loadgen.topics.executors import in_spark, in_this_process
+from loadgen.topics.listed import write_listed_corpus
+from loadgen.topics.plan import TopicPlan, TopicShape
 from loadgen.documents.model import Document
 from loadgen.engine.rows import Outcome
 from loadgen.errors import LoadgenError

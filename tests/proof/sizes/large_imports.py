@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import ROOT
 from client.pulsar_client import PulsarClient
-from loadgen.corpus.manifest import read_manifest
+from loadgen.topics.manifest import read_manifest
 from loadgen.places.server_process import running_server
 from tests.proof.process_memory import peak_resident_bytes, resident_bytes
 from tests.proof.result import ProofError, ProofResult
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from loadgen.corpus.manifest import Manifest
+    from loadgen.topics.manifest import Manifest
     from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
-from loadgen.corpus.corpus import open_corpus
+from loadgen.topics.corpus import open_corpus
 from loadgen.places.server_process import running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings
