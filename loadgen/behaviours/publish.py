@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Bytes, Duration, Whole
 from loadgen.engine.frames import HEADER_BYTES, Message, message_frame, producer_frame
+from loadgen.plan.fields import Bytes, Duration, Whole
+from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     import asyncio

@@ -21,7 +21,7 @@ from loadgen.advice.workload import NEVER, Readers, Workload
 from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.live.steps import StepDisplay
-from loadgen.places.loopback import require_own_cluster
+from loadgen.loopback import require_own_cluster
 from loadgen.places.operator_files import read_own_server
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.tables import summary_console

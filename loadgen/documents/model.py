@@ -10,9 +10,9 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.documents.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
-from loadgen.engine.plan import MOST_REQUESTS, Namespace, start_moments
-from loadgen.engine.task import Phases
+from loadgen.plan.clients import MOST_REQUESTS, Namespace, start_moments
+from loadgen.plan.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
+from loadgen.plan.phases import Phases
 from loadgen.topics.distributions import FIXED
 from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.units import format_seconds

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.engine.plan import Namespace
+from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from client.discovery.actions import Unanswered
 from limiter.clock import clock_sleep
 from loadgen.engine.answers import parse_answer
-from loadgen.engine.chance import Chance
 from loadgen.engine.connection import BrokerAddress, Failed, Listed, LoadConnection, Selection
 from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
 from loadgen.engine.rows import EventRow, Outcome, RequestRow
+from loadgen.plan.chance import Chance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.context import TaskContext
-    from loadgen.engine.plan import ClientPlan
+    from loadgen.plan.clients import ClientPlan
 
 ON_TIME_SECONDS = 1e-6
 """So much too early is rounding, not an early timer."""

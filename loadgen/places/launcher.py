@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from loadgen.documents.model import Document, Servers
-    from loadgen.engine.plan import Namespace
     from loadgen.places.server_process import RestartableServer
+    from loadgen.plan.clients import Namespace
 
 _PREFIX = ".servers-"
 

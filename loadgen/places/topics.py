@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.engine.plan import Namespace
+from loadgen.plan.clients import Namespace
 from loadgen.topics.corpus import write_corpus
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.manifest import expected_namespaces, manifest_path, namespace_entry

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from limiter.clock import clock_sleep
 from loadgen.engine.context import Ground
-from loadgen.engine.task import Task, TaskPlan
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
+from loadgen.places.task import Task, TaskPlan
 from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
 from loadgen.virtual.links.network import LOOPBACK, Network
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
     from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
-    from loadgen.engine.task import TaskFacts
     from loadgen.engine.totals import Totals
+    from loadgen.places.task import TaskFacts
     from loadgen.virtual.links.network import Link
     from loadgen.virtual.service_times import ServiceTimes
 

@@ -14,15 +14,15 @@ import yaml
 from limiter.memory.size_estimate import BYTES_PER_NAME, FIRST_ESTIMATE_BYTES
 from loadgen.access import admin_of
 from loadgen.behaviours.discover import Discover
-from loadgen.topics.corpus import open_corpus
-from loadgen.topics.reading import read_own_topics
-from loadgen.topics.manifest import MANIFEST_NAME
-from loadgen.topics.plan import SHORTEST_NAME_BYTES
 from loadgen.engine.client import RUN_ENDED
 from loadgen.errors import UsageError
 from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import QUERIES, Results
+from loadgen.topics.corpus import open_corpus
 from loadgen.topics.loading import admin_errors
+from loadgen.topics.manifest import MANIFEST_NAME
+from loadgen.topics.plan import SHORTEST_NAME_BYTES
+from loadgen.topics.reading import read_own_topics
 from loadgen.units import MB_BYTES, format_bytes, format_seconds
 from proto.names import NamespaceName
 

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-
 from loadgen.advice.limits import limits_of
+
 from loadgen.commands.advise import advise, deciding, parse_families
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from loadgen.report.drawing import LARGEST_PICTURE_BYTES
+from loadgen.demo.result import DemoResult
+from loadgen.demo.topics import topics_of_operator
 from loadgen.results.checks import CheckResult
 from loadgen.results.reading import load_summary
 
 from loadgen.__main__ import main
-from loadgen.demo.result import DemoResult
-from loadgen.demo.topics import topics_of_operator
+from loadgen.report.drawing import LARGEST_PICTURE_BYTES
 from tests.support.runs.client_memory_runs import write_client_memory_run
 from tests.support.runs.run_directories import edit_json, write_three_runs
 from tests.support.runs.stuck_runs import stuck_summaries, write_stuck_runs

@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.documents.model import FurtherTopics, Topics
 from loadgen.errors import UsageError
-from loadgen.places.topics import hashed_namespaces, known_namespaces, made_corpus, topic_plan
+from loadgen.places.topics import hashed_namespaces, known_namespaces, made_corpus
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:

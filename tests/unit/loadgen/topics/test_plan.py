@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from loadgen.documents.model import FurtherTopics, Topics
-from loadgen.engine.plan import Namespace
 from loadgen.errors import UsageError
+from loadgen.plan.clients import Namespace
 from loadgen.topics.distributions import FIXED, ONE_TOPIC
 from loadgen.topics.plan import (
     TopicPlan,
