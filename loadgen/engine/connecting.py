@@ -91,9 +91,9 @@ class Connects(Protocol):
 
     async def connect(
         self,
-        client: Any,
+        client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
         receive_buffer_bytes: int,
-        other: str | None = None,  # noqa: ANN401 - a LoadConnection, which knows this module
+        other: str | None = None,
     ) -> str | None:
         """See Connector.connect."""
 
@@ -135,9 +135,9 @@ class Connector:
 
     async def connect(
         self,
-        client: Any,
+        client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
         receive_buffer_bytes: int,
-        other: str | None = None,  # noqa: ANN401
+        other: str | None = None,
     ) -> str | None:
         """Connect one client, to another ``host:port`` if any; return why that failed, or None."""
         address, named = self._address, self._host
@@ -163,7 +163,7 @@ async def _resolved(host: str, port: int) -> ServerAddress:
 
 
 async def connect(
-    client: Any,  # noqa: ANN401
+    client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
     address: ServerAddress,
     receive_buffer_bytes: int,
     tls: TlsOfServer | None = None,

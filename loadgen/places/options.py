@@ -115,10 +115,10 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
 
 def _check_places(document: Document, tasks: int) -> None:
     for group in document.clients:
-        at_once = group.arrive.clients_at_once if isinstance(group.arrive, Concurrency) else tasks
+        at_once = group.arrive.count if isinstance(group.arrive, Concurrency) else tasks
         if at_once < min(tasks, group.count):
             raise UsageError(
-                f"group {group.name}: clients_at_once {at_once} cannot be shared by --tasks "
+                f"group {group.name}: arrive.count {at_once} cannot be shared by --tasks "
                 f"{tasks}: use --tasks {at_once} or fewer"
             )
 

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.spark
 
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 100, 100) for index in range(3)}
 HEAD = {"name": "storm", "topics": {"of": list(NAMES)}}
-ARRIVE = {"kind": "poisson", "per_second": "20/s"}
+ARRIVE = {"kind": "poisson", "rate": "20/s"}
 STORM = Document.model_validate(
     {
         **HEAD,
