@@ -68,7 +68,7 @@ class Topics(Part):
     namespaces: Annotated[Whole, Field(ge=1, le=MOST_NAMESPACES)] = 10
     per_namespace: Annotated[Whole, Field(ge=1, le=2_000_000)] = 10_000
     mean_name_bytes: Annotated[Whole, Field(ge=32, le=512)] = 100
-    seed: Annotated[Whole, Field(ge=0, lt=1 << 63)] = 1
+    seed: Annotated[Whole, Field(ge=0, le=(1 << 63) - 1)] = 1
     further: Annotated[tuple[FurtherTopics, ...], Field(max_length=1_000)] = ()
     corpus: str | None = None
     of: tuple[NamespaceName, ...] = ()
