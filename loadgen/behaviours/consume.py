@@ -22,7 +22,8 @@ from loadgen.plan.fields import Name
 from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
-    from loadgen.engine.client import Link, LoadClient
+    from loadgen.engine.client import LoadClient
+    from loadgen.engine.link import Link
 
 PERMITS = 1_000
 """Messages that a consumer has room for; it gives new room when half of that is used."""

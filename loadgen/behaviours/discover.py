@@ -24,8 +24,9 @@ from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     from client.discovery.actions import Action
-    from loadgen.engine.client import Answer, Link, LoadClient
+    from loadgen.engine.client import Answer, LoadClient
     from loadgen.engine.connection import LoadConnection
+    from loadgen.engine.link import Link
 
 Family = Literal["polite", "java-watch", "java-poll", "cpp", "go"]
 _TUNNELLING = ("polite", "java-watch", "java-poll")

@@ -13,8 +13,9 @@ from loadgen.plan.group import Group
 if TYPE_CHECKING:
     import asyncio
 
-    from loadgen.engine.client import Link, LoadClient
+    from loadgen.engine.client import LoadClient
     from loadgen.engine.connection import LoadConnection
+    from loadgen.engine.link import Link
 
 
 def topic_of(namespace: str, group: str, index: int) -> str:

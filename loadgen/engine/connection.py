@@ -15,8 +15,8 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
-from loadgen.engine.answer_parts import ending, first_names
 from loadgen.engine.answer_stream import AnswerStream, Listing
+from loadgen.engine.answers import ending, first_names
 from loadgen.engine.connecting import ConnectFailedError
 from loadgen.engine.credentials import auth_response
 from loadgen.engine.frames import (
