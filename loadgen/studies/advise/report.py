@@ -122,7 +122,8 @@ def verdict(advice: Advice) -> str:
     if advice.setting is None or advice.outcome is None:
         return "No setting of these keys meets the goal."
     storms = plural(advice.tries, "simulated storm")
-    found = f"Found by {storms} ({advice.seconds:.0f} s): {_told(advice, advice.outcome)}."
+    how = "Computed, then checked by" if advice.quick else "Found by"
+    found = f"{how} {storms} ({advice.seconds:.0f} s): {_told(advice, advice.outcome)}."
     if advice.today is not None:
         found += f" Today's limits, simulated: {told(goal, advice.today)}."
     if not advice.complete:
