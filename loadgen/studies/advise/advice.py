@@ -251,7 +251,7 @@ def _searched(request: Request, tries: Tries) -> Advice:
         ) from None
     guessed = guess(workload, goal, proxy=proxy).on_all(pause=flow)
     plan = Plan(start, guessed, least_limits(workload.largest), derive)
-    setting, complete = search(tries, plan)
+    setting, _, complete = search(tries, plan)
     try:
         today = tries.outcome(request.today)
     except OutOfTimeError:
