@@ -335,7 +335,8 @@ def confirm(
     if last == advice.setting:
         return found
     # Its neighbours are tried again.
-    tries = Tries(virtual_storms(request, until - time.perf_counter()), request.goal)
+    engine = virtual_storms(request, until - time.perf_counter(), run)
+    tries = Tries(engine, request.goal)
     return replace(found, findings=findings(tries, last, request.workload, request.profile))
 
 
