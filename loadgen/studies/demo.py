@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from loadgen.corpus.lists.own_topics import OwnTopics
 from loadgen.corpus.topic_plan import TopicPlan
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
-from loadgen.errors import LoadgenError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions
@@ -286,6 +287,25 @@ def _topics(options: DemoOptions, say: Callable[[str], None]) -> _Storm:
 
 def _silent(done: int) -> None:
     del done
+
+
+_NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kKmM]?)")
+_FACTORS = {"": 1, "k": 1000, "m": 1_000_000}
+
+
+def parse_topics(text: str) -> int | None:
+    """Return the number that ``--topics`` gives, ``1M`` for example; None: it names a file.
+
+    Raises:
+        UsageError: The number is not a whole one above 0.
+    """
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        return None
+    topics = round(float(found[1]) * _FACTORS[found[2].lower()], 6)
+    if topics < 1 or topics != int(topics):
+        raise UsageError(f"--topics {text} is not a whole number of topics above 0")
+    return int(topics)
 
 
 # -- documents ------------------------------------------------------------------------------------

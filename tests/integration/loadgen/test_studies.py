@@ -20,10 +20,10 @@ def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> N
     done: list[int] = []
     # When
     points = sweep(
-        SweepOptions("stuck", varied, workers=2, out=tmp_path / "two"),
+        SweepOptions("stuck", varied=varied, workers=2, out=tmp_path / "two"),
         lambda count, of: done.append(of - count),
     )
-    again = sweep(SweepOptions("stuck", varied, out=tmp_path / "one"))
+    again = sweep(SweepOptions("stuck", varied=varied, out=tmp_path / "one"))
     # Then
     assert done == [1, 0]
     assert [point.passed for point in points] == [False, True]

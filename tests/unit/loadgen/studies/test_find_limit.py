@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.studies.find_limit import LimitOptions, bisect, find_limit, in_words
+from loadgen.studies.find_limit import bisect, find_limit, in_words
+from loadgen.studies.points import Study
 from loadgen.studies.sweep import Range
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
@@ -27,10 +28,10 @@ expect: [list.answered == 100%]
 COUNTS = Range("clients.steady.count", 1, 1000)
 
 
-def limit_options(tmp_path: Path, text: str = TEXT) -> LimitOptions:
+def study(tmp_path: Path, text: str = TEXT) -> Study:
     file = tmp_path / "mine.yaml"
     file.write_text(text)
-    return LimitOptions(str(file), COUNTS, out=tmp_path / "out")
+    return Study(str(file), out=tmp_path / "out")
 
 
 def up_to_forty(document: Document) -> list[dict[str, Any]]:
@@ -42,7 +43,7 @@ def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
     # Given
     probed: list[Point] = []
     # When
-    limit = find_limit(limit_options(tmp_path), probed.append, FakeExperiment(up_to_forty))
+    limit = find_limit(study(tmp_path), COUNTS, 0.05, probed.append, FakeExperiment(up_to_forty))
     # Then
     assert (limit.kind, limit.passes) == ("highest", 40)
     assert limit.fails in (41, 42)
@@ -54,23 +55,23 @@ def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
 
 def test_a_search_that_is_begun_again_keeps_its_runs(tmp_path: Path) -> None:
     # Given
-    first = find_limit(limit_options(tmp_path), run=FakeExperiment(up_to_forty))
+    first = find_limit(study(tmp_path), COUNTS, run=FakeExperiment(up_to_forty))
     run = FakeExperiment(up_to_forty)
     # Then
-    assert find_limit(limit_options(tmp_path), run=run) == first
+    assert find_limit(study(tmp_path), COUNTS, run=run) == first
     assert not run.run
 
 
 def test_a_probe_with_wrong_answers_ends_the_search(tmp_path: Path) -> None:
     run = FakeExperiment(lambda document: [request(outcome="wrong")])
     with pytest.raises(LoadgenError, match=r"no limit was found: at clients\.steady") as caught:
-        find_limit(limit_options(tmp_path), run=run)
+        find_limit(study(tmp_path), COUNTS, run=run)
     assert caught.value.exit_code is ExitCode.CORRECTNESS
 
 
 def test_a_document_that_expects_nothing_has_no_limit(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expects nothing"):
-        find_limit(limit_options(tmp_path, TEXT.partition("expect")[0]), run=FakeExperiment())
+        find_limit(study(tmp_path, TEXT.partition("expect")[0]), COUNTS, run=FakeExperiment())
 
 
 @given(

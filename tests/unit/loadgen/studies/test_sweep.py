@@ -44,7 +44,7 @@ def options(tmp_path: Path) -> SweepOptions:
         Varied("clients.steady.count", (1, 2)),
         parse_varied("servers.profile=pulsar,floodgate"),
     ]
-    return SweepOptions(str(file), varied, repeats=2, out=tmp_path / "out")
+    return SweepOptions(str(file), varied=varied, repeats=2, out=tmp_path / "out")
 
 
 def refused_by_pulsar(document: Document) -> list[dict[str, Any]]:

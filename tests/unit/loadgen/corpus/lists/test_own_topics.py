@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from loadgen.corpus.lists.own_topics import NamespaceSize, read_own_topics
-from loadgen.demo.topics import parse_topics
 from loadgen.errors import UsageError
+from loadgen.studies.demo import parse_topics
 
 if TYPE_CHECKING:
     from pathlib import Path
