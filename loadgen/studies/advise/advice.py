@@ -224,7 +224,7 @@ def virtual_storms(
 
 
 def _storm(request: Request, setting: Setting, options: RunOptions, run: Experiment) -> Outcome:
-    text = document_text(request.workload, request.goal, setting, request.profile)
+    text = document_text(request.workload, request.goal, setting.keys(), request.profile)
     directory = run(parse_document(text), replace(options, written=text))
     if read_run(directory).get("interrupted"):
         raise KeyboardInterrupt

@@ -98,7 +98,7 @@ def storm(
     """Run the storm that the advice was sought for, and return what came of it."""
     service_url, admin_url = addresses
     workload = cluster.workload()
-    document = parse_document(document_text(workload, cluster.goal, setting, "pulsar"))
+    document = parse_document(document_text(workload, cluster.goal, setting.keys(), "pulsar"))
     topics = Topics(of=tuple(each.name for each in workload.namespaces))
     options = RunOptions(
         name=name,

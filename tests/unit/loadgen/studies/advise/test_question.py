@@ -53,7 +53,9 @@ def shape(name: str, topics: int, length: int) -> NamespaceShape:
 
 
 def topics_of(workload: Workload) -> Topics:
-    return parse_document(document_text(workload, Goal(), Setting(Limits()), "pulsar")).topics
+    return parse_document(
+        document_text(workload, Goal(), Setting(Limits()).keys(), "pulsar")
+    ).topics
 
 
 def test_a_storm_has_the_true_sizes_and_the_true_length_of_names() -> None:
