@@ -18,6 +18,7 @@ from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.results.results import read_run
 from loadgen.studies.advise.limits import (
+    SERVED_PER_SECOND,
     Limits,
     Setting,
     derived,
@@ -29,6 +30,7 @@ from loadgen.studies.advise.limits import (
 )
 from loadgen.studies.advise.question import (
     NEVER,
+    Outcome,
     document_text,
     longest_seconds,
     misses,
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadgen.documents.model import Profile
-    from loadgen.studies.advise.question import Goal, Outcome, Workload
+    from loadgen.studies.advise.question import Goal, Workload
     from loadgen.studies.advise.search import KeyFinding
     from loadgen.studies.points import Experiment
 
@@ -105,6 +107,7 @@ class Advice:
         today: What comes of the operator's present limits; None: not tried.
         tries: Tries in virtual time, and ``seconds`` that they took.
         complete: False if time ran out before the limits were at their smallest.
+        quick: True if the limits were reckoned, and tried alone.
         notes: Where a larger limit was worse.
         not_confirmed: Why there was no real storm.
         confirmations: Real storms, in their order; the last one's setting is advised.
@@ -120,6 +123,7 @@ class Advice:
     tries: int = 0
     seconds: float = 0.0
     complete: bool = True
+    quick: bool = False
     notes: tuple[str, ...] = ()
     not_confirmed: str = "--no-confirm"
     confirmations: tuple[Confirmation, ...] = ()
@@ -156,6 +160,47 @@ def advise(
     return replace(found, tries=len(tries.done), seconds=time.perf_counter() - begun)
 
 
+def quick_advice(request: Request, run: Experiment = experiment) -> Advice:
+    """Reckon limits, and try them alone in virtual time: an advice in the time of a few storms."""
+    begun = time.perf_counter()
+    found = advise(request, lambda setting: reckoned(request.workload, request.goal, setting))
+    setting, engine = found.setting, virtual_storms(request, run=run)
+    for tries in range(1, _STORMS + 1):
+        if setting is None:
+            break
+        outcome = engine(setting)
+        seconds = time.perf_counter() - begun
+        found = replace(
+            found, setting=setting, outcome=outcome, tries=tries, seconds=seconds, quick=True
+        )
+        if not misses(request.goal, outcome) or seconds > request.seconds:
+            break
+        for knob in memory_knobs(setting):
+            setting = knob.above(setting)
+    return found
+
+
+def reckoned(workload: Workload, goal: Goal, setting: Setting) -> Outcome:
+    """Return an outcome without any simulation: the analytic model, monotone in every limit."""
+    least, mean, readers = least_limits(workload.largest), workload.mean, workload.readers
+    asked = workload.answers
+    servers = [setting.of(each) for each in setting.servers]
+    if any(each.heap_mb < least.heap_mb or each.direct_mb < least.direct_mb for each in servers):
+        return Outcome(workload.clients, 0, None, asked, asked)
+    seconds = asked * mean.answer_bytes / MB_BYTES / SERVED_PER_SECOND
+    # Behind a proxy the broker's reader is fast.
+    places = servers[0].direct_mb * MB_BYTES // max(1, mean.answer_bytes)
+    held = readers.held_seconds(mean.answer_bytes)
+    # All start together, so places are free again together: whole rounds.
+    seconds += math.ceil(asked / max(1, places)) * held
+    seconds += readers.seconds(mean.answer_bytes) - held
+    late = readers.seconds(mean.answer_bytes, slow=True) > goal.back_within_seconds
+    slow_late = workload.slow_clients if late else 0
+    share = min(1.0, goal.back_within_seconds / seconds) if seconds else 1.0
+    back = int((workload.clients - slow_late) * share)
+    return Outcome(workload.clients, back, seconds, asked, asked - int(asked * share))
+
+
 def virtual_storms(
     request: Request, seconds: float = math.inf, run: Experiment = experiment
 ) -> Callable[[Setting], Outcome]:
@@ -179,7 +224,7 @@ def virtual_storms(
 
 
 def _storm(request: Request, setting: Setting, options: RunOptions, run: Experiment) -> Outcome:
-    text = document_text(request.workload, request.goal, setting, request.profile)
+    text = document_text(request.workload, request.goal, setting.keys(), request.profile)
     directory = run(parse_document(text), replace(options, written=text))
     if read_run(directory).get("interrupted"):
         raise KeyboardInterrupt
@@ -206,7 +251,7 @@ def _searched(request: Request, tries: Tries) -> Advice:
         ) from None
     guessed = guess(workload, goal, proxy=proxy).on_all(pause=flow)
     plan = Plan(start, guessed, least_limits(workload.largest), derive)
-    setting, complete = search(tries, plan)
+    setting, _, complete = search(tries, plan)
     try:
         today = tries.outcome(request.today)
     except OutOfTimeError:
@@ -290,7 +335,8 @@ def confirm(
     if last == advice.setting:
         return found
     # Its neighbours are tried again.
-    tries = Tries(virtual_storms(request, until - time.perf_counter()), request.goal)
+    engine = virtual_storms(request, until - time.perf_counter(), run)
+    tries = Tries(engine, request.goal)
     return replace(found, findings=findings(tries, last, request.workload, request.profile))
 
 

@@ -16,7 +16,6 @@ from loadgen.access import admin_of
 from loadgen.behaviours.discover import Discover
 from loadgen.engine.client import RUN_ENDED
 from loadgen.errors import UsageError
-from loadgen.results.expectations import parse_expectation
 from loadgen.results.results import QUERIES, Results
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.loading import admin_errors
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.documents.model import Document, Profile
-    from loadgen.studies.advise.limits import Setting
 
 LONGEST_SECONDS = 86_400.0
 NEVER = -1.0
@@ -373,16 +371,25 @@ def chosen(
 # -- its document ---------------------------------------------------------------------------------
 
 
-def document_text(workload: Workload, goal: Goal, setting: Setting, profile: Profile) -> str:
-    """Return the document of an advice: what is tried, what confirms it, and what checks it."""
+def document_text(
+    workload: Workload, goal: Goal, limits: Mapping[str, Mapping[str, str]], profile: Profile
+) -> str:
+    """Return the document of an advice: what is tried, what confirms it, and what checks it.
+
+    Args:
+        workload: Its topics and clients.
+        goal: What it expects.
+        limits: Keys of each server.
+        profile: Of both.
+    """
     receive = max(
         LEAST_BUFFER_BYTES, min(RECEIVE_BUFFER_BYTES, workload.readers.network_bytes // 2)
     )
     send = max(LEAST_BUFFER_BYTES, workload.readers.network_bytes - receive)
     more = {"floodgateSocketSendBufferBytes": send, "maxMessageSize": workload.max_message_bytes}
-    servers = {each: {**setting.of(each).keys(), **more} for each in ("broker", *setting.servers)}
+    servers = {role: {**keys, **more} for role, keys in limits.items()}
     back = 100 * (1 - goal.refused_share)
-    document = {
+    document: dict[str, Any] = {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",
         "seed": workload.seed,
@@ -396,8 +403,6 @@ def document_text(workload: Workload, goal: Goal, setting: Setting, profile: Pro
             f"requests.refused.rate <= {100 * goal.refused_share:.10g}%",
         ],
     }
-    for text in document["expect"]:
-        parse_expectation(text)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 

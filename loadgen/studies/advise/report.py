@@ -41,7 +41,7 @@ def write(advice: Advice, out: Path) -> list[Path]:
     if setting is not None:
         texts |= {f"{server}.conf": fragment(advice, server) for server in setting.servers}
         texts[DOCUMENT_NAME] = document_text(
-            request.workload, request.goal, setting, request.profile
+            request.workload, request.goal, setting.keys(), request.profile
         )
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -88,8 +88,8 @@ def _markdown(advice: Advice) -> Iterator[str]:
     if advice.obstacles:
         yield "## Nothing helps\n"
         yield _list(advice.obstacles)
-    for each in advice.warnings:
-        yield f"> **Warning.** {each}"
+    for warning in advice.warnings:
+        yield f"> **Warning.** {warning}"
     if advice.warnings:
         yield ""
     for server in advice.setting.servers if advice.setting else ():
@@ -122,7 +122,8 @@ def verdict(advice: Advice) -> str:
     if advice.setting is None or advice.outcome is None:
         return "No setting of these keys meets the goal."
     storms = plural(advice.tries, "simulated storm")
-    found = f"Found by {storms} ({advice.seconds:.0f} s): {_told(advice, advice.outcome)}."
+    how = "Computed, then checked by" if advice.quick else "Found by"
+    found = f"{how} {storms} ({advice.seconds:.0f} s): {_told(advice, advice.outcome)}."
     if advice.today is not None:
         found += f" Today's limits, simulated: {told(goal, advice.today)}."
     if not advice.complete:
@@ -216,10 +217,7 @@ def to_json(advice: Advice) -> dict[str, Any]:
         "met": advice.met,
         "verdict": verdict(advice),
         "load": {**load, **namespaces, "largest": asdict(largest) | sizes},
-        "settings": {
-            server: advice.setting.of(server).keys()
-            for server in (advice.setting.servers if advice.setting else ())
-        },
+        "settings": advice.setting.keys() if advice.setting else {},
         "assumed": list(assumed(request.workload, proxy=request.proxy)),
         "what_else": list(what_else(advice)),
     }
