@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from loadgen.topics.manifest import read_manifest
 from loadgen.places.sampling import kept_samples
 from loadgen.places.server_process import ServerLaunch, running_server
-from loadgen.scenario import NamespaceExpectation
+from loadgen.plan.clients import Namespace
+from loadgen.topics.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -170,9 +170,9 @@ def resident_bytes(server: ServerProcess) -> float:
     return samples(server)["process_resident_memory_bytes"]
 
 
-def expectations(corpus: Path) -> list[NamespaceExpectation]:
+def expectations(corpus: Path) -> list[Namespace]:
     """Return what a corpus's manifest says that each namespace lists."""
     return [
-        NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
+        Namespace(name=name, topics=entry.topics, hash=entry.hash)
         for name, entry in read_manifest(corpus).namespaces.items()
     ]

@@ -22,6 +22,7 @@ from loadgen.advice.goal import misses
 from loadgen.advice.limits import Limits, Setting, limits_of
 from loadgen.advice.report import markdown
 from loadgen.advice.search import memory_knobs
+
 from loadgen.errors import LoadgenError
 from server.configuration.file import parse_properties
 from tests.proof.advice.clusters import CLUSTERS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from loadgen.advice.advice import Advice
     from loadgen.advice.goal import Outcome
+
     from tests.proof.advice.clusters import ProvenCluster
 
 SEARCH_SECONDS = 240.0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.advice.goal import Goal
 from loadgen.advice.workload import NamespaceShape, Readers, Workload
+
 from proto.names import TopicName
 
 if TYPE_CHECKING:

@@ -14,14 +14,15 @@ import urllib.request
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.advice.outcome import accounted, outcome_of
 from loadgen.advice.scenario import document_of
-from loadgen.documents.reading import parse_document
 from loadgen.results.reading import load_client_rows, load_request_rows
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
-from loadgen.scenario import NamespaceExpectation
+
+from client.admin.pulsar_admin import PulsarAdmin
+from loadgen.documents.reading import parse_document
+from loadgen.plan.clients import Namespace
 from loadgen.topics.loading import TopicLoader
 from loadgen.topics.reading import TopicToCreate
 from tests.official.servers import free_port
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from loadgen.advice.goal import Outcome
     from loadgen.advice.limits import Setting
+
     from tests.proof.advice.clusters import ProvenCluster
 
 _START_SECONDS = 150.0
@@ -100,9 +102,7 @@ def storm(
     service_url, admin_url = addresses
     workload = cluster.workload()
     document = parse_document(document_of(workload, cluster.goal, setting, "pulsar"))
-    names = tuple(
-        NamespaceExpectation(name=each.name, topics=each.topics) for each in workload.namespaces
-    )
+    names = tuple(Namespace(name=each.name, topics=each.topics) for each in workload.namespaces)
     scenario = document.scenario.model_copy(
         update={"service_url": service_url, "namespaces": names}
     )

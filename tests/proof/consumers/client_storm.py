@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.connect import raise_open_file_limit
+from loadgen.demo.plan import LIMIT_MB, RUNS, run_settings
 
 from client import Client
-from loadgen.demo.plan import LIMIT_MB, RUNS, run_settings
+from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.places.sampling import ServerWatch, Target
 from loadgen.places.server_process import running_server
 from tests.proof.consumers.picture import Curves

@@ -10,14 +10,14 @@ import signal
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen.demo.plan import DemoRun, broker_settings
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
+from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
 
 from benchmarks.imports.memory_import import write_topics
-from loadgen.demo.plan import DemoRun, broker_settings
 from loadgen.errors import LoadgenError
 from loadgen.places.server_process import await_ready, log_tail, start, stop
-from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
 from tests.proof.memory.rooms import LaunchInRoom, room
 from tests.proof.result import ProofResult
 from tests.proof.servers import expectations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.scenario import NamespaceExpectation
+    from loadgen.plan.clients import Namespace
     from tests.proof.memory.rooms import Room
     from tests.proof.result import ProofOptions
 
@@ -121,7 +121,7 @@ def _storm(options: ProofOptions, corpus: Path, run: DemoRun, bound: Room) -> Fa
     )
 
 
-def _scenario(url: str, namespaces: Sequence[NamespaceExpectation]) -> DiscoveryScenario:
+def _scenario(url: str, namespaces: Sequence[Namespace]) -> DiscoveryScenario:
     reader = Reader(
         rate_bytes_per_second=READ_RATE_BYTES_PER_SECOND, receive_buffer_bytes=RECEIVE_BUFFER_BYTES
     )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, get_args
 
-from benchmarks.imports.memory_import import write_topics
 from loadgen.run.options import RunOptions
 from loadgen.run.run import execute
 from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Family, Group, Phases
+
+from benchmarks.imports.memory_import import write_topics
 from tests.proof.overload.recorded_limits import limits
 from tests.proof.process_samples import ProcessSamples
 from tests.proof.result import ProofResult

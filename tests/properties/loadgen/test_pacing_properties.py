@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.clients.pacing import ReadBudget
+from loadgen.engine.pacing import ReadBudget
 from loadgen.scenarios.discovery.arrivals import Constant, Poisson, Ramp, Step
 from tests.support.runs.scheduled_load import ScheduledLoad
 
