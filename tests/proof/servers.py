@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SETTLE_SECONDS = 10.0
 POLL_SECONDS = 0.1
 SOCKET_BUFFER_BYTES = 65_536
+STORM_LIMIT_MB = 50
+"""The limits of storms, of heap and direct memory each: a twentieth of what a thousand ask for."""
 LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
 OWN_ERROR = b"error of ours"
 """Words that both servers log if something broke that nobody foresaw."""
@@ -104,6 +106,17 @@ class Restartable:
         log = launch.log.with_stem(f"{launch.log.stem}-{self._starts}")
         self._life = self._stack.enter_context(ExitStack())
         return self._life.enter_context(running_server(replace(launch, log=log)))
+
+
+def limited(profile: str, limit_mb: int = STORM_LIMIT_MB) -> dict[str, str]:
+    """Return the keys of both servers in a storm: its profile, and its limits; 0 is off."""
+    return {
+        "floodgateProfile": profile,
+        "maxTopicListInFlightHeapMemSizeMB": str(limit_mb),
+        "maxTopicListInFlightDirectMemSizeMB": str(limit_mb),
+        # Left to the kernel, the loopback swallows each answer and hides the effect.
+        "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
+    }
 
 
 def server_address(server: ServerProcess) -> tuple[str, int]:

@@ -93,7 +93,7 @@ def _make_topics(options: ProofOptions, topics: int) -> Path:
     options.note(f"making {topics:,} topics")
     corpus = options.out / "topics"
     arguments = ["--topics", str(topics), "--namespaces", str(topics // TOPICS_PER_NAMESPACE)]
-    command = [sys.executable, "-m", "loadgen", "topics", "--executor", "process", "--json"]
+    command = [sys.executable, "-m", "loadgen", "topics", "--json"]
     made = subprocess.run(
         [*command, *arguments, "--out", str(corpus.resolve())],
         cwd=ROOT,

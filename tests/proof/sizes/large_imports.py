@@ -58,11 +58,11 @@ def prove(options: ProofOptions) -> ProofResult:
 
 def _make_topics(options: ProofOptions, topics: int, result: ProofResult) -> Path:
     """Make the corpus with the Spark job; a quick look does without Java."""
-    executor = "process" if options.quick else "spark"
-    options.note(f"making {topics:,} topics ({executor})")
+    place = "processes" if options.quick else "spark"
+    options.note(f"making {topics:,} topics ({place})")
     corpus = options.out / "topics"
     words = ["--topics", str(topics), "--namespaces", str(topics // TOPICS_PER_NAMESPACE)]
-    command = [sys.executable, "-m", "loadgen", "topics", "--executor", executor, "--json"]
+    command = [sys.executable, "-m", "loadgen", "topics", "--place", place, "--json"]
     made = subprocess.run(
         [*command, *words, "--out", str(corpus.resolve())],
         cwd=ROOT,
