@@ -77,7 +77,9 @@ def draw(curves: Curves, size: CrowdSize, out: Path) -> list[Path]:
     """Write the picture into ``out`` and return its path."""
     spans = curves.spans.items()
     bands = [(at, at + seconds, f"{name}: {seconds:.1f} s") for name, (at, seconds) in spans]
-    memory, permits, waiting = [], [], []
+    memory: list[Series] = []
+    permits: list[Series] = []
+    waiting: list[Series] = []
     for number, module in enumerate(curves.samples.processes):
         colour = colour_of(number)
         resident = curves.points(module, "process_resident_memory_bytes")
