@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loadgen.report.drawing import THEMES, dress, save, title
+from loadgen.report.charts import Chart, Series, colour_of
+from loadgen.report.drawing import picture
+from loadgen.report.pictures import write_picture
+from loadgen.report.style import picture_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from loadgen.places.sampling import Samples
-    from loadgen.report.drawing import Theme
     from tests.proof.consumers.crowd import CrowdSize
 
 KINDS = ("heap", "direct")
-_MB = 1024 * 1024
-_SIZE_INCHES = (10.0, 6.4)
-Curve = tuple[list[float], list[float]]
 
 
 @dataclass(frozen=True)
@@ -35,26 +34,30 @@ class Curves:
     begun: float
     spans: Mapping[str, tuple[float, float]]
 
-    def curve(self, module: str, metric: str, unit: float = 1.0) -> Curve:
+    def points(self, module: str, metric: str) -> list[tuple[float, float]]:
         """Return seconds and values of a metric."""
         moments, values = self.samples.series(module, metric)
-        return [at - self.begun for at in moments], [value / unit for value in values]
+        return [(at - self.begun, value) for at, value in zip(moments, values, strict=True)]
+
+    def values(self, module: str, metric: str) -> list[float]:
+        """Return the values of a metric."""
+        return list(self.samples.series(module, metric)[1])
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Return the peaks of each server."""
         found = {}
         for module in self.samples.processes:
-            resident = self.curve(module, "process_resident_memory_bytes")[1]
-            cpu = self.curve(module, "process_cpu_seconds_total")[1]
-            high = self.curve(module, "process_resident_memory_high_water_bytes")[1]
+            resident = self.values(module, "process_resident_memory_bytes")
+            cpu = self.values(module, "process_cpu_seconds_total")
+            high = self.values(module, "process_resident_memory_high_water_bytes")
             found[module] = {
                 "resident_idle_bytes": resident[0] if resident else 0.0,
                 "resident_peak_bytes": max(high, default=0.0),
                 "cpu_seconds": cpu[-1] - cpu[0] if cpu else 0.0,
             }
             for kind in KINDS:
-                used = self.curve(module, permits_metric(module, kind))[1]
-                waiting = self.curve(module, waiting_metric(module, kind))[1]
+                used = self.values(module, permits_metric(module, kind))
+                waiting = self.values(module, waiting_metric(module, kind))
                 found[module][f"{kind}_permits_peak_bytes"] = max(used, default=0.0)
                 found[module][f"{kind}_waiting_peak"] = max(waiting, default=0.0)
         return found
@@ -71,48 +74,26 @@ def waiting_metric(module: str, kind: str) -> str:
 
 
 def draw(curves: Curves, size: CrowdSize, out: Path) -> list[Path]:
-    """Write one PNG per theme into ``out`` and return their paths."""
-    return [
-        save(_draw(curves, size, theme), out / f"regex-consumers{theme.suffix}.png", theme)
-        for theme in THEMES
-    ]
-
-
-def _draw(curves: Curves, size: CrowdSize, theme: Theme) -> Any:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
-    memory, permits, waiting = figure.subplots(3, 1, sharex=True)
-    colours = dict(zip(curves.samples.processes, theme.runs, strict=False))
-    for module, colour in colours.items():
-        resident = curves.curve(module, "process_resident_memory_bytes", _MB)
-        memory.plot(*resident, color=colour, linewidth=2, label=module)
-        for kind, dash in zip(KINDS, ("-", ":"), strict=True):
-            look = {"color": colour, "linestyle": dash, "label": f"{module}, {kind}"}
-            permits.plot(*curves.curve(module, permits_metric(module, kind), _MB), **look)
-            waiting.plot(*curves.curve(module, waiting_metric(module, kind)), **look)
-    memory.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f} MB")
-    permits.yaxis.set_major_formatter(lambda value, _: f"{value:g} MB")
-    waiting.xaxis.set_major_formatter(lambda value, _: f"{value:g} s")
+    """Write the picture into ``out`` and return its path."""
+    spans = curves.spans.items()
+    bands = [(at, at + seconds, f"{name}: {seconds:.1f} s") for name, (at, seconds) in spans]
+    memory: list[Series] = []
+    permits: list[Series] = []
+    waiting: list[Series] = []
+    for number, module in enumerate(curves.samples.processes):
+        colour = colour_of(number)
+        resident = curves.points(module, "process_resident_memory_bytes")
+        memory.append(Series(module, resident, colour=colour))
+        for dash, kind in enumerate(KINDS):
+            for found, metric in ((permits, permits_metric), (waiting, waiting_metric)):
+                points = curves.points(module, metric(module, kind))
+                found.append(Series(f"{module}, {kind}", points, colour=colour, dash=2 * dash))
     words = f"{size.consumers:,} regex consumers attach to {size.topics:,} topics"
-    for axes, what in (
-        (memory, f"{words}: resident memory"),
-        (permits, "Permits in use"),
-        (waiting, "Requests that wait for permits"),
-    ):
-        dress(axes, theme)
-        title(axes, what, theme)
-        axes.set_ylim(bottom=0)
-        axes.grid(axis="y", color=theme.line)
-        axes.legend(
-            loc="upper left", bbox_to_anchor=(1.0, 1.0), labelcolor=theme.ink, fontsize=9,
-            frameon=False,
-        )  # fmt: skip
-        for begin, seconds in curves.spans.values():
-            axes.axvspan(begin, begin + seconds, color=theme.shade, zorder=-1)
-    for name, (begin, seconds) in curves.spans.items():
-        memory.text(
-            begin, 1.0, f" {name}: {seconds:.1f} s", color=theme.soft, fontsize=9,
-            transform=memory.get_xaxis_transform(), va="top",
-        )  # fmt: skip
-    return figure
+    charts = [
+        Chart(f"{words}: resident memory", memory, "bytes", bands=bands),
+        Chart("Permits in use", permits, "bytes", bands=bands),
+        Chart("Requests that wait for permits", waiting, bands=bands),
+    ]
+    path = out / "regex-consumers.svg"
+    write_picture(path, picture(charts, picture_style(), columns=1))
+    return [path]
