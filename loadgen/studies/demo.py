@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.behaviours.discover import Discover
-from loadgen.corpus.lists.own_topics import OwnTopics
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
 from loadgen.errors import LoadgenError, UsageError
@@ -41,6 +40,7 @@ from loadgen.studies.demo_checks import (
     stuck_checks,
     stuck_phase,
 )
+from loadgen.topics.reading import OwnTopics
 from loadgen.units import plural
 
 if TYPE_CHECKING:
