@@ -171,6 +171,15 @@ def _number(text: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
+def jobs_of(options: SweepOptions) -> list[Job]:
+    """Return every point as a job.
+
+    Raises:
+        UsageError: A point is no scenario, or the grid is none.
+    """
+    return [options.job(values) for values in _grid(options)]
+
+
 def _grid(options: SweepOptions) -> Iterator[dict[str, Value]]:
     for mistake in _mistakes(options):
         raise UsageError(mistake)
@@ -213,10 +222,10 @@ def sweep(
         session: Of Spark, which then runs all points in virtual time as one job.
 
     Raises:
-        UsageError: A point is no scenario, or the grid is none; nothing has been run then.
+        UsageError: See :func:`jobs_of`; nothing has been run then.
         LoadgenError: A point could not be run.
     """
-    jobs = [options.job(values) for values in _grid(options)]
+    jobs = jobs_of(options)
     done = partial(_told, on_done, len(jobs))
     if session is not None and options.place == "virtual":
         points = _in_spark(session, jobs, done)
