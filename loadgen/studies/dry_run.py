@@ -1,4 +1,0 @@
-"""Stub."""
-def require_room(document, options, *, dry, as_json):
-    if dry:
-        print("dry")
