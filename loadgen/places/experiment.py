@@ -63,6 +63,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
     Raises:
         UsageError: The options do not fit each other, the document or this machine.
         LoadgenError: A server cannot be started or reached, or the run failed.
+        CutError: It was cut in virtual time.
         KeyboardInterrupt: There was a Ctrl-C before any request had ended.
     """
     document, options = resolved(document, options)
@@ -139,7 +140,12 @@ def _in_virtual_time(
     from loadgen.places.virtual import run_in_virtual_time
 
     del directory  # its servers have no logs
-    run = run_in_virtual_time(document, run=options.name, on_begun=options.on_simulation)
+    run = run_in_virtual_time(
+        document,
+        run=options.name,
+        on_begun=options.on_simulation,
+        may_go_on=options.may_go_on,
+    )
     t0_epoch_seconds = run.facts.t0_epoch_seconds
     write_rows(str(folder), options.name, 0, t0_epoch_seconds, run.rows)
     run.samples.write(str(folder), options.name, run.t0, t0_epoch_seconds)

@@ -49,6 +49,7 @@ class RunOptions:
         abort_early: Asked with totals; returns the expectation that can no longer be met, which
             ends the run.
         metrics_port: Where the run's figures are served while it lasts.
+        may_go_on: Asked now and then in virtual time, which is cut when it says no: ``CutError``.
         on_progress: Called about once a second with totals, from another thread.
         on_samples: Called once with what the servers are seen to do.
         on_simulation: Called once, in virtual time, with a look at it: its seconds, and totals.
@@ -70,6 +71,7 @@ class RunOptions:
     drain: float | None = None
     abort_early: Callable[[Totals], str | None] | None = field(default=None, repr=False)
     metrics_port: int | None = None
+    may_go_on: Callable[[], bool] = field(default=lambda: True, repr=False)
     on_progress: Callable[[Totals], None] = field(default=lambda totals: None, repr=False)
     on_samples: Callable[[Samples], None] = field(default=lambda samples: None, repr=False)
     on_simulation: Callable[[Callable[[], tuple[float, Totals]]], None] = field(

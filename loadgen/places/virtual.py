@@ -20,6 +20,7 @@ from loadgen.engine.task import Task, TaskPlan
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
 from loadgen.places.topics import hashed_namespaces, known_namespaces, topic_plan
+from loadgen.results.tables import verify
 from loadgen.virtual.links.network import LOOPBACK, Network
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
 from loadgen.virtual.servers import VirtualServers, service_url
@@ -237,6 +238,8 @@ class _Simulation:
             await clock_sleep(servers.clock, _SETTLE_SECONDS)
             sampler.stop()
             told = {name: _facts_of(each) for name, each in servers.services.items()}
+            for row in result.rows.requests:
+                verify(row)
             real_seconds = time.perf_counter() - begun
         busy: dict[str, float] = {
             name: each.busy_seconds for name, each in servers.processors.items()

@@ -282,7 +282,7 @@ def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
     found = in_words(measure.unit, value)
     if wanted is None:
         limit = servers.get((each.subject, measure.limited), {}).get("last")
-        if not limit or limit < 0:
+        if not limit or not limit > 0:  # A limit that is off is no number.
             return Judged(each, holds=False, value=value, found=f"{found}; its limit is not known")
         wanted = limit
         found += f" of {in_words(measure.unit, wanted)}"

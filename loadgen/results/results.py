@@ -123,10 +123,7 @@ class Results:
         for name, schema in TABLES.items():
             files = [str(path) for each in directories for path in parts_of(each, name)]
             if files:
-                quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-                self.connection.execute(
-                    f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{quoted}])"
-                )
+                self._view(name, files)
             else:
                 self.connection.register(name, schema.empty_table())
         self.connection.register("groups", _groups(runs))
@@ -141,6 +138,15 @@ class Results:
             RunDirectoryError: One of them is no run of this version.
         """
         return cls(directories)
+
+    def _view(self, name: str, files: Sequence[str]) -> None:
+        quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        try:
+            self.connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{quoted}])")
+        except duckdb.Error as error:
+            self.close()
+            line = str(error).splitlines()[0]
+            raise RunDirectoryError(f"{name} of {self.directory} cannot be read: {line}") from None
 
     def close(self) -> None:
         """Give back what is open."""

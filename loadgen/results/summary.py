@@ -33,7 +33,7 @@ _SPLITS = (
 
 Count = Annotated[int, Field(ge=0)]
 Figure = Annotated[
-    float | None, BeforeValidator(lambda x: None if x is None or math.isinf(x) else x)
+    float | None, BeforeValidator(lambda x: x if x is not None and math.isfinite(x) else None)
 ]
 """A number; null of what never was: no answer, no measurement."""
 

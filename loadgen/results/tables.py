@@ -120,7 +120,7 @@ def _wall(t0_epoch_seconds: float, seconds: float) -> int:
 
 def _request_columns(rows: list[RequestRow]) -> dict[str, list[object]]:
     for row in rows:
-        _verify(row)
+        verify(row)
     same = (
         "client", "group", "family", "operation", "namespace", "item", "due", "sent",
         "first_byte", "done", "reason", "bytes", "topics", "topics_hash",
@@ -138,7 +138,7 @@ def _took(row: RequestRow, begun: float | None) -> float:
     return row.done - begun
 
 
-def _verify(row: RequestRow) -> None:
+def verify(row: RequestRow) -> None:
     """Judge a listing, and give its bytes back."""
     answer, row.answer = row.answer, None
     if answer is None:

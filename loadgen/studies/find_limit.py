@@ -98,7 +98,9 @@ def find_limit(
 
 def in_words(point: Point) -> str:
     """Say in a line what came of a probe."""
-    figures = ", ".join(f"{SHOWN[name]} {figure_text(name, point.figures[name])}" for name in _PROBED)
+    figures = ", ".join(
+        f"{SHOWN[name]} {figure_text(name, point.figures[name])}" for name in _PROBED
+    )
     return f"{point.place}: {'; '.join((point.word, *point.missed))} ({figures})"
 
 

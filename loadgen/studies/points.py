@@ -9,7 +9,6 @@ import json
 import re
 import zlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.documents.reading import read_document
@@ -24,6 +23,7 @@ from loadgen.results.verdict import Level, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from loadgen.documents.model import Document
     from loadgen.places.options import Place
@@ -41,7 +41,11 @@ _ASKED = tuple(
         *(f"clients.back.{each} >= 0s" for each in ("p50", "p99", "max")),
         *(f"requests.{each}.rate >= 0%" for each in ("answered", "refused", "failed")),
         *(f"list.response.{each} >= 0s" for each in ("p50", "p99", "max")),
-        *(f"{server}.{each}.max >= 0" for server in ("broker", "proxy") for each in _SERVER_FIGURES),
+        *(
+            f"{server}.{each}.max >= 0"
+            for server in ("broker", "proxy")
+            for each in _SERVER_FIGURES
+        ),
     )
 )
 FIGURES = {each.text.partition(" ")[0]: each.measure.unit for each in _ASKED}

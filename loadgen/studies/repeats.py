@@ -1,6 +1,6 @@
-"""Repeats of a run, and sides that are asked alike in turn: profiles, or a real Pulsar beside ours.
+"""Repeats of a run, and sides that are asked alike in turn: profiles, or a real Pulsar and ours.
 
-Whether sides differ, or agree, is judged by what their tables say: :mod:`loadgen.results.comparing`.
+Whether sides differ, or agree, is judged by their tables: :mod:`loadgen.results.comparing`.
 """
 
 from __future__ import annotations
@@ -123,9 +123,11 @@ def run_sides(
         UsageError: The options do not fit; nothing has been run then.
         LoadgenError: A run could not be made.
     """
-    rounds = [numbered(side.options, repeats) for side in sides]
-    for side in sides:
-        resolved(side.document, side.options)
+    checked = [resolved(side.document, side.options)[1] for side in sides]
+    rounds = [
+        numbered(replace(side.options, name=options.name), repeats)
+        for side, options in zip(sides, checked, strict=True)
+    ]
     done: list[list[FinishedSide]] = [[] for _ in sides]
     for number in range(repeats):
         for place, side in enumerate(sides):

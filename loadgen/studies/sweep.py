@@ -202,24 +202,30 @@ def jobs_of(options: SweepOptions) -> list[Job]:
 
 
 def _grid(options: SweepOptions) -> Iterator[dict[str, Value]]:
+    for mistake in _mistakes(options):
+        raise UsageError(mistake)
     paths = [each.path for each in options.varied]
-    if not paths:
-        raise UsageError("no setting to vary: give --vary PATH=VALUE,VALUE, or --grid FILE")
-    if not 1 <= options.repeats <= MOST_REPEATS:
-        raise UsageError(f"--repeats {options.repeats}: must be 1 to {MOST_REPEATS:,}")
-    if SEED in paths:
-        raise UsageError("--vary seed: use --repeats N, which runs each point with seeds 1 to N")
-    for path, values in options.varied:
-        if paths.count(path) > 1:
-            raise UsageError(f"--vary {path} is there twice: give all its values at once")
-        if len({in_short(value) for value in values}) < len(values):
-            raise UsageError(f"--vary {path} has a value twice: use --repeats N for more of it")
-    points = math.prod(len(each.values) for each in options.varied) * options.repeats
-    if points > MOST_POINTS:
-        raise UsageError(f"the grid has {points:,} points; at most {MOST_POINTS:,} are run")
     for values in product(*(each.values for each in options.varied)):
         for seed in range(1, options.repeats + 1):
             yield {**dict(zip(paths, values, strict=True)), SEED: seed}
+
+
+def _mistakes(options: SweepOptions) -> Iterator[str]:
+    paths = [each.path for each in options.varied]
+    if not paths:
+        yield "no setting to vary: give --vary PATH=VALUE,VALUE, or --grid FILE"
+    if not 1 <= options.repeats <= MOST_REPEATS:
+        yield f"--repeats {options.repeats}: must be 1 to {MOST_REPEATS:,}"
+    if SEED in paths:
+        yield "--vary seed: use --repeats N, which runs each point with seeds 1 to N"
+    for path, values in options.varied:
+        if paths.count(path) > 1:
+            yield f"--vary {path} is there twice: give all its values at once"
+        if len({in_short(value) for value in values}) < len(values):
+            yield f"--vary {path} has a value twice: use --repeats N for more runs of it"
+    points = math.prod(len(each.values) for each in options.varied) * options.repeats
+    if points > MOST_POINTS:
+        yield f"the grid has {points:,} points; at most {MOST_POINTS:,} are run"
 
 
 def sweep(
@@ -272,9 +278,7 @@ def _in_spark(
     return collect_with_progress(session, rows, on_done)
 
 
-def _in_processes(
-    jobs: Sequence[Job], workers: int, on_done: Callable[[int], None]
-) -> list[Point]:
+def _in_processes(jobs: Sequence[Job], workers: int, on_done: Callable[[int], None]) -> list[Point]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(jobs)), context) as pool:
         futures = [pool.submit(run_job, job) for job in jobs]
@@ -344,7 +348,9 @@ def _column(values: Sequence[Value]) -> pa.Array:
 
 def told(point: Point) -> dict[str, Any]:
     """Return a point as JSON has it; figures that nobody has, or that never were, are null."""
-    figures = {n: v if v is not None and math.isfinite(v) else None for n, v in point.figures.items()}
+    figures = {
+        n: v if v is not None and math.isfinite(v) else None for n, v in point.figures.items()
+    }
     return {
         "values": dict(point.values),
         "figures": figures,

@@ -11,16 +11,21 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 import proto.PulsarApi_pb2 as pb
-from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
-from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.stuck.scenario import StuckScenario
+from loadgen.documents.model import Document
+from loadgen.engine.latency_buckets import nearest_rank
+from loadgen.places.experiment import experiment
+from loadgen.places.options import RunOptions
 from tests.proof.result import ProofOptions, ProofResult
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
 
 NAMESPACE = "load/ns"
 INTERVAL_SECONDS, SECONDS = 0.01, 10.0
@@ -48,34 +53,45 @@ class StallingBroker(StandInBroker):
 
 def prove(options: ProofOptions) -> ProofResult:
     """Compare the percentiles of both times with those that follow from the stall."""
-    scenario = StuckScenario(
-        service_url="pulsar://127.0.0.1:1",
-        namespaces=(NamespaceExpectation(name=NAMESPACE),),
-        clients=1,
-        interval_seconds=INTERVAL_SECONDS,
-        duration_seconds=SECONDS,
-        stuck_peers=0,
+    steady = {"name": "steady", "do": "list", "count": 1, "every": INTERVAL_SECONDS}
+    document = Document.model_validate(
+        {
+            "name": "stalled",
+            "topics": {"of": [NAMESPACE]},
+            "clients": [steady],
+            "phases": {"measure": SECONDS},
+        }
     )
     options.note(f"{SECONDS / INTERVAL_SECONDS:.0f} requests, a stall of {STALL_SECONDS:g} s")
     with running(StallingBroker({NAMESPACE: topic_names(NAMESPACE, 10)})) as url:
-        asked = scenario.model_copy(update={"service_url": url})
-        result = execute(asked, RunOptions("stalled", out=options.out.resolve(), tasks=1))
-    summary = result.summary
+        run = RunOptions(options.out.resolve(), service_url=url, tasks=1)
+        rows = pq.read_table(experiment(document, run) / "requests")
+    rows = rows.filter(pc.equal(rows["outcome"], "answered"))
+    response, service = (
+        _percentiles(rows["response_seconds"]),
+        _percentiles(rows["service_seconds"]),
+    )
     found = ProofResult(
         {
-            "answered": summary["answered"],
-            "response_seconds": summary["latency_seconds"],
-            "service_seconds": summary["service_latency_seconds"],
+            "answered": rows.num_rows,
+            "response_seconds": response,
+            "service_seconds": service,
         }
     )
-    _judge(found, summary["latency_seconds"], summary["service_latency_seconds"])
+    _judge(found, response, service)
     requests = round(SECONDS / INTERVAL_SECONDS)
     found.check(
         "nothing was left out",
-        summary["answered"] == requests - 1,
-        f"{summary['answered']} of {requests} were answered; the one that met the stall was not",
+        rows.num_rows == requests - 1,
+        f"{rows.num_rows} of {requests} were answered; the one that met the stall was not",
     )
     return found
+
+
+def _percentiles(seconds: pa.ChunkedArray) -> dict[str, float]:
+    ordered = sorted(seconds.to_pylist())
+    shares = {"p99": 0.99, "p999": 0.999, "max": 1.0}
+    return {name: nearest_rank(ordered, share) for name, share in shares.items()}
 
 
 def _judge(found: ProofResult, response: Mapping[str, float], service: Mapping[str, float]) -> None:

@@ -2,97 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from loadgen.cluster import ClusterPlan, TopicsPlan
-from loadgen.demo.plan import (
-    LIMIT_MB,
-    SOCKET_BUFFER_BYTES,
-    STUCK_NAME_BYTES,
-    STUCK_RUNS,
-    STUCK_TOPICS,
-    TOPICS_PER_NAMESPACE,
-    run_settings,
-    stuck_broker_settings,
-    stuck_scenario,
-)
-from loadgen.scenarios.storm.scenario import StormScenario
+from loadgen.documents.model import Document
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loadgen.scenario import NamespaceExpectation, Scenario
-
-    Namespaces = tuple[NamespaceExpectation, ...]
-
+SOCKET_BUFFER_BYTES = 65_536
+TOPICS_PER_NAMESPACE = 10_000
+_LIMIT_MB = 50
 _FULL_CLIENTS, _QUICK_CLIENTS = 1_000, 150
 
 
-@dataclass(frozen=True)
-class Case:
-    """One case: a cluster, and what clients do to it.
-
-    Attributes:
-        scenario: Makes the scenario for a service URL and the cluster's namespaces.
-    """
-
-    name: str
-    cluster: ClusterPlan
-    scenario: Callable[[str, Namespaces], Scenario]
-
-
-def cases(*, quick: bool) -> list[Case]:
-    """Return the cases; small ones if ``quick``."""
+def cases(*, quick: bool) -> list[Document]:
+    """Return the cases, each in both profiles; small ones if ``quick``."""
     clients = _QUICK_CLIENTS if quick else _FULL_CLIENTS
+    made = [_storm(clients), _stuck(), _slow_readers(), _hold_and_wait()]
     return [
-        *(_storm(profile, clients) for profile in ("pulsar", "floodgate")),
-        *(_stuck(run.profile) for run in STUCK_RUNS),
-        *(_slow_readers(profile) for profile in ("pulsar", "floodgate")),
-        *(_hold_and_wait(profile) for profile in ("pulsar", "floodgate")),
+        Document.model_validate(
+            {
+                **case,
+                "name": f"{case['name']}-{profile}",
+                "servers": {**case["servers"], "profile": profile},
+                "phases": {"measure": "180s"},
+            }
+            | ({"phases": case["phases"]} if "phases" in case else {})
+        )
+        for case in made
+        for profile in ("pulsar", "floodgate")
     ]
 
 
-def _limits(megabytes: int) -> dict[str, str]:
+def _limits(heap: int, direct: int) -> dict[str, str]:
     return {
-        "maxTopicListInFlightHeapMemSizeMB": str(megabytes),
-        "maxTopicListInFlightDirectMemSizeMB": str(megabytes),
+        "maxTopicListInFlightHeapMemSizeMB": str(heap),
+        "maxTopicListInFlightDirectMemSizeMB": str(direct),
         "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
     }
 
 
-def _storm(profile: str, clients: int) -> Case:
+def _topics(namespaces: int) -> dict[str, int]:
+    return {"namespaces": namespaces, "per_namespace": TOPICS_PER_NAMESPACE, "seed": 7}
+
+
+def _spread(clients: int, seconds: float) -> dict[str, Any]:
+    return {"kind": "constant", "per_second": clients / seconds}
+
+
+def _readers(clients: int, rate: str = "100kB/s") -> dict[str, Any]:
+    reader = {"rate": rate, "buffer": SOCKET_BUFFER_BYTES}
+    return {"name": "all", "do": "list", "count": clients, "timeout": "120s", "read": reader}
+
+
+def _storm(clients: int) -> dict[str, Any]:
     """The demo's storm; a small one has limits that are as much too small."""
-    keys = _limits(max(1, LIMIT_MB * clients // _FULL_CLIENTS))
-    topics = TopicsPlan(
-        namespaces=100 * clients // _FULL_CLIENTS, per_namespace=TOPICS_PER_NAMESPACE, seed=7
-    )
-    return Case(
-        f"storm, {profile}",
-        ClusterPlan(profile=profile, broker=keys, proxy=keys, topics=topics),  # type: ignore[arg-type]
-        lambda url, namespaces: StormScenario(
-            service_url=url, namespaces=namespaces, clients=clients
-        ),
-    )
+    limit = max(1, _LIMIT_MB * clients // _FULL_CLIENTS)
+    keys = _limits(limit, limit)
+    return {
+        "name": "storm",
+        "topics": _topics(100 * clients // _FULL_CLIENTS),
+        "servers": {"broker": keys, "proxy": keys},
+        "clients": [_readers(clients)],
+    }
 
 
-def _stuck(profile: str) -> Case:
-    """The demo's peer that does not read."""
-    run = next(each for each in STUCK_RUNS if each.profile == profile)
-    settings = stuck_broker_settings(run)
-    kept = {**run_settings(run), **{k: v for k, v in settings.items() if "Timeout" in k}}
-    del kept["floodgateProfile"]
-    topics = TopicsPlan(
-        namespaces=1, per_namespace=STUCK_TOPICS, mean_name_bytes=STUCK_NAME_BYTES, seed=7
-    )
-    return Case(
-        f"stuck, {profile}",
-        ClusterPlan(profile=profile, broker=kept, topics=topics),  # type: ignore[arg-type]
-        lambda url, namespaces: stuck_scenario(url, namespaces[0]),
-    )
+def _stuck() -> dict[str, Any]:
+    """Ten lists a second, and one client that reads nothing, which comes and goes between two."""
+    timeouts = {
+        f"maxTopicListInFlight{kind}MemSizePermitsAcquireTimeoutMillis": "3000"
+        for kind in ("Heap", "Direct")
+    }
+    deaf = {
+        "name": "deaf",
+        "do": "list",
+        "count": 1,
+        "pipelined": 64,
+        "after": 1.05,
+        "read": {"never": True},
+        "drop": {"at": 7.05},
+    }
+    steady = {"name": "steady", "do": "list", "count": 10, "every": "1s"}
+    return {
+        "name": "stuck",
+        "topics": {"namespaces": 1, "per_namespace": 4000, "mean_name_bytes": 93, "seed": 7},
+        "servers": {"broker": {**_limits(1, 1), **timeouts}},
+        "clients": [{**steady, "arrive": _spread(10, 1.0)}, deaf],
+        "phases": {"measure": "8s"},
+    }
 
 
-def _slow_readers(profile: str) -> Case:
+def _slow_readers() -> dict[str, Any]:
     """Readers of 27 kB/s whose answers outlast the permits' timeout, without a proxy.
 
     They begin within two seconds. Asked all at once they would all time out in the same
@@ -101,22 +98,15 @@ def _slow_readers(profile: str) -> Case:
     they hold at 27.5 s, and one in twenty, of whom the kernel took more to begin with, at 25.5 s:
     in the midst of the timeouts. At 27 kB/s all do so after the last of them.
     """
-    keys = _limits(15)
-    topics = TopicsPlan(namespaces=1, per_namespace=TOPICS_PER_NAMESPACE, seed=7)
-    return Case(
-        f"slow-readers, {profile}",
-        ClusterPlan(profile=profile, broker=keys, topics=topics),  # type: ignore[arg-type]
-        lambda url, namespaces: StormScenario(
-            service_url=url,
-            namespaces=namespaces,
-            clients=50,
-            read_rate_bytes_per_second=27_000.0,
-            spread_seconds=2.0,
-        ),
-    )
+    return {
+        "name": "slow-readers",
+        "topics": _topics(1),
+        "servers": {"broker": _limits(15, 15)},
+        "clients": [{**_readers(50, "27kB/s"), "arrive": _spread(50, 2.0)}],
+    }
 
 
-def _hold_and_wait(profile: str) -> Case:
+def _hold_and_wait() -> dict[str, Any]:
     """More heap than direct memory: who holds the one waits for the other.
 
     Five answers of 15 are sent at a time, some eight seconds each: so the last of profile floodgate
@@ -124,12 +114,9 @@ def _hold_and_wait(profile: str) -> Case:
     long as at each look, ten a second, somebody has read nothing for half a second, which is a
     matter of milliseconds: in runs over sockets 76, 68 and 76 of 80 were answered.
     """
-    keys = _limits(20) | {"maxTopicListInFlightDirectMemSizeMB": "5"}
-    topics = TopicsPlan(namespaces=15, per_namespace=TOPICS_PER_NAMESPACE, seed=7)
-    return Case(
-        f"hold-and-wait, {profile}",
-        ClusterPlan(profile=profile, broker=keys, topics=topics),  # type: ignore[arg-type]
-        lambda url, namespaces: StormScenario(
-            service_url=url, namespaces=namespaces, clients=80, spread_seconds=5.0
-        ),
-    )
+    return {
+        "name": "hold-and-wait",
+        "topics": _topics(15),
+        "servers": {"broker": _limits(20, 5)},
+        "clients": [{**_readers(80), "arrive": _spread(80, 5.0)}],
+    }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from server import module_names
-from server.module_names import class_module, module_name
+from server.module_names import class_module, module_name, python_path
 
 
 def test_in_a_checkout_our_modules_are_imported_by_their_short_names() -> None:
@@ -36,3 +38,13 @@ def test_in_the_wheel_a_users_own_package_of_our_name_is_found(
     monkeypatch.setattr(module_names, "ABOVE", "floodgate.")
     # When, then
     assert class_module("client.plugin") == "client.plugin"
+
+
+def test_a_process_finds_this_very_code_before_what_it_inherits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = str(Path(module_names.__file__).parents[1])
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    assert python_path() == {"PYTHONPATH": root}
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    assert python_path() == {"PYTHONPATH": f"{root}:/elsewhere"}

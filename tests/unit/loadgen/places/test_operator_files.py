@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from loadgen.own_servers.local import local_broker, local_proxy
 
 from broker.configuration.config import BrokerConfig
 from limiter.admission.rules import AdmissionPolicy
 from loadgen.errors import UsageError
-from loadgen.places.operator_files import OwnCluster, OwnServer, read_own_server
+from loadgen.places.operator_files import (
+    OwnCluster,
+    OwnServer,
+    local_broker,
+    local_proxy,
+    read_own_server,
+)
 from proxy.config import ProxyConfig
 from server.configuration.common import Profile
 

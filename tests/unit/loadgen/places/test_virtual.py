@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from loadgen.behaviours.list import List
 from loadgen.documents.model import Document
+from loadgen.engine.client import LoadClient
 from loadgen.errors import UsageError
 from loadgen.places import virtual
 from loadgen.places.sampling import SAMPLE_SECONDS
@@ -136,6 +138,13 @@ def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
     assert round(lost[0], 6) == 2.0
 
 
+def test_a_beat_that_is_due_at_the_end_is_not_begun() -> None:
+    steady = [{"name": "all", "do": "list", "count": 3, "every": "100ms"}]
+    run = run_in_virtual_time(document(steady, phases={"measure": "1s", "drain": "1s"}))
+    assert len(run.rows.requests) == 30
+    assert max(row.due for row in run.rows.requests) < 0.95
+
+
 def test_what_the_servers_say_is_sampled_and_seen_at_the_end() -> None:
     run = run_in_virtual_time(DOCUMENT)
     assert run.samples.figures("broker")["heap.used"] == 0
@@ -154,3 +163,38 @@ def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch)
     pauses = [after - before for before, after in pairwise(looks)]
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (SAMPLE_SECONDS, virtual.LONGEST_INTERVAL_SECONDS)
+
+
+def test_an_error_of_a_behaviour_ends_the_run_and_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(self: List, me: LoadClient) -> None:
+        del self, me
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(List, "client", broken)
+    with pytest.raises(ZeroDivisionError):
+        run_in_virtual_time(DOCUMENT)
+
+
+def test_an_error_in_what_a_client_does_beside_is_raised_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(self: LoadClient, **_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(LoadClient, "list_topics", broken)
+    steady = [{"name": "all", "do": "list", "count": 2, "every": "1s"}]
+    with pytest.raises(ZeroDivisionError):
+        run_in_virtual_time(document(steady, phases={"measure": 2, "drain": 1}))
+
+
+def test_who_lists_once_and_is_answered_is_back() -> None:
+    events = run_in_virtual_time(DOCUMENT).rows.events
+    assert [row.client for row in events if row.what == "back"] == list(range(200))
+
+
+def test_answers_are_verified() -> None:
+    rows = run_in_virtual_time(DOCUMENT).rows.requests
+    assert {row.topics for row in rows} == {10}
+    assert all(row.topics_hash and row.answer is None for row in rows)

@@ -48,6 +48,13 @@ def test_a_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
         Results.open(tmp_path / "gone")
 
 
+def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
+    (part,) = (record_run(tmp_path, [request()]) / "requests").iterdir()
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(RunDirectoryError, match=r"requests of .* cannot be read: "):
+        Results.open(tmp_path)
+
+
 def test_every_question_has_an_answer_where_a_table_is_missing(tmp_path: Path) -> None:
     with Results.open(record_run(tmp_path)) as results:
         rows = {name: results.query(name) for name in QUERIES}

@@ -1,1 +1,0 @@
-"""The advice: which limits meet a goal, found in virtual time and confirmed by real storms."""

@@ -1,1 +1,0 @@
-"""The demo: a storm and a stuck peer, each with and without limits."""

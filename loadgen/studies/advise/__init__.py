@@ -1,0 +1,1 @@
+"""Advice: the limits that meet a goal, searched by experiments in virtual time."""

@@ -1,1 +1,0 @@
-"""Sweeps: one scenario with many values of its keys, in virtual time, and the limit that passes."""

@@ -1,0 +1,131 @@
+"""A server that stalls makes no client ask less: response times say so, service times do not."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from loadgen.behaviours.lookup import Lookup
+from loadgen.engine.client import LoadClient
+from loadgen.engine.context import RunTime, TaskContext
+from loadgen.engine.plan import ClientPlan, Namespace
+from loadgen.results.results import Results
+from loadgen.results.tables import write_rows
+from loadgen.virtual.loop import VirtualClock, VirtualLoop
+from tests.support.runs.recorded_run import record_run
+
+if TYPE_CHECKING:
+    from loadgen.engine.rows import Rows
+
+SERVICE = 0.001
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
+
+
+class StallingServer:
+    """Stands for a client's connection: answers after a while, but for a time when it stands still.
+
+    Args:
+        refuses: Whether nothing can be sent meanwhile; else what is sent is answered behind it.
+    """
+
+    def __init__(self, begun: float, stall: float, *, refuses: bool) -> None:
+        self._begun, self._end, self._refuses = begun, begun + stall, refuses
+        self.connection = self
+
+    def _left(self) -> float:
+        now = asyncio.get_running_loop().time()
+        return self._end - now if self._begun <= now < self._end else 0.0
+
+    async def ready(self) -> None:
+        if self._refuses and (left := self._left()):
+            await asyncio.sleep(left)
+
+    def request(self, *_: object) -> asyncio.Future[str]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[str] = loop.create_future()
+        loop.call_later(self._left() + SERVICE, answer.set_result, "")
+        return answer
+
+    def forget(self, _: int) -> None:
+        """Nobody is told when the first byte came."""
+
+    def patience_end(self, seconds: float, *, rounds_up: bool) -> float:
+        del rounds_up
+        return asyncio.get_running_loop().time() + seconds
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def played(rate: float, seconds: float, server: StallingServer) -> Rows:
+    """The rows of one client that asks on the beat for so long."""
+
+    async def play(loop: VirtualLoop) -> Rows:
+        context: Any = TaskContext(
+            "", None, RunTime(loop.time), VirtualClock(loop), authentication=None
+        )
+        group = Lookup(name="look", count=1, every=1 / rate)
+        client = LoadClient(ClientPlan(0, 0, group, Namespace(name="t/n"), 0.0), context)
+        client.service = server  # type: ignore[assignment]
+        running = asyncio.create_task(client.run())
+        await asyncio.sleep(seconds - 0.5 / rate)
+        await client.finish()
+        await running
+        return context.rows
+
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(play(loop))
+    finally:
+        loop.close()
+
+
+def percentiles(rows: Rows) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Response and service percentiles, as a run's questions give them."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(folder, "r", 0, 0.0, rows)
+        with Results.open(record_run(Path(folder))) as results:
+            return results.query("all")[0], results.query("service")[0]
+
+
+def analytic(rate: float, seconds: float, begun: float, stall: float, share: float) -> float:
+    """The percentile of a queue that stands still once: who is due meanwhile waits for its end."""
+    due = [number / rate for number in range(math.ceil(round(seconds * rate, 9)))]
+    waits = [max(0.0, begun + stall - at) if at >= begun else 0.0 for at in due]
+    took = sorted(wait + SERVICE for wait in waits)
+    return took[max(1, math.ceil(round(share * len(took), 9))) - 1]
+
+
+def test_a_stall_of_200_ms_is_in_the_response_times_and_not_in_the_service_times() -> None:
+    # A hundred requests a second for ten seconds, and a stall that twenty of them meet.
+    response, service = percentiles(played(100.0, 10.0, StallingServer(4.9975, 0.2, refuses=True)))
+    assert response["p99"] == pytest.approx(0.1985 - 0.1, abs=1e-6)
+    assert response["max"] == pytest.approx(0.1985, abs=1e-6)
+    assert response["p50"] == pytest.approx(SERVICE, abs=1e-6)
+    # Who looks at service times alone sees nothing of it.
+    assert service["max"] == pytest.approx(SERVICE, abs=1e-6)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    rate=st.integers(20, 200).map(float),
+    begun=st.integers(1, 40).map(lambda tenths: tenths / 10 + 0.00171),
+    stall=st.integers(1, 10).map(lambda tenths: tenths / 10),
+    refuses=st.booleans(),
+)
+def test_every_percentile_of_the_response_is_the_analytic_one(
+    rate: float, begun: float, stall: float, refuses: bool
+) -> None:
+    assume((begun * rate) % 1 > SERVICE * rate * 1.1)  # Nothing is under way when it begins.
+    rows = played(rate, 6.0, StallingServer(begun, stall, refuses=refuses))
+    response, _ = percentiles(rows)
+    for name, share in SHARES.items():
+        right = analytic(rate, 6.0, begun, stall, share)
+        assert response[name] == pytest.approx(right, abs=1e-6), name
