@@ -6,7 +6,9 @@ is imported for them. Failures that a user can cause end in one sentence and an 
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import json
 import re
 import sys
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
 _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 
@@ -41,7 +44,7 @@ class Subcommand:
 _FIRST, _TOPICS, _RUNS, _MORE = "Start here", "Topics", "Finished runs", "More"
 SUBCOMMANDS = {
     "demo": Subcommand(
-        "loadgen.commands.demo",
+        "loadgen.commands.advise",
         "demo",
         "Show a restart storm and a client that reads nothing, with and without limits.",
         _FIRST,
@@ -136,10 +139,38 @@ def imported_command(name: str) -> Any:  # noqa: ANN401
     found = getattr(importlib.import_module(module_name(entry.module)), entry.function)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
-    function: Callable[..., object] = found
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name)(function)
+    single.command(name)(_explained(found))
     return typer.main.get_command(single)
+
+
+def _explained(function: Callable[..., object]) -> Callable[..., object]:
+    """Return a command whose options have the help that the docstring has for its parameters.
+
+    There ``name (METAVAR): help`` stands under ``Args:``. What a parameter's annotation says of
+    its option itself holds.
+    """
+    text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nArgs:\n")
+    helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
+
+    @functools.wraps(function)
+    def command(**given: Any) -> object:  # noqa: ANN401
+        return function(**given)
+
+    parameters = []
+    for each in inspect.signature(function, eval_str=True).parameters.values():
+        if each.name in helps:
+            metavar, said = helps[each.name]
+            is_argument = each.default is inspect.Parameter.empty
+            kind: Any = typer.Argument if is_argument else typer.Option
+            shown = is_argument or each.default not in (None, "", False)
+            option = kind(help=said, metavar=metavar, show_default=shown)
+            each = each.replace(annotation=Annotated[each.annotation, option])
+        parameters.append(each)
+    signed: Any = command
+    signed.__signature__ = inspect.Signature(parameters)
+    command.__doc__ = text
+    return command
 
 
 def say_version(asked: bool) -> None:

@@ -53,6 +53,15 @@ def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
     sys.stderr.flush()
 
 
+def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> None:
+    """Print sentences as they are, however wide, and then warnings."""
+    screen = console()
+    for each in sentences:
+        screen.print(each, markup=False, soft_wrap=True)
+    for each in warnings:
+        screen.print(f"! {each}", style="yellow", markup=False, soft_wrap=True)
+
+
 @contextmanager
 def counting(
     text: str, total: int | None, *, hidden: bool = False

@@ -22,7 +22,7 @@ from loadgen.topics.corpus import open_corpus
 from loadgen.topics.manifest import MANIFEST_NAME
 from loadgen.topics.plan import SHORTEST_NAME_BYTES
 from loadgen.topics.reading import read_own_topics
-from loadgen.transfer.loader import admin_errors
+from loadgen.topics.calls import admin_errors
 from loadgen.units import MB_BYTES, format_bytes, format_seconds
 from proto.names import NamespaceName
 
