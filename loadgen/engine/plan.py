@@ -118,7 +118,7 @@ def client_plans(
                 start=starts[index] if index < len(starts) else None,
                 seed=seed,
                 drops=(*_drops(group, share.end, seed), *anew),
-                source_address=_source_address(client) if share.loopback else None,
+                source_address=source_address(client) if share.loopback else None,
             )
 
 
@@ -148,7 +148,7 @@ def _drops(group: Group, end: float, seed: int) -> tuple[float, ...]:
     return tuple(moments)
 
 
-def _source_address(client: int) -> str | None:
+def source_address(client: int) -> str | None:
     """Return the loopback address that a client connects from; None leaves it to the kernel."""
     group = client // CLIENTS_PER_SOURCE_ADDRESS
     return str(_FIRST_EXTRA_SOURCE + (group - 1)) if group else None

@@ -104,6 +104,10 @@ class Setting:
         """The servers that there are, the one that clients ask first."""
         return ("broker",) if self.proxy is None else ("proxy", "broker")
 
+    def keys(self) -> dict[str, dict[str, str]]:
+        """Return the values of each server as its configuration file says them."""
+        return {server: self.of(server).keys() for server in self.servers}
+
     def on_all(self, **values: Any) -> Setting:  # noqa: ANN401 - of any field
         """Return the same with some values on every server."""
         found = self
@@ -134,9 +138,8 @@ class Knob(NamedTuple):
 
     def set(self, setting: Setting, value: int) -> Setting:
         """Return the same setting with another value of this key."""
-        return replace(
-            setting, **{self.server: replace(setting.of(self.server), **{self.name: value})}
-        )
+        changed: Any = {self.name: value}
+        return replace(setting, **{self.server: replace(setting.of(self.server), **changed)})
 
     def step(self, value: int) -> int:
         """Return the size of a step: the larger of 1 (MB) and a tenth."""
@@ -201,7 +204,7 @@ def derived(workload: Workload, setting: Setting, *, waits_for_direct_first: boo
         direct = _direct_wait_seconds(workload, limits, seconds)
         if waits_for_direct_first:
             direct = seconds * 2 / 3
-        waits = {
+        waits: Any = {
             "heap_timeout_millis": _millis(seconds - direct),
             "direct_timeout_millis": _millis(direct),
         }

@@ -88,8 +88,8 @@ def _markdown(advice: Advice) -> Iterator[str]:
     if advice.obstacles:
         yield "## Nothing helps\n"
         yield _list(advice.obstacles)
-    for each in advice.warnings:
-        yield f"> **Warning.** {each}"
+    for warning in advice.warnings:
+        yield f"> **Warning.** {warning}"
     if advice.warnings:
         yield ""
     for server in advice.setting.servers if advice.setting else ():
@@ -217,10 +217,7 @@ def to_json(advice: Advice) -> dict[str, Any]:
         "met": advice.met,
         "verdict": verdict(advice),
         "load": {**load, **namespaces, "largest": asdict(largest) | sizes},
-        "settings": {
-            server: advice.setting.of(server).keys()
-            for server in (advice.setting.servers if advice.setting else ())
-        },
+        "settings": advice.setting.keys() if advice.setting else {},
         "assumed": list(assumed(request.workload, proxy=request.proxy)),
         "what_else": list(what_else(advice)),
     }
