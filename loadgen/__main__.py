@@ -147,10 +147,10 @@ def imported_command(name: str) -> Any:  # noqa: ANN401
 def _explained(function: Callable[..., object]) -> Callable[..., object]:
     """Return a command whose options have the help that the docstring has for its parameters.
 
-    There ``name (METAVAR): help`` stands under ``Args:``. What a parameter's annotation says of
+    There ``name (METAVAR): help`` stands under ``Options:``. What a parameter's annotation says of
     its option itself holds.
     """
-    text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nArgs:\n")
+    text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
     helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
 
     @functools.wraps(function)

@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import TypeAdapter, ValidationError
@@ -22,17 +22,17 @@ from loadgen.commands.options import (
     complete_target,
     wanted,
 )
-from loadgen.commands.run import Where
 from loadgen.commands.shown import console, print_sentences, say, table_of
 from loadgen.documents.faults import fault_of
 from loadgen.documents.fields import Bytes, Duration, Share, Speed
+from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.places.loopback import require_own_cluster
 from loadgen.places.operator_files import OwnCluster, read_own_server
-from loadgen.places.options import RunOptions
+from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.page import comparison_page, write_page
 from loadgen.report.pictures import picture_of, write_picture
@@ -92,10 +92,10 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     back_within: str = "60s",
     refused: str = "0.1%",
     accounted: str = "512MB",
-    profile: Literal["pulsar", "floodgate"] = "pulsar",
-    confirmed: Annotated[
-        bool, typer.Option("--confirm/--no-confirm", help="Try them in a real storm here.")
-    ] = True,
+    profile: Profile = "pulsar",
+    no_confirm: Annotated[
+        bool, typer.Option("--no-confirm", help="Try them in no real storm on this machine.")
+    ] = False,
     minutes: float = 5.0,
     out: Path = Path("out/advice"),
     as_json: AsJson = False,
@@ -126,7 +126,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
       loadgen advise --admin-url http://127.0.0.1:8080 --no-confirm \
         --set clients.java-watch.read.rate=1MB/s
 
-    Args:
+    Options:
         topics (PATH): Your topics: one full name a line, Parquet, or a folder of
             `loadgen topics`.
         admin_url (URL): http://host:port of a running cluster, whose topics are counted.
@@ -137,48 +137,33 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         back_within (TIME): Goal: all clients recover within this time.
         refused (SHARE): Goal: at most this share of requests is refused.
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
-        profile: As Pulsar 4.2.4, or with Floodgate's fixes.
+        profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
-    begun, pause = time.monotonic(), profile == "floodgate"
+    begun, seconds = time.monotonic(), 60 * minutes
     if admin_url:
         require_own_cluster(admin_url, confirmed=is_own)
-    broker = deciding("broker", broker_conf)
-    today = Setting(
-        limits_of(broker, pause=pause),
-        limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None,
-    )
-    workload = replace(
-        _workload(target, settings or (), family or (), int(parsed("--network", network, Bytes))),
-        max_message_bytes=known_keys("broker").check(broker).integer(_MESSAGE_KEY),
-    )
     shapes = _shapes(topics, admin_url, namespace or ())
     if shapes is None and target is None:
         raise UsageError("say whose topics: --topics PATH, --admin-url URL or a scenario")
-    mb = _MEGABYTES.fullmatch(accounted.strip())
-    if mb is None:
-        raise UsageError(f"--accounted {accounted[:40]!r} is not a size such as 512MB")
+    network_bytes = int(parsed("--network", network, Bytes))
+    workload = _workload(target, settings or (), family or (), network_bytes)
+    workload = workload if shapes is None else replace(workload, namespaces=shapes)
     goal = Goal(
         parsed("--back-within", back_within, Duration),
         parsed("--refused", refused, Share),
-        int(mb[1]),
+        _megabytes(accounted),
     )
-    seconds = 60 * minutes
-    share = _SEARCH_SHARE if confirmed else _ALONE_SHARE
-    workload = workload if shapes is None else replace(workload, namespaces=shapes)
-    request = Request(workload, goal, profile, today, seconds=seconds * share)
-
-    def note(sentence: str) -> None:
-        if not as_json:
-            say(sentence)
-
+    share = _ALONE_SHARE if no_confirm else _SEARCH_SHARE
+    request = _request(workload, goal, profile, broker_conf, proxy_conf, seconds * share)
+    note = say if not as_json else _nothing
     with termination_interrupts():
         note("searching in virtual time")
         advice = search(
             request, on_try=lambda number, _, outcome: note(f"  try {number}: {outcome}")
         )
-        if confirmed and advice.setting is not None:
+        if not no_confirm and advice.setting is not None:
             advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
     paths = write(advice, out)
     if as_json:
@@ -192,6 +177,33 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         raise LoadgenError(why, ExitCode.THRESHOLDS)
 
 
+def _nothing(sentence: str) -> None:
+    """Tell a program nothing."""
+
+
+def _request(
+    workload: Workload,
+    goal: Goal,
+    profile: Profile,
+    broker_conf: Path | None,
+    proxy_conf: Path | None,
+    seconds: float,
+) -> Request:
+    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
+    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
+    largest = known_keys("broker").check(broker).integer(_MESSAGE_KEY)
+    workload = replace(workload, max_message_bytes=largest)
+    today = Setting(limits_of(broker, pause=pause), proxy)
+    return Request(workload, goal, profile, today, seconds=seconds)
+
+
+def _megabytes(text: str) -> int:
+    found = _MEGABYTES.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--accounted {text[:40]!r} is not a size such as 512MB")
+    return int(found[1])
+
+
 def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
     print_sentences([verdict(advice)], [*advice.obstacles, *advice.warnings])
     if advice.setting is not None:
@@ -203,7 +215,8 @@ def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
             for each in advice.findings
             if each.key.endswith("SizeMB")
         ]  # fmt: skip
-        console().print(table_of(("", "limit", "value", "one step below", "one step above"), rows))
+        heads = ("", "limit", "value", "one step below", "one step above")
+        console().print(table_of(heads, rows, figures=False))
     beside = ", ".join(each.name for each in paths[1:])
     print_sentences([f"The report is {paths[0]}; beside it are {beside}."])
 
@@ -290,7 +303,7 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     ] = False,
     clients: int = 1000,
     read_rate: str = "100kB/s",
-    place: Where = "processes",
+    place: Place = "processes",
     out: Path = Path("out/demo"),
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the made topics (Parquet) in --out.")
@@ -318,7 +331,7 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
       loadgen demo --topics topics.txt --broker-conf broker.conf \
         --proxy-conf proxy.conf --out out/mine
 
-    Args:
+    Options:
         topics (NUMBER|FILE): Number of topics to make (50000, 1M), or a file of your own: one
             full name a line, or Parquet.
         namespace (NAME): Namespace of your file that clients list; may be repeated. Without it
@@ -326,6 +339,7 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
         namespaces: Namespaces of the made topics; without it one for 10,000 topics.
         clients: Clients, which all list topics at the same moment.
         read_rate (RATE): Bytes a second that each client reads of its list.
+        place (PLACE): Where storms run: processes, spark, or virtual (simulated).
         out (DIR): Directory for all results.
     """
     found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
