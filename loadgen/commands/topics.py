@@ -271,9 +271,7 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
         bool,
         typer.Option("--rest", help="Create each topic by admin REST, as a real Pulsar needs it."),
     ] = False,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=256, help="Parallel calls of --rest.")
-    ] = 16,
+    concurrency: int = 16,
     skip_invalid: SkipInvalid = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a load that was interrupted.")
