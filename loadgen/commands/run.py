@@ -201,7 +201,7 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
             termination_interrupts(),
             live_display(options.name, clients, sys.stderr, first=first, as_json=as_json) as live,
         ):
-            return experiment(document, replace(options, **live))
+            return experiment(document, live(options))
 
     return run_once
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from loadgen.engine.totals import Totals
 
-ARRIVE = {"kind": "poisson", "per_second": "40/s"}
+ARRIVE = {"kind": "poisson", "rate": "40/s"}
 CLIENTS: list[dict[str, Any]] = [
     {"name": "steady", "do": "list", "count": 7, "every": "250ms", "arrive": ARRIVE},
     {"name": "go", "do": "discover", "library": "go", "count": 6, "attach": 2, "arrive": ARRIVE},

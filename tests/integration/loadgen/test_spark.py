@@ -40,7 +40,7 @@ PLAN = TopicPlan(400, 9, seed=7)
 SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 100, 100) for index in range(3)}
 HEAD = {"name": "storm", "topics": {"of": list(NAMES)}}
-ARRIVE = {"kind": "poisson", "per_second": "20/s"}
+ARRIVE = {"kind": "poisson", "rate": "20/s"}
 STORM = Document.model_validate(
     {
         **HEAD,

@@ -49,7 +49,7 @@ def test_keys_of_files_stand_over_the_documents_and_a_proxys_file_means_a_proxy(
 
 NAMED = RunOptions(service_url="pulsar://127.0.0.1:1")
 CHURN = [{"name": "churn", "do": "create-and-delete", "count": 2}]
-AT_ONCE = {"kind": "concurrency", "clients_at_once": 1}
+AT_ONCE = {"kind": "concurrency", "count": 1}
 CLOSED = [{"name": "closed", "do": "list", "count": 3, "arrive": AT_ONCE}]
 
 
@@ -58,10 +58,8 @@ CLOSED = [{"name": "closed", "do": "list", "count": 3, "arrive": AT_ONCE}]
     [
         ({}, RunOptions(tasks=4), "--tasks 4 does not fit 3 clients: use 1 to 3"),
         ({}, RunOptions(name="a/b"), "--name 'a/b' cannot be"),
-        ({"clients": CLOSED}, RunOptions(), "clients_at_once 1 cannot be shared by --tasks 2"),
-        ({}, RunOptions(pids={"proxy": 1}), "--proxy-pid is of a running server"),
-        ({}, RunOptions(admin_urls={"broker": "x"}), "--broker-admin-url is of a running server"),
-        ({}, replace(NAMED, pids={"broker": 1}), "--broker-pid needs --broker-admin-url"),
+        ({"clients": CLOSED}, RunOptions(), "arrive.count 1 cannot be shared by --tasks 2"),
+        ({}, RunOptions(admin_urls={"broker": "x"}), "--admin-url is of a running server"),
         ({}, replace(NAMED, service_url="http://x"), "not of the form pulsar://host:port"),
         ({}, replace(NAMED, files=FILES), "--proxy-conf is for a scenario's own proxy"),
         ({}, replace(NAMED, place="virtual"), "virtual has servers of its own"),

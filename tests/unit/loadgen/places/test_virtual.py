@@ -116,7 +116,7 @@ def test_what_virtual_time_has_not_is_refused_with_a_remedy(
 
 def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
     # Given clients that come by chance, and lose their connections all at once
-    arrive = {"kind": "poisson", "per_second": "20/s"}
+    arrive = {"kind": "poisson", "rate": "20/s"}
     clients = [
         {"name": "all", "do": "list", "count": 20, "every": "500ms", "arrive": arrive},
         {"name": "go", "do": "discover", "library": "go", "count": 10, "attach": 2},
