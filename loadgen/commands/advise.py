@@ -93,9 +93,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     refused: str = "0.1%",
     accounted: str = "512MB",
     profile: Profile = "pulsar",
-    no_confirm: Annotated[
-        bool, typer.Option("--no-confirm", help="Try them in no real storm on this machine.")
-    ] = False,
+    no_confirm: bool = False,
     minutes: float = 5.0,
     out: Path = Path("out/advice"),
     as_json: AsJson = False,
@@ -138,6 +136,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         refused (SHARE): Goal: at most this share of requests is refused.
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
+        no_confirm: Try them in no real storm on this machine.
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
@@ -298,16 +297,12 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     proxy_conf: ProxyConf = None,
     namespace: list[str] | None = None,
     namespaces: int | None = None,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Skip invalid topics of your file.")
-    ] = False,
+    skip_invalid: bool = False,
     clients: int = 1000,
     read_rate: str = "100kB/s",
     place: Place = "processes",
     out: Path = Path("out/demo"),
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the made topics (Parquet) in --out.")
-    ] = False,
+    keep: bool = False,
 ) -> None:
     r"""Show a restart storm: without limits, with Pulsar's limits, with Floodgate.
 
@@ -337,10 +332,12 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
         namespace (NAME): Namespace of your file that clients list; may be repeated. Without it
             the largest.
         namespaces: Namespaces of the made topics; without it one for 10,000 topics.
+        skip_invalid: Skip invalid topics of your file.
         clients: Clients, which all list topics at the same moment.
         read_rate (RATE): Bytes a second that each client reads of its list.
         place (PLACE): Where storms run: processes, spark, or virtual (simulated).
         out (DIR): Directory for all results.
+        keep: Keep the made topics (Parquet) in --out.
     """
     found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
     own = None

@@ -6,9 +6,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loadgen.commands.options import (
     AdminUrl,
@@ -41,16 +39,11 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     run_directories: list[str],
     *,
     baseline: str | None = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also compare runs of different scenarios.")
-    ] = False,
+    force: bool = False,
     markdown: Path | None = None,
     beside: str = "",
     beside_admin_url: str = "",
-    profiles: Annotated[
-        bool,
-        typer.Option("--profiles", help="Run a scenario as Floodgate and as in Pulsar, in turn."),
-    ] = False,
+    profiles: bool = False,
     settings: Settings = None,
     service_url: ServiceUrl = "",
     admin_url: AdminUrl = None,
@@ -75,10 +68,12 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         run_directories (RUN_DIR...): Directories of finished runs, such as out/runs/NAME. With
             --beside or --profiles the scenario: NAME or FILE.
         baseline (TITLE): Runs that the others are compared with; without it the first one's.
+        force: Also compare runs of different scenarios.
         markdown (FILE): Write the comparison as Markdown.
         beside (URL): A real Pulsar: a scenario runs there and on Floodgate in turn, and the
             report says where both agree.
         beside_admin_url (URL): http://host:port of that Pulsar, to read its metrics.
+        profiles: Run a scenario as Floodgate and as in Pulsar, in turn.
         repeats: Runs of each side, with --beside or --profiles.
         out (DIR): Directory for these runs and their page, beside.md.
     """

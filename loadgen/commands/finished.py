@@ -105,11 +105,8 @@ def sql(
             help="Run directories, then SQL or the name of a shipped question.",
         ),
     ] = None,
-    show: Annotated[
-        str | None,
-        typer.Option("--show", metavar="NAME", help="Print the SQL of a shipped question."),
-    ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
+    show: str | None = None,
+    csv: bool = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
     r"""Ask finished runs, in SQL. Without arguments lists the shipped questions.
@@ -124,6 +121,10 @@ def sql(
         "SELECT run, max(bytes) FROM requests GROUP BY run"
 
       loadgen sql --show by-second
+
+    Options:
+        show (NAME): Print the SQL of a shipped question.
+        csv: Print the rows as CSV.
     """
     if show is not None:
         if show not in QUERIES:

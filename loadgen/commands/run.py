@@ -9,9 +9,7 @@ import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loadgen.commands.options import (
     AdminUrl,
@@ -61,14 +59,6 @@ if TYPE_CHECKING:
     from loadgen.studies.repeats import FinishedSide
 
 
-AbortEarly = Annotated[
-    bool, typer.Option("--abort-early", help="End as soon as an expectation cannot be met.")
-]
-DryRunWanted = Annotated[
-    bool, typer.Option("--dry-run", help="Start nothing: print what the run needs of this machine.")
-]
-
-
 def run(  # noqa: PLR0913 (each parameter is an option of the command)
     target: Target,
     *,
@@ -83,8 +73,8 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     name: str = "",
     out: Path = Path("out/runs"),
     metrics_port: int | None = None,
-    abort_early: AbortEarly = False,
-    dry_run: DryRunWanted = False,
+    abort_early: bool = False,
+    dry_run: bool = False,
     as_json: AsJson = False,
     confirmed: Confirmed = False,
 ) -> None:
@@ -116,6 +106,8 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         name: Name of the run; without it that of the scenario, and the time.
         out (DIR): Directory of run directories.
         metrics_port (PORT): Serve the run's figures to Prometheus here.
+        abort_early: End as soon as an expectation cannot be met.
+        dry_run: Start nothing: print what the run needs of this machine.
     """
     document = wanted(target, settings)
     urls, pids = parse_admin_urls(admin_url or ())

@@ -39,10 +39,6 @@ _PROCESSES_WORTH_BYTES = 16_000_000
 _PLAIN_SHARE, _MOST_CALLS = 0.15, 256
 Made = Literal["processes", "spark"]
 BROKER = "http://127.0.0.1:8080"
-SkipInvalid = Annotated[
-    bool,
-    typer.Option("--skip-invalid", help="Skip invalid names; else one ends it."),
-]
 
 
 def topics(  # noqa: PLR0913 (each parameter is an option of the command)
@@ -61,7 +57,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
             "`topic` (and `partitions`, `properties`), or a folder of such files.",
         ),
     ] = None,
-    skip_invalid: SkipInvalid = False,
+    skip_invalid: bool = False,
     mean_name_bytes: int = 100,
     name_lengths: str = EVEN,
     plain_share: float | None = None,
@@ -98,6 +94,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
         seed: The same seed makes the same topics.
         out (DIR): Directory for the files.
         place (PLACE): Where they are made: processes; spark, as with --master.
+        skip_invalid: Skip invalid names of --from.
         mean_name_bytes: Shape: mean length of a full name, bytes.
         name_lengths (WORD): Shape: lengths of names: even, fixed, long-tail.
         plain_share: Shape: share of names that are topics without partitions; without it 0.15,
@@ -234,10 +231,7 @@ def snapshot(
         list[str] | None,
         typer.Option("--namespace", help="Only this one; may be repeated. Not pulsar/* else."),
     ] = None,
-    properties: Annotated[
-        bool,
-        typer.Option("--properties", help="Read topic properties too: one call for each topic."),
-    ] = False,
+    properties: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Save the topic names of a running cluster, for the other loadgen commands.
@@ -252,6 +246,7 @@ def snapshot(
 
     Options:
         admin_url (URL): Web address of one of the brokers.
+        properties: Read topic properties too: one call for each topic.
         out (DIR): Directory for the files.
     """
     started = time.perf_counter()
@@ -267,18 +262,11 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
     path: Path,
     admin_url: str = BROKER,
     *,
-    rest: Annotated[
-        bool,
-        typer.Option("--rest", help="Create each topic by admin REST, as a real Pulsar needs it."),
-    ] = False,
+    rest: bool = False,
     concurrency: int = 16,
-    skip_invalid: SkipInvalid = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a load that was interrupted.")
-    ] = False,
-    no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Do not check afterwards what the server lists.")
-    ] = False,
+    skip_invalid: bool = False,
+    resume: bool = False,
+    no_verify: bool = False,
     confirmed: Confirmed = False,
     as_json: AsJson = False,
 ) -> None:
@@ -299,7 +287,11 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
     Options:
         path (PATH): Directory that `loadgen topics` made, Parquet file, or text file.
         admin_url (URL): Web address of the broker.
+        rest: Create each topic by admin REST, as a real Pulsar needs it.
         concurrency: Parallel calls, with --rest.
+        skip_invalid: Skip invalid topics; without it nothing is loaded if there is one.
+        resume: Continue a load that was interrupted.
+        no_verify: Do not check afterwards what the server lists.
     """
     if not 1 <= concurrency <= _MOST_CALLS:
         raise UsageError(f"--concurrency {concurrency}: must be 1 to {_MOST_CALLS}")
