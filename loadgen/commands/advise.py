@@ -49,7 +49,7 @@ from loadgen.studies.advise.question import (
     workload_of,
 )
 from loadgen.studies.advise.report import fragment, verdict, write
-from loadgen.studies.demo import DemoOptions, run_demo
+from loadgen.studies.demo import DemoOptions, parse_topics, run_demo
 from loadgen.studies.demo_checks import table_of as figures_table
 from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.virtual.servers import refusals
@@ -66,8 +66,6 @@ _MESSAGE_KEY = "maxMessageSize"
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
 """Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
 _MEGABYTES = re.compile(r"(\d{1,9})\s*MB")
-_NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kKmM]?)")
-_FACTORS = {"": 1, "k": 1000, "m": 1_000_000}
 
 
 def advise(  # noqa: PLR0913 (each parameter is an option of the command)
@@ -302,7 +300,6 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
     read_rate: str = "100kB/s",
     place: Place = "processes",
     out: Path = Path("out/demo"),
-    keep: bool = False,
 ) -> None:
     r"""Show a restart storm: without limits, with Pulsar's limits, with Floodgate.
 
@@ -337,7 +334,6 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
         read_rate (RATE): Bytes a second that each client reads of its list.
         place (PLACE): Where storms run: processes, spark, or virtual (simulated).
         out (DIR): Directory for all results.
-        keep: Keep the made topics (Parquet) in --out.
     """
     found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
     own = None
@@ -356,7 +352,7 @@ def demo(  # noqa: PLR0913 (each parameter is an option of the command)
             run = RunOptions(place=place, spark=session)
         rate = parsed("--read-rate", read_rate, Speed)
         options = DemoOptions(
-            found, namespaces, tuple(namespace or ()), clients, rate, out, run, own, keep
+            found, namespaces, tuple(namespace or ()), clients, rate, out, run, own
         )
         try:
             result = run_demo(options, say)
@@ -400,15 +396,14 @@ def _topics_of_demo(
     Raises:
         UsageError: It is neither a number nor a file, or another option does not go with it.
     """
-    number = _NUMBER.fullmatch(topics.strip())
+    number = parse_topics(topics)
     if number is not None:
-        count = round(float(number[1]) * _FACTORS[number[2].lower()], 6)
-        if count < max(1, namespaces or 1) or count != int(count):
-            raise UsageError(f"--topics {topics} is not a whole number, one a namespace at least")
+        if number < (namespaces or 1):
+            raise UsageError(f"--topics {topics}: one a namespace at least")
         if listed or skip_invalid:
             option = "--namespace" if listed else "--skip-invalid"
             raise UsageError(f"{option} needs a file of your own topics (--topics FILE)")
-        return int(count)
+        return number
     if not Path(topics).exists():
         raise UsageError(
             f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; save your topics "

@@ -29,7 +29,6 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from loadgen.errors import LoadgenError
-from server.module_names import python_path
 from loadgen.spark.environment import (
     bridge_silenced,
     environment,
@@ -38,6 +37,7 @@ from loadgen.spark.environment import (
 )
 from loadgen.spark.java import find_java
 from loadgen.spark.settings import EVERYWHERE
+from server.module_names import python_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

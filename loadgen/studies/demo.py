@@ -1,7 +1,7 @@
 """The demo: the same restart storm three times, and one client that reads nothing, twice.
 
-Each run is a shipped document with settings, with servers of its own. The topics are made once. At
-the end the storm is simulated for consumers that retry, and limits are advised for it. With an
+Each run is a shipped document with settings, with servers and topics of its own. At the end the
+storm is simulated for consumers that retry, and limits are advised for it. With an
 operator's own topics or configuration the same storms are a rehearsal of that cluster.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from loadgen.behaviours.discover import Discover
 from loadgen.documents.model import Topics
 from loadgen.documents.reading import read_document
-from loadgen.errors import LoadgenError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions
@@ -66,7 +66,6 @@ ADVICE_GOAL = Goal(back_within_seconds=60.0)
 _ADVICE_SECONDS = 8.0
 _ADVICE_NAMESPACES = 10
 """As many stand for all, which are alike: topics that are made again take time."""
-_CORPUS_FILES = 8
 _LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
 _PULSARS_LIMIT = "100"
 
@@ -105,7 +104,6 @@ class DemoOptions:
         read_rate: Bytes a second that each client reads; 0 is unlimited.
         run: How storms run: where, in how many tasks, on which Spark.
         own: An operator's servers; None: the demo's own.
-        keep: Whether made topics stay on disk.
     """
 
     topics: int | OwnTopics = 1_000_000
@@ -116,7 +114,6 @@ class DemoOptions:
     out: Path = Path("out/demo")
     run: RunOptions = field(default_factory=RunOptions)
     own: OwnCluster | None = None
-    keep: bool = False
 
     @property
     def rehearsal(self) -> bool:
@@ -169,7 +166,7 @@ def run_demo(
     say: Callable[[str], None] = lambda step: None,
     run: Experiment = experiment,
 ) -> DemoResult:
-    """Make the topics, run both parts, judge, and write ``summary.json``.
+    """Run both parts, judge, and write ``summary.json``.
 
     Args:
         options: What runs.
@@ -188,16 +185,12 @@ def run_demo(
         raise LoadgenError(
             f"--out {options.out} cannot be written ({error.strerror}); choose another directory"
         ) from error
-    storm = _topics(options, say)
-    try:
-        storms = _storms(storm, options, say, run)
-        stuck, words = {}, []
-        if not options.rehearsal:
-            stuck = _beside_a_silent_one(options, say, run)
-            words = [_returning(storm, options, say, run), *_advised(storm, options, say)]
-    finally:
-        if not options.keep and isinstance(options.topics, int):
-            shutil.rmtree(options.out / "topics", ignore_errors=True)
+    storm = _topics(options)
+    storms = _storms(storm, options, say, run)
+    stuck, words = {}, []
+    if not options.rehearsal:
+        stuck = _beside_a_silent_one(options, say, run)
+        words = [_returning(storm, options, say, run), *_advised(storm, options, say)]
     size = StormSize(options.clients, storm.answer_bytes)
     notes = options.own.notes() if options.own else []
     if options.rehearsal:
@@ -254,38 +247,38 @@ def _told(result: DemoResult, options: DemoOptions, storm: _Storm) -> dict[str, 
 # -- topics ---------------------------------------------------------------------------------------
 
 
-def _topics(options: DemoOptions, say: Callable[[str], None]) -> _Storm:
+def _topics(options: DemoOptions) -> _Storm:
     if isinstance(options.topics, OwnTopics):
         own = options.topics
         names = sorted(own.namespaces)
         chosen = own.chosen(options.listed)
         shapes = tuple(NamespaceShape(n, e.topics, e.name_bytes) for n, e in chosen.items())
-        topics = Topics(corpus=str(own.path))
-        return _Storm(topics, shapes, tuple(names.index(name) for name in chosen))
+        places = tuple(names.index(name) for name in chosen)
+        return _Storm(Topics(corpus=str(own.path)), shapes, places)
     namespaces = options.namespaces or max(1, math.ceil(options.topics / TOPICS_PER_NAMESPACE))
-    plan = TopicPlan(options.topics, namespaces, SEED)
-    if options.run.place == "virtual":
-        topics = Topics(namespaces=namespaces, per_namespace=plan.topics // namespaces, seed=SEED)
-        each = topics.per_namespace
-        shapes = tuple(
-            NamespaceShape(name.name, each, each * topics.mean_name_bytes)
-            for name in topics.expected()
-        )
-        return _Storm(topics, shapes)
-    session = options.run.spark
-    what = f"Making {plan.topics:,} topics in {plural(namespaces, 'namespace')}"
-    say(f"{what} with Spark" if session else what)
-    executor = in_spark(session, _silent) if session else in_this_process(_silent)
-    corpus = write_corpus(plan, options.out / "topics", _CORPUS_FILES, executor)
-    shapes = tuple(
-        NamespaceShape(name, each.topics, each.name_bytes)
-        for name, each in corpus.manifest.namespaces.items()
-    )
-    return _Storm(Topics(corpus=str(corpus.directory)), shapes)
+    each = options.topics // namespaces
+    topics = Topics(namespaces=namespaces, per_namespace=each, seed=SEED)
+    size = each * topics.mean_name_bytes
+    return _Storm(topics, tuple(NamespaceShape(n.name, each, size) for n in topics.expected()))
 
 
-def _silent(done: int) -> None:
-    del done
+_NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kKmM]?)")
+_FACTORS = {"": 1, "k": 1000, "m": 1_000_000}
+
+
+def parse_topics(text: str) -> int | None:
+    """Return the number that ``--topics`` gives, ``1M`` for example; None: it names a file.
+
+    Raises:
+        UsageError: The number is not a whole one above 0.
+    """
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        return None
+    topics = round(float(found[1]) * _FACTORS[found[2].lower()], 6)
+    if topics < 1 or topics != int(topics):
+        raise UsageError(f"--topics {text} is not a whole number of topics above 0")
+    return int(topics)
 
 
 # -- documents ------------------------------------------------------------------------------------
@@ -355,15 +348,11 @@ def returning_document(storm: _Storm, options: DemoOptions) -> Document:
     """
     document = storm_document(RETURNING, storm, options)
     (group,) = document.clients
-    topics, namespaces = sum(each.topics for each in storm.shapes), len(storm.shapes)
-    made = Topics(namespaces=namespaces, per_namespace=topics // namespaces, seed=SEED)
     returning = Discover(
         name="java-watch", library="java-watch", count=group.count, restart=5.0, read=group.read
     )
     phases = document.phases.model_copy(update={"measure": RETURNING_SECONDS, "drain": 0.0})
-    return document.model_copy(
-        update={"topics": made, "clients": (returning,), "phases": phases, "expect": ()}
-    )
+    return document.model_copy(update={"clients": (returning,), "phases": phases})
 
 
 # -- runs -----------------------------------------------------------------------------------------

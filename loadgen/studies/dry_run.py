@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import resource
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -375,29 +375,22 @@ def _others(run: DryRun) -> Iterator[str]:
 
 def told(run: DryRun) -> dict[str, Any]:
     """Return what ``--dry-run --json`` prints."""
-    groups = [
+    found = {"schema_version": SCHEMA_VERSION, "scenario": run.document.name, **vars(run)}
+    del found["document"]
+    found["groups"] = [
         {
-            **{name: value for name, value in vars(group).items() if name != "starts"},
-            "requests": len(group.starts),
+            **vars(group),
+            "starts": len(group.starts),
             "first_start_seconds": float(group.starts[0]),
             "last_start_seconds": float(group.starts[-1]),
             "starts_per_second": group.rates(2 * _BINS, run.until),
         }
         for group in run.groups
     ]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "scenario": run.document.name,
-        **{name: value for name, value in vars(run).items() if name != "document"},
-        "groups": groups,
-        "processes": [asdict(each) for each in run.processes],
-        "machine": asdict(run.machine),
-        "answers": run.answers,
-        "answer_bytes": run.answer_bytes,
-        "memory_bytes": run.memory_bytes,
-        "obstacles": run.obstacles,
-        "warnings": list(run.document.warnings),
-    }
+    found |= {"processes": [vars(each) for each in run.processes], "machine": vars(run.machine)}
+    for name in ("answers", "answer_bytes", "memory_bytes", "obstacles"):
+        found[name] = getattr(run, name)
+    return {**found, "warnings": list(run.document.warnings)}
 
 
 def schedule_table(run: DryRun) -> tuple[list[str], list[list[str]]]:

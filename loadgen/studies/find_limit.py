@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from loadgen.errors import LoadgenError
+from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
-from loadgen.places.launcher import ServerFiles
-from loadgen.studies.points import Job, document_with, figure_text, require_expectations, run_job
+from loadgen.studies.points import figure_text, run_job
 from loadgen.studies.sweep import SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from loadgen.places.options import Place
-    from loadgen.studies.points import Experiment, Point
+    from loadgen.studies.points import Experiment, Point, Study
     from loadgen.studies.sweep import Range
 
 _MOST_PROBES = 60
 """A limit at 0 is never close enough: no bracket is a small share of it."""
 _PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
-
-
-@dataclass(frozen=True)
-class LimitOptions:
-    """The options of a search; as those of a sweep.
-
-    Attributes:
-        precision: The bracket is at most this share of the value that passes.
-    """
-
-    target: str
-    wanted: Range
-    settings: Sequence[str] = ()
-    precision: float = 0.05
-    out: Path = Path("out/find-limit")
-    place: Place = "virtual"
-    files: ServerFiles = field(default_factory=ServerFiles)
 
 
 @dataclass(frozen=True)
@@ -68,24 +48,33 @@ class Limit:
 
 
 def find_limit(
-    options: LimitOptions,
+    study: Study,
+    wanted: Range,
+    precision: float = 0.05,
     on_probe: Callable[[Point], None] = lambda point: None,
     run: Experiment = experiment,
 ) -> Limit:
     """Find where passing ends between two values.
 
+    Args:
+        study: The document, and where it runs.
+        wanted: The path of the setting, and the two ends.
+        precision: The bracket is at most this share of the value that passes.
+        on_probe: Told of each run.
+        run: Runs a document.
+
     Raises:
         UsageError: The document expects nothing, or does not take a value.
         LoadgenError: A run says nothing of expectations, by its exit code, or could not be made.
     """
-    path = options.wanted.path
-    require_expectations(document_with(options.target, options.settings, {}), options.target)
+    if not study.job({}).document.expect:
+        raise UsageError(
+            f"{study.target} expects nothing, so no value can fail: add expectations, for "
+            "example --set 'expect+=clients.back == 100%'"
+        )
 
     def passes(value: float) -> bool:
-        values = {path: value}
-        document = document_with(options.target, options.settings, values)
-        job = Job(values, document, options.out.resolve(), options.place, options.files)
-        point = run_job(job, run)
+        point = run_job(study.job({wanted.path: value}), run)
         on_probe(point)
         if not point.valid:
             raise LoadgenError(
@@ -93,7 +82,7 @@ def find_limit(
             )
         return point.passed
 
-    return bisect(options.wanted, passes, options.precision)
+    return bisect(wanted, passes, precision)
 
 
 def in_words(point: Point) -> str:

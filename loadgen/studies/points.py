@@ -9,11 +9,11 @@ import json
 import re
 import zlib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.documents.reading import read_document
 from loadgen.documents.tree import Row, parse_values
-from loadgen.errors import UsageError
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.options import RunOptions, resolved
@@ -23,7 +23,6 @@ from loadgen.results.verdict import Level, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from loadgen.documents.model import Document
     from loadgen.places.options import Place
@@ -87,7 +86,36 @@ class Job:
     @property
     def label(self) -> str:
         """Its values in words."""
-        return ", ".join(f"{path}={in_short(value)}" for path, value in self.values.items())
+        return _in_words(self.values)
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the studies of one document share.
+
+    Attributes:
+        target: The name or the file of a scenario.
+        settings: Laid over it first, ``path=value`` each.
+        out: The folder of the run directories; those that are there already are kept.
+        place: Where points run.
+        files: An operator's configuration files.
+    """
+
+    target: str
+    settings: Sequence[str] = ()
+    out: Path = Path("out/study")
+    place: Place = "virtual"
+    files: ServerFiles = field(default_factory=ServerFiles)
+
+    def job(self, values: Mapping[str, Value]) -> Job:
+        """Return a point as a job.
+
+        Raises:
+            UsageError: The document does not take a value; says which.
+        """
+        said = [f"{path}={json.dumps(value)}" for path, value in values.items()]
+        document = read_document(self.target, [*self.settings, *said], parse_expectation)
+        return Job(values, document, self.out.resolve(), self.place, self.files)
 
 
 @dataclass(frozen=True)
@@ -119,7 +147,11 @@ class Point:
     @property
     def place(self) -> str:
         """Its values in words."""
-        return ", ".join(f"{path}={in_short(value)}" for path, value in self.values.items())
+        return _in_words(self.values)
+
+
+def _in_words(values: Mapping[str, Value]) -> str:
+    return ", ".join(f"{path}={in_short(value)}" for path, value in values.items())
 
 
 def in_short(value: Value) -> str:
@@ -136,16 +168,6 @@ def parse_row(option: str, text: str) -> list[Value]:
     """Return the values of ``10,20,50`` as a document would have them: ``010`` is a text."""
     found = parse_values(f"[{text}]", option)
     return [json.loads(json.dumps(each)) for each in found] if isinstance(found, Row) else []
-
-
-def document_with(target: str, settings: Sequence[str], values: Mapping[str, Value]) -> Document:
-    """Read a document with settings, and the values of a point over them.
-
-    Raises:
-        UsageError: It does not take a value; says which.
-    """
-    said = [f"{path}={json.dumps(value)}" for path, value in values.items()]
-    return read_document(target, [*settings, *said], parse_expectation)
 
 
 def run_job(job: Job, run: Experiment = experiment) -> Point:
@@ -194,16 +216,3 @@ def measured(directory: Path, values: Mapping[str, Value] | None = None) -> Poin
         tuple(each.sentence for each in bad),
         {name: each.value for name, each in zip(FIGURES, asked, strict=True)},
     )
-
-
-def require_expectations(document: Document, target: str) -> None:
-    """Refuse a document that no value can fail.
-
-    Raises:
-        UsageError: It expects nothing.
-    """
-    if not document.expect:
-        raise UsageError(
-            f"{target} expects nothing, so no value can fail: add expectations, for example --set "
-            "'expect+=clients.back == 100%'"
-        )

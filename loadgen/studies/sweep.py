@@ -11,10 +11,9 @@ import multiprocessing
 import statistics
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -23,14 +22,13 @@ import pyarrow.parquet as pq
 from loadgen.documents.tree import Branch, Row, parse_values
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.experiment import experiment
-from loadgen.places.launcher import ServerFiles
 from loadgen.studies.points import (
     FIGURES,
     SEED,
     Job,
     Point,
+    Study,
     Value,
-    document_with,
     figure_text,
     in_short,
     parse_row,
@@ -40,10 +38,10 @@ from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from loadgen.places.options import Place
     from loadgen.studies.points import Experiment
 
     Combination = tuple[tuple[str, str], ...]
@@ -96,28 +94,18 @@ class Range(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SweepOptions:
+class SweepOptions(Study):
     """The options of a sweep.
 
     Attributes:
-        target: The name or the file of a scenario.
         varied: Every combination of their values runs.
-        settings: Laid over the document first, ``path=value`` each.
         repeats: Runs of each combination, with seeds 1, 2, ...
-        out: The folder of the run directories and of the table.
         workers: Points that run at once, in virtual time.
-        place: Where points run.
-        files: An operator's configuration files.
     """
 
-    target: str
-    varied: Sequence[Varied]
-    settings: Sequence[str] = ()
+    varied: Sequence[Varied] = ()
     repeats: int = 1
-    out: Path = Path("out/sweep")
     workers: int = 1
-    place: Place = "virtual"
-    files: ServerFiles = field(default_factory=ServerFiles)
 
 
 def parse_range(text: str) -> Range:
@@ -183,24 +171,6 @@ def _number(text: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def jobs_of(options: SweepOptions) -> list[Job]:
-    """Return every point as a job.
-
-    Raises:
-        UsageError: A point is no scenario, or the grid is none; nothing has been run then.
-    """
-    return [
-        Job(
-            values,
-            document_with(options.target, options.settings, values),
-            options.out.resolve(),
-            options.place,
-            options.files,
-        )
-        for values in _grid(options)
-    ]
-
-
 def _grid(options: SweepOptions) -> Iterator[dict[str, Value]]:
     for mistake in _mistakes(options):
         raise UsageError(mistake)
@@ -243,10 +213,10 @@ def sweep(
         session: Of Spark, which then runs all points in virtual time as one job.
 
     Raises:
-        UsageError: See :func:`jobs_of`.
+        UsageError: A point is no scenario, or the grid is none; nothing has been run then.
         LoadgenError: A point could not be run.
     """
-    jobs = jobs_of(options)
+    jobs = [options.job(values) for values in _grid(options)]
     done = partial(_told, on_done, len(jobs))
     if session is not None and options.place == "virtual":
         points = _in_spark(session, jobs, done)

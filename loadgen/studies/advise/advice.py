@@ -224,7 +224,7 @@ def virtual_storms(
 
 
 def _storm(request: Request, setting: Setting, options: RunOptions, run: Experiment) -> Outcome:
-    text = document_text(request.workload, request.goal, setting, request.profile)
+    text = document_text(request.workload, request.goal, setting.keys(), request.profile)
     directory = run(parse_document(text), replace(options, written=text))
     if read_run(directory).get("interrupted"):
         raise KeyboardInterrupt
@@ -251,7 +251,7 @@ def _searched(request: Request, tries: Tries) -> Advice:
         ) from None
     guessed = guess(workload, goal, proxy=proxy).on_all(pause=flow)
     plan = Plan(start, guessed, least_limits(workload.largest), derive)
-    setting, complete = search(tries, plan)
+    setting, _, complete = search(tries, plan)
     try:
         today = tries.outcome(request.today)
     except OutOfTimeError:
@@ -335,7 +335,8 @@ def confirm(
     if last == advice.setting:
         return found
     # Its neighbours are tried again.
-    tries = Tries(virtual_storms(request, until - time.perf_counter()), request.goal)
+    engine = virtual_storms(request, until - time.perf_counter(), run)
+    tries = Tries(engine, request.goal)
     return replace(found, findings=findings(tries, last, request.workload, request.profile))
 
 

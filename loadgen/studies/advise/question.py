@@ -17,11 +17,11 @@ from loadgen.behaviours.discover import Discover
 from loadgen.engine.client import RUN_ENDED
 from loadgen.errors import UsageError
 from loadgen.results.results import QUERIES, Results
+from loadgen.topics.calls import admin_errors
 from loadgen.topics.corpus import open_corpus
 from loadgen.topics.manifest import MANIFEST_NAME
 from loadgen.topics.plan import SHORTEST_NAME_BYTES
 from loadgen.topics.reading import read_own_topics
-from loadgen.topics.calls import admin_errors
 from loadgen.units import MB_BYTES, format_bytes, format_seconds
 from proto.names import NamespaceName
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.documents.model import Document, Profile
-    from loadgen.studies.advise.limits import Setting
 
 LONGEST_SECONDS = 86_400.0
 NEVER = -1.0
@@ -372,14 +371,23 @@ def chosen(
 # -- its document ---------------------------------------------------------------------------------
 
 
-def document_text(workload: Workload, goal: Goal, setting: Setting, profile: Profile) -> str:
-    """Return the document of an advice: what is tried, what confirms it, and what checks it."""
+def document_text(
+    workload: Workload, goal: Goal, limits: Mapping[str, Mapping[str, str]], profile: Profile
+) -> str:
+    """Return the document of an advice: what is tried, what confirms it, and what checks it.
+
+    Args:
+        workload: Its topics and clients.
+        goal: What it expects.
+        limits: Keys of each server.
+        profile: Of both.
+    """
     receive = max(
         LEAST_BUFFER_BYTES, min(RECEIVE_BUFFER_BYTES, workload.readers.network_bytes // 2)
     )
     send = max(LEAST_BUFFER_BYTES, workload.readers.network_bytes - receive)
     more = {"floodgateSocketSendBufferBytes": send, "maxMessageSize": workload.max_message_bytes}
-    servers = {role: {**keys, **more} for role, keys in setting.keys().items()}
+    servers = {role: {**keys, **more} for role, keys in limits.items()}
     back = 100 * (1 - goal.refused_share)
     document: dict[str, Any] = {
         "name": "advice",

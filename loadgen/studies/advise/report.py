@@ -41,7 +41,7 @@ def write(advice: Advice, out: Path) -> list[Path]:
     if setting is not None:
         texts |= {f"{server}.conf": fragment(advice, server) for server in setting.servers}
         texts[DOCUMENT_NAME] = document_text(
-            request.workload, request.goal, setting, request.profile
+            request.workload, request.goal, setting.keys(), request.profile
         )
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ taken to be no worse; where an outcome says otherwise, it is noted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from loadgen.studies.advise.limits import (
     FLOW_KEYS,
@@ -84,12 +84,25 @@ class Plan:
     derive: Callable[[Setting], Setting] = lambda setting: setting
 
 
-def search(tries: Tries, plan: Plan) -> tuple[Setting, bool]:
+class Found(NamedTuple):
+    """The end of a search.
+
+    Attributes:
+        setting: The one that is advised: half a step above the smallest, so that it stands in the
+            middle between what meets the goal and what does not.
+        smallest: The smallest limits that met the goal.
+        complete: False if the time was over before every key was at its smallest.
+    """
+
+    setting: Setting
+    smallest: Setting
+    complete: bool
+
+
+def search(tries: Tries, plan: Plan) -> Found:
     """Bisect key after key until none can be smaller, then go half a step up.
 
-    Returns:
-        The advised limits, which stand in the middle between what meets the goal and what does
-        not, and True; or what was found when time ran out, and False.
+    When time runs out, what was found by then is the answer.
     """
     best, knobs = plan.start, memory_knobs(plan.start)
     try:
@@ -101,9 +114,9 @@ def search(tries: Tries, plan: Plan) -> tuple[Setting, bool]:
                     best = smaller
             if best == before:
                 break
-        return _with_room(tries, plan, best), True
+        return Found(_with_room(tries, plan, best), best, complete=True)
     except OutOfTimeError:
-        return best, False
+        return Found(best, best, complete=False)
 
 
 def _tried_guess(tries: Tries, plan: Plan, best: Setting) -> Setting:

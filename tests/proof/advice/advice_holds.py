@@ -14,15 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.advice.advice import Request, advise
-from loadgen.advice.engine import engine_for
-from loadgen.advice.findings import told
-from loadgen.advice.fragments import fragment
-from loadgen.advice.goal import misses
-from loadgen.advice.limits import Limits, Setting, limits_of
-from loadgen.advice.report import markdown
-from loadgen.advice.search import memory_knobs
 from loadgen.errors import LoadgenError
+from loadgen.studies.advise.advice import Request, advise
+from loadgen.studies.advise.limits import Limits, Setting, limits_of, memory_knobs
+from loadgen.studies.advise.question import misses, told
+from loadgen.studies.advise.report import fragment, markdown
 from server.configuration.file import parse_properties
 from tests.proof.advice.clusters import CLUSTERS
 from tests.proof.advice.real_storm import limits_in_force, real_cluster, storm
@@ -32,8 +28,8 @@ from tests.proof.result import ProofError, ProofOptions, ProofResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from loadgen.advice.advice import Advice
-    from loadgen.advice.goal import Outcome
+    from loadgen.studies.advise.advice import Advice
+    from loadgen.studies.advise.question import Outcome
     from tests.proof.advice.clusters import ProvenCluster
 
 SEARCH_SECONDS = 240.0
@@ -108,7 +104,7 @@ def _advice(cluster: ProvenCluster, note: Callable[[str], None]) -> Advice:
     note(f"{cluster.name}: seeking advice")
     today = Setting(Limits())
     request = Request(cluster.workload(), cluster.goal, "pulsar", today, SEARCH_SECONDS)
-    return advise(request, engine_for(request, SEARCH_SECONDS))
+    return advise(request)
 
 
 def _storms(

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.advice.goal import Goal
-from loadgen.advice.workload import NamespaceShape, Readers, Workload
+from loadgen.studies.advise.question import Goal, NamespaceShape, Readers, Workload
 from proto.names import TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from loadgen.scenarios.discovery.scenario import Family
 
 NETWORK_BYTES = 98_304
 """What lies between broker and client where the kernel's send buffers are bounded."""
@@ -40,7 +37,7 @@ class ProvenCluster:
     title: str
     namespaces: int
     partitions: int
-    families: Mapping[Family, int]
+    families: Mapping[str, int]
     goal: Goal
     base: str = "t" * 60
     readers: Readers = FAST

@@ -15,13 +15,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from client.admin.pulsar_admin import PulsarAdmin
-from loadgen.advice.outcome import accounted, outcome_of
-from loadgen.advice.scenario import document_of
+from loadgen.documents.model import Topics
 from loadgen.documents.reading import parse_document
-from loadgen.results.reading import load_client_rows, load_request_rows
-from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
-from loadgen.scenario import NamespaceExpectation
+from loadgen.places.experiment import experiment
+from loadgen.places.options import RunOptions
+from loadgen.results.results import Results
+from loadgen.studies.advise.question import document_text, outcome_of
 from loadgen.topics.loading import TopicLoader
 from loadgen.topics.reading import TopicToCreate
 from tests.official.servers import free_port
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from loadgen.advice.goal import Outcome
-    from loadgen.advice.limits import Setting
+    from loadgen.studies.advise.limits import Setting
+    from loadgen.studies.advise.question import Outcome
     from tests.proof.advice.clusters import ProvenCluster
 
 _START_SECONDS = 150.0
@@ -99,23 +98,21 @@ def storm(
     """Run the storm that the advice was sought for, and return what came of it."""
     service_url, admin_url = addresses
     workload = cluster.workload()
-    document = parse_document(document_of(workload, cluster.goal, setting, "pulsar"))
-    names = tuple(
-        NamespaceExpectation(name=each.name, topics=each.topics) for each in workload.namespaces
+    document = parse_document(document_text(workload, cluster.goal, setting.keys(), "pulsar"))
+    topics = Topics(of=tuple(each.name for each in workload.namespaces))
+    options = RunOptions(
+        name=name,
+        out=out,
+        place="processes",
+        service_url=service_url,
+        admin_urls={"broker": admin_url},
     )
-    scenario = document.scenario.model_copy(
-        update={"service_url": service_url, "namespaces": names}
-    )
-    options = RunOptions(name=name, out=out, executor="process", broker_admin_url=admin_url)
-    result = execute(scenario, options)
-    if result.summary["wrong"]:
-        raise ProofError(f"{result.summary['wrong']} answers of {name} are wrong")
-    return outcome_of(
-        cluster.goal,
-        load_request_rows(result.directory),
-        load_client_rows(result.directory),
-        accounted(result.summary["processes"]),
-    )
+    directory = experiment(document.model_copy(update={"topics": topics}), options)
+    with Results.open(directory) as results:
+        wrong = results.value("SELECT count(*) FROM requests WHERE outcome = 'wrong'")
+    if wrong:
+        raise ProofError(f"{wrong} answers of {name} are wrong")
+    return outcome_of(cluster.goal, directory)
 
 
 def limits_in_force(admin_url: str) -> dict[str, str]:

@@ -1,0 +1,57 @@
+"""Studies with real runs, in virtual time: a sweep in two processes, and the whole demo."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from loadgen.places.options import RunOptions
+from loadgen.studies.demo import DemoOptions, run_demo
+from loadgen.studies.demo_checks import table_of
+from loadgen.studies.sweep import SweepOptions, parse_varied, sweep
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_sweep_says_the_same_in_processes_and_in_this_one(tmp_path: Path) -> None:
+    # Given
+    varied = [parse_varied("servers.profile=pulsar,floodgate")]
+    done: list[int] = []
+    # When
+    points = sweep(
+        SweepOptions("stuck", varied=varied, workers=2, out=tmp_path / "two"),
+        lambda count, of: done.append(of - count),
+    )
+    again = sweep(SweepOptions("stuck", varied=varied, out=tmp_path / "one"))
+    # Then
+    assert done == [1, 0]
+    assert [point.passed for point in points] == [False, True]
+    assert points[0].missed == ("healthy.list.answered == 100%: 62.5 %",)
+    assert [point.figures for point in points] == [point.figures for point in again]
+
+
+def test_the_demo_shows_what_each_profile_makes_of_the_same(tmp_path: Path) -> None:
+    # Given
+    options = DemoOptions(10_000, 1, clients=100, out=tmp_path, run=RunOptions(place="virtual"))
+    steps: list[str] = []
+    # When
+    found = run_demo(options, steps.append)
+    # Then
+    off, pulsar, floodgate = found.storms.values()
+    assert off.unread > pulsar.unread
+    assert not off.limited
+    assert set(pulsar.limited) == {"heap, broker", "heap, proxy", "direct, broker", "direct, proxy"}
+    assert floodgate.total["answered"] == 100
+    failed = [check.name for check in found.checks if not check.passed]
+    # In virtual time there are no processes, whose memory could be measured.
+    assert set(failed) <= {"memory_ratio", "broker_over_idle"}
+    sentences = {check.name: check.sentence for check in found.checks}
+    assert "one client that reads nothing blocks all others" in sentences["stuck_starves_pulsar"]
+    assert "answered 80 of 80" in sentences["stuck_harms_nobody_in_floodgate"]
+    heads, rows = table_of(list(found.storms.values()))
+    assert heads[1:] == ["Limits off", "Limits on, as in Pulsar", "Limits on, Floodgate"]
+    assert {len(row) for row in rows} == {4}
+    assert found.last_words[0].startswith("Real consumers retry.")
+    assert json.loads((tmp_path / "summary.json").read_text())["clients"] == 100
+    assert steps[0] == "Limits off: 100 clients list topics"

@@ -1,0 +1,113 @@
+"""The question becomes a document, and its run an outcome.
+
+Namespaces are tried with their true sizes; of many sizes number, total and largest are true."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.documents.reading import parse_document, read_document
+from loadgen.engine.client import RUN_ENDED
+from loadgen.studies.advise.limits import Limits, Setting
+from loadgen.studies.advise.question import (
+    MOST_SIZES,
+    Goal,
+    NamespaceShape,
+    Outcome,
+    Readers,
+    Workload,
+    document_text,
+    misses,
+    outcome_of,
+    size_classes,
+    workload_of,
+)
+from tests.support.runs.recorded_run import event, record_run, request, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.documents.model import Topics
+
+
+@given(st.lists(st.integers(1, 5_000), min_size=1, max_size=200))
+def test_number_total_and_largest_are_kept_by_few_sizes(sizes: list[int]) -> None:
+    # When
+    classes = size_classes(sizes)
+    # Then
+    found = [size for count, size in classes for _ in range(count)]
+    assert found == sorted(found, reverse=True)
+    assert (len(found), sum(found)) == (len(sizes), sum(sizes))
+    assert found.count(max(sizes)) >= sizes.count(max(sizes))
+    assert max(found) == max(sizes)
+    assert len(classes) <= 1 + 2 * MOST_SIZES
+    if len(set(sizes)) <= MOST_SIZES:
+        assert found == sorted(sizes, reverse=True)
+
+
+def shape(name: str, topics: int, length: int) -> NamespaceShape:
+    return NamespaceShape(name, topics, topics * length)
+
+
+def topics_of(workload: Workload) -> Topics:
+    return parse_document(
+        document_text(workload, Goal(), Setting(Limits()).keys(), "pulsar")
+    ).topics
+
+
+def test_a_storm_has_the_true_sizes_and_the_true_length_of_names() -> None:
+    # Given
+    shapes = (shape("acme/b", 40, 50), shape("acme/a", 120, 50), shape("acme/c", 40, 50))
+    # When
+    topics = topics_of(Workload(shapes, {"once": 3}))
+    # Then
+    assert topics.sizes == (120, 40, 40)
+    assert topics.mean_name_bytes == 50
+
+
+def test_a_list_counts_as_much_where_its_names_are_longer_than_the_mean() -> None:
+    # Given
+    long, short = shape("acme/long", 1_000, 200), shape("acme/short", 1_000, 100)
+    # When
+    topics = topics_of(Workload((short, long), {"once": 2}))
+    # Then
+    charged = [size * (topics.mean_name_bytes + 32) for size in topics.sizes]
+    for found, wanted in zip(charged, (long, short), strict=True):
+        assert abs(found / wanted.charged_bytes - 1) < 0.01
+
+
+def test_fewer_clients_than_namespaces_ask_for_the_largest() -> None:
+    # Given
+    shapes = tuple(shape(f"acme/ns{size}", size, 60) for size in range(1, 101))
+    # Then
+    assert topics_of(Workload(shapes, {"once": 2, "cpp": 3})).sizes == (100, 99, 98)
+
+
+def test_a_document_says_its_load() -> None:
+    # When
+    load = workload_of(read_document("restart-storm", ["clients.go.read.rate=10kB/s"]))
+    # Then
+    assert load.families == dict.fromkeys(("polite", "java-watch", "java-poll", "cpp", "go"), 40)
+    assert load.readers == Readers(1_000_000, 0.2, 10_000)
+    assert (len(load.namespaces), load.largest.topics) == (10, 5000)
+
+
+def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> None:
+    # Given: one is back and polls when the run ends; one is refused; one came back too late
+    requests = [
+        request(client=0),
+        request(client=0, outcome="timeout", reason=RUN_ENDED),
+        request(client=1, outcome="refused", reason="TooManyRequests"),
+        request(client=2),
+    ]
+    events = [event("back", client=0, value=2.0), event("back", client=2, value=70.0)]
+    samples = [sample("heap.used", 1, 5.0), sample("direct.used", 1, 7.0)]
+    samples += [sample("direct.high", 1, 9.0)]
+    # When
+    found = outcome_of(Goal(), record_run(tmp_path / "r", requests, events, samples))
+    # Then
+    assert found == Outcome(3, 1, 70.0, 3, 1, {"broker": 14.0}, {"TooManyRequests": 1})
+    assert misses(Goal(), found) == ["2 of 3 not recovered within 60 s", "33 % refused"]

@@ -1,0 +1,132 @@
+"""The search finds the smallest limits of any engine for which more is never worse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.studies.advise.limits import Knob, Least, Limits, Setting, memory_knobs
+from loadgen.studies.advise.question import Goal, Outcome
+from loadgen.studies.advise.search import OutOfTimeError, Plan, Tries, search, unsteady
+
+GOAL = Goal()
+LEAST = Least(heap_mb=2, direct_mb=3)
+LARGEST = 200
+
+
+def outcome(*, met: bool) -> Outcome:
+    return Outcome(100, 100 if met else 0, 1.0, 100, 0)
+
+
+def setting(heap_mb: int, direct_mb: int, proxy: tuple[int, int] | None = None) -> Setting:
+    limits = Limits(heap_mb=heap_mb, direct_mb=direct_mb)
+    if proxy is None:
+        return Setting(limits)
+    return Setting(limits, replace(limits, heap_mb=proxy[0], direct_mb=proxy[1]))
+
+
+sizes = st.integers(3, LARGEST)
+
+
+@given(needed=st.lists(st.tuples(sizes, sizes), min_size=1, max_size=4), guess=sizes)
+def test_the_advised_value_passes_and_one_step_below_fails(
+    needed: list[tuple[int, int]], guess: int
+) -> None:
+    # Given: an engine that is content with any of these pairs, or more
+    def engine(tried: Setting) -> Outcome:
+        limits = tried.broker
+        return outcome(
+            met=any(
+                limits.heap_mb >= heap and limits.direct_mb >= direct for heap, direct in needed
+            )
+        )
+
+    tries = Tries(engine, GOAL)
+    # When
+    found = search(tries, Plan(setting(LARGEST, LARGEST), setting(guess, guess), LEAST))
+    # Then
+    assert found.complete
+    assert tries.meets(found.setting)
+    for knob in memory_knobs(found.smallest):
+        smaller = knob.below(found.smallest)
+        assert smaller is None or not tries.meets(smaller)
+
+
+@given(broker=st.tuples(sizes, sizes), proxy=st.tuples(sizes, sizes))
+def test_both_servers_are_advised_each_for_itself(
+    broker: tuple[int, int], proxy: tuple[int, int]
+) -> None:
+    # Given
+    needed = setting(*broker, proxy)
+
+    def engine(tried: Setting) -> Outcome:
+        knobs = memory_knobs(needed)
+        return outcome(met=all(knob.value(tried) >= knob.value(needed) for knob in knobs))
+
+    start = setting(LARGEST, LARGEST, (LARGEST, LARGEST))
+    # When
+    found = search(Tries(engine, GOAL), Plan(start, setting(3, 3, (3, 3)), LEAST))
+    # Then
+    assert found.smallest == needed
+    for knob in memory_knobs(needed):
+        value = knob.value(found.setting)
+        assert value in (
+            knob.value(needed),
+            knob.value(needed) + knob.step(knob.value(needed)) // 2,
+        )
+        assert value - knob.step(value) < knob.value(needed)
+
+
+def test_what_was_found_when_time_ran_out_is_the_answer() -> None:
+    # Given: an engine that is cut in its fifth try
+    def engine(tried: Setting) -> Outcome:
+        if len(tries.done) == 4:
+            raise OutOfTimeError
+        return outcome(met=tried.broker.direct_mb >= 7)
+
+    tries = Tries(engine, GOAL)
+    # When
+    found = search(tries, Plan(setting(90, 90), setting(90, 90), LEAST))
+    # Then
+    assert not found.complete
+    assert tries.meets(found.setting)
+    assert len(tries.done) == 4
+
+
+def test_each_setting_is_tried_once() -> None:
+    # Given
+    asked: list[Setting] = []
+
+    def engine(tried: Setting) -> Outcome:
+        asked.append(tried)
+        return outcome(met=tried.broker.direct_mb >= 41)
+
+    # When
+    search(Tries(engine, GOAL), Plan(setting(90, 90), setting(50, 50), LEAST))
+    # Then
+    assert len(asked) == len(set(asked))
+    assert len(asked) < 20
+
+
+def test_a_larger_limit_that_is_worse_is_noted() -> None:
+    # Given
+    tries = Tries(lambda tried: outcome(met=tried.broker.direct_mb == 10), GOAL)
+    for direct in (9, 10, 20):
+        tries.meets(setting(5, direct))
+    # When
+    notes = unsteady(tries, memory_knobs(setting(5, 5)))
+    # Then
+    assert len(notes) == 1
+    assert "DirectMemSizeMB of the broker: 10 met the goal and 20 did not" in notes[0]
+
+
+def test_a_step_is_the_larger_of_one_and_a_tenth_and_never_turns_a_limit_off() -> None:
+    # Given
+    knob = Knob("broker", "direct_mb")
+    # Then
+    assert [knob.step(value) for value in (1, 10, 11, 100, 101)] == [1, 1, 2, 10, 11]
+    assert knob.below(setting(5, 1)) is None
+    assert knob.below(setting(5, 20)) == setting(5, 18)
+    assert knob.above(setting(5, 20)) == setting(5, 22)

@@ -1,0 +1,135 @@
+"""The demo runs shipped documents in both profiles; a rehearsal takes what is an operator's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from loadgen.errors import ExitCode
+from loadgen.places.operator_files import OwnCluster, OwnServer
+from loadgen.places.options import RunOptions
+from loadgen.studies.demo import STORMS, DemoOptions, files_of, run_demo
+from loadgen.studies.demo_checks import table_of
+from loadgen.topics.reading import read_own_topics
+from tests.support.runs.recorded_run import request
+from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
+
+if TYPE_CHECKING:
+    from loadgen.documents.model import Document
+
+LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSizeMB")
+
+
+def answers(document: Document) -> list[dict[str, Any]]:
+    """Rows as a demo has them; a Pulsar refuses, and a silent client starves it."""
+    pulsar = document.servers.profile == "pulsar" and document.servers.broker[LIMITS[0]] != "0"
+    if document.name == "stuck":
+        beside = [
+            request(client=n, group="healthy", due=due, outcome="refused" if bad else "answered")
+            for n in range(10)
+            for due in (0.5, 2.0, 7.5)
+            if (bad := pulsar and due == 2.0) is not None
+        ]
+        return [*beside, request(client=99, group="stuck", due=1.05, outcome="disconnected")]
+    refused = {"outcome": "refused", "reason": "TooManyRequests"}
+    return [
+        request(client=n, group=g.name, topics=3, **(refused if pulsar and n else {}))
+        for g in document.clients
+        for n in range(g.count)
+    ]
+
+
+def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_path: Path) -> None:
+    # Given
+    run, steps = FakeExperiment(answers), []
+    # When
+    found = run_demo(DemoOptions(30, clients=3, out=tmp_path), steps.append, run)
+    # Then
+    ran = [(how.name, how.place, document.servers.profile) for document, how in run.run]
+    assert ran == [
+        ("off", "processes", "pulsar"),
+        ("pulsar", "processes", "pulsar"),
+        ("floodgate", "processes", "floodgate"),
+        ("stuck-pulsar", "processes", "pulsar"),
+        ("stuck-floodgate", "processes", "floodgate"),
+        ("pulsar-returning", "virtual", "pulsar"),
+    ]
+    off = run.run[0][0]
+    assert {keys[name] for keys in (off.servers.broker, off.servers.proxy) for name in LIMITS} == {
+        "0"
+    }
+    sentences = {check.name: (check.mark, check.sentence) for check in found.checks}
+    assert sentences["pulsar_refuses"] == (
+        "!",
+        "Reproduced: with limits as in Pulsar 2 of 3 clients were refused.",
+    )
+    assert sentences["every_client_heard"][1].endswith(
+        "“Limits off” 3 lists; “Limits on, as in Pulsar” 1 list, 2 refused; “Limits on, Floodgate” "
+        "3 lists."
+    )
+    assert (
+        "Of 10 listings due while it was connected, 0 were answered in that time and 10 refused"
+        in (sentences["stuck_starves_pulsar"][1])
+    )
+    assert "answered 30 of 30 listings" in sentences["stuck_harms_nobody_in_floodgate"][1]
+    assert found.last_words[0].startswith("Real consumers retry.")
+    assert found.exit_code is ExitCode.THRESHOLDS  # nobody measured memory
+    rows = {row[0]: row[1:] for row in table_of(list(found.stuck.values()))[1]}
+    assert rows["  refused"] == ["10", "0"]
+    assert rows["due while it reads nothing"] == ["10", "10"]
+
+
+def test_a_wrong_answer_weighs_more_than_a_check_that_failed(tmp_path: Path) -> None:
+    run = FakeExperiment(lambda d: [request(group=d.clients[0].name, outcome="wrong")])
+    options = DemoOptions(30, clients=1, out=tmp_path, own=OwnCluster(OwnServer("broker"), None))
+    assert run_demo(options, run=run).exit_code is ExitCode.CORRECTNESS
+
+
+@pytest.mark.parametrize(
+    ("listed", "groups"),
+    [((), [("all", (1, 2), 5)]), (("t/b", "t/a"), [("all-0", (1, 2), 3), ("all-1", (0, 1), 2)])],
+)
+def test_a_rehearsal_lists_the_operators_namespaces(
+    listed: tuple[str, ...], groups: list[Any], tmp_path: Path
+) -> None:
+    # Given
+    file = tmp_path / "topics.txt"
+    names = [f"persistent://t/a/{n}" for n in range(2)] + [
+        f"persistent://t/b/{n}" for n in range(3)
+    ]
+    file.write_text("\n".join(names))
+    run = FakeExperiment(answers)
+    options = DemoOptions(read_own_topics(file), listed=listed, clients=5, out=tmp_path / "out")
+    # When
+    found = run_demo(options, run=run)
+    # Then
+    assert [how.name for _, how in run.run] == ["off", "pulsar", "floodgate"]
+    assert {document.topics.corpus for document, _ in run.run} == {str(file)}
+    assert [(g.name, g.namespaces, g.count) for g in run.run[0][0].clients] == groups
+    assert "too small to show what limits do" in found.notes[-1]
+    assert not found.stuck
+
+
+def test_a_rehearsal_has_the_operators_limits_but_in_the_run_without(tmp_path: Path) -> None:
+    # Given
+    keys = {LIMITS[1]: "7", "maxMessageSize": "1000000", "floodgateProfile": "pulsar"}
+    own = OwnCluster(OwnServer("broker", Path("broker.conf"), keys), None)
+    run = FakeExperiment(answers)
+    # When
+    run_demo(DemoOptions(30, clients=1, out=tmp_path, own=own, run=RunOptions()), run=run)
+    # Then
+    limits = [[document.servers.broker[name] for name in LIMITS] for document, _ in run.run]
+    assert limits == [["0", "0"], ["100", "7"], ["100", "7"]]
+    assert [document.servers.profile for document, _ in run.run] == [
+        "pulsar",
+        "pulsar",
+        "floodgate",
+    ]
+    assert all(document.servers.proxy is None for document, _ in run.run)
+    assert all(d.servers.broker["maxMessageSize"] == "1000000" for d, _ in run.run)
+    for each in STORMS:
+        settings = files_of(each, own).settings("broker", run.run[0][0].servers, "", {})
+        assert settings["floodgateProfile"] == "pulsar"
+        assert (LIMITS[1] in settings) is (each.limit_mb == 0)

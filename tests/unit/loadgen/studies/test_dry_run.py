@@ -1,0 +1,170 @@
+"""What a run needs follows from its document, and is held against the machine before it begins."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from loadgen.documents.reading import parse_document, read_document, shipped
+from loadgen.errors import UsageError
+from loadgen.places.options import RunOptions
+from loadgen.studies.dry_run import (
+    DryRun,
+    Machine,
+    dry_run,
+    needs_table,
+    plot,
+    schedule_table,
+    this_machine,
+    told,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.documents.model import Document
+
+# Answers of 1,000 names of 100 bytes: 102,040 bytes on the wire.
+TEXT = """
+servers:
+  profile: PROFILE
+  proxy: {maxTopicListInFlightHeapMemSizeMB: 3, maxTopicListInFlightDirectMemSizeMB: 2}
+topics: {namespaces: 4, per_namespace: 1000}
+clients:
+  - {name: go, do: discover, library: go, count: 100, arrive: {kind: constant, rate: 10/s}}
+  - {name: beat, do: list, count: 10, every: 5s, after: 2s, read: {rate: 51020}}
+  - {name: silent, do: list, count: 5, pipelined: 3, read: {never: true}}
+phases: {measure: 20s}
+"""
+ANSWER = 102_040
+ROOMY = Machine(1_000_000, 28_000, 4096, 1 << 50, 1 << 50)
+
+
+def document(profile: str = "pulsar") -> Document:
+    return parse_document(TEXT.replace("PROFILE", profile))
+
+
+def needs(wanted: Document | None = None, machine: Machine = ROOMY, **options: Any) -> DryRun:
+    return dry_run(wanted or document(), RunOptions(**options), machine)
+
+
+def test_the_schedule_of_each_group() -> None:
+    # When
+    go, beat, silent = needs().groups
+    # Then
+    assert (len(go.starts), go.starts[0], go.starts[-1]) == (100, 0.0, 9.9)
+    assert list(np.unique(beat.starts)) == [2.0, 7.0, 12.0, 17.0]
+    assert (len(beat.starts), beat.reading_seconds) == (40, 2.0)
+    assert (len(silent.starts), silent.never_read) == (15, True)
+    assert {go.answer_bytes, beat.answer_bytes, silent.answer_bytes} == {ANSWER}
+    assert (go.later, beat.later, silent.later) == (True, False, False)
+    assert go.rates(5, 10.0) == [10.0] * 5
+
+
+def test_connections_descriptors_and_ports() -> None:
+    # When
+    found = needs()
+    # Then
+    assert (found.connections, found.ports) == (115, {"127.0.0.1": 115})
+    assert {each.name: (each.count, each.descriptors) for each in found.processes} == {
+        "worker": (2, 58 + 64),
+        "proxy": (1, 115 + 115 + 64),
+        "broker": (1, 115 + 64),
+    }
+    assert (found.topics, found.connecting_at_once) == (4000, 115)
+    shared = {each.name: each.descriptors for each in needs(document("floodgate")).processes}
+    assert (shared["proxy"], shared["broker"]) == (115 + 8 + 64, 8 + 64)
+
+
+def test_a_library_that_tunnels_has_a_second_connection_through_the_proxy() -> None:
+    # Given
+    group = "{name: java, do: discover, library: java-watch, count: 50}"
+    wanted = parse_document(f"{{servers: {{proxy: {{}}}}, clients: [{group}]}}")
+    direct = parse_document(f"{{clients: [{group}]}}")
+    # Then
+    assert (needs(wanted).connections, needs(wanted).tunnels) == (100, 50)
+    assert (needs(direct).connections, needs(direct).tunnels) == (50, 0)
+
+
+def test_bytes_under_way_end_when_they_are_read_and_those_unread_never() -> None:
+    # Given: one second apart, read in two; and three that nobody reads
+    beat = (
+        "{name: beat, do: list, count: 4, arrive: {kind: constant, rate: 1/s}, read: {rate: 51020}}"
+    )
+    silent = "{name: silent, do: list, count: 1, pipelined: 3, read: {never: true}}"
+    topics = "topics: {namespaces: 1, per_namespace: 1000}"
+    # Then
+    assert needs(parse_document(f"{{{topics}, clients: [{beat}]}}")).bytes_at_once == 2 * ANSWER
+    both = parse_document(f"{{{topics}, clients: [{beat}, {silent}]}}")
+    assert needs(both).bytes_at_once == 5 * ANSWER
+
+
+def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
+    # Given
+    elsewhere = needs(service_url="pulsar://10.0.0.1:6650", admin_urls={"proxy": "http://a:80"})
+    # Then
+    assert [each.name for each in elsewhere.processes if each.own] == ["worker"]
+    assert (elsewhere.through_proxy, elsewhere.topics) == (True, 0)
+    assert elsewhere.ports == {"this machine": 115}
+    assert ["descriptors, broker", "179", "unknown"] in needs_table(elsewhere)[1]
+
+
+def test_virtual_time_needs_neither_descriptors_nor_ports() -> None:
+    found = needs(place="virtual")
+    assert (found.processes, found.ports, found.connecting_at_once) == ((), {}, 0)
+    assert not replace(found, machine=Machine(1, 1, 1, 1, 1 << 50)).obstacles
+
+
+@pytest.mark.parametrize(
+    ("machine", "said"),
+    [
+        (replace(ROOMY, descriptors=100), "the worker needs 122 descriptors and the hard limit"),
+        (replace(ROOMY, ports=100), "115 connections from 127.0.0.1 need a port each"),
+        (replace(ROOMY, backlog=100), "115 clients connect at once, and net.core.somaxconn"),
+        (replace(ROOMY, memory_bytes=1 << 20), "of memory are needed and 1.0 MB are available"),
+        (replace(ROOMY, disk_bytes=1 << 10), "of disk are needed and 1 kB are free"),
+    ],
+)
+def test_what_the_machine_cannot_do_is_refused_with_a_remedy(machine: Machine, said: str) -> None:
+    # Given
+    found = needs(machine=machine)
+    # Then
+    assert any(said in each and ": " in each for each in found.obstacles)
+    with pytest.raises(UsageError, match=said):
+        found.require_fit()
+    needs().require_fit()
+
+
+@pytest.mark.parametrize("clients", [1, 20_000, 20_001, 100_000])
+def test_every_client_has_a_port_of_one_source(clients: int) -> None:
+    group = f"{{name: a, do: list, count: {clients}}}"
+    found = needs(parse_document(f"{{clients: [{group}]}}"))
+    assert sum(found.ports.values()) == clients
+    assert max(found.ports.values()) <= 20_000
+
+
+@pytest.mark.parametrize("name", list(shipped()))
+def test_each_shipped_scenario_is_told_as_tables_and_as_json(name: str, tmp_path: Path) -> None:
+    # When
+    found = dry_run(read_document(name), RunOptions(out=tmp_path))
+    # Then
+    heads, rows = schedule_table(found)
+    assert len(rows) == len(found.groups)
+    assert {len(row) for row in rows} == {len(heads)}
+    assert {len(row) for row in needs_table(found)[1]} == {3}
+    again = json.loads(json.dumps(told(found)))
+    assert again["answers"] == sum(group["starts"] for group in again["groups"])
+
+
+def test_this_machine_is_read_where_there_is_no_folder_yet(tmp_path: Path) -> None:
+    found = this_machine(tmp_path / "not" / "there")
+    assert found.disk_bytes
+    assert found.descriptors > 0
+
+
+def test_a_rate_that_is_small_beside_others_is_still_seen() -> None:
+    assert plot([0.0, 0.001, 50.0, 100.0]) == " ▁▄█"

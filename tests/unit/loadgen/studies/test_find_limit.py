@@ -1,0 +1,101 @@
+"""A limit is where expectations begin to be missed, and the answer has its bracket."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.studies.find_limit import bisect, find_limit, in_words
+from loadgen.studies.points import Study
+from loadgen.studies.sweep import Range
+from tests.support.runs.recorded_run import request
+from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.documents.model import Document
+    from loadgen.studies.points import Point
+
+TEXT = """
+clients: [{name: steady, do: list, count: 2}]
+expect: [list.answered == 100%]
+"""
+COUNTS = Range("clients.steady.count", 1, 1000)
+
+
+def study(tmp_path: Path, text: str = TEXT) -> Study:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    return Study(str(file), out=tmp_path / "out")
+
+
+def up_to_forty(document: Document) -> list[dict[str, Any]]:
+    bad = "refused" if document.clients[0].count > 40 else "answered"
+    return [request(outcome=bad)]
+
+
+def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
+    # Given
+    probed: list[Point] = []
+    # When
+    limit = find_limit(study(tmp_path), COUNTS, 0.05, probed.append, FakeExperiment(up_to_forty))
+    # Then
+    assert (limit.kind, limit.passes) == ("highest", 40)
+    assert limit.fails in (41, 42)
+    assert [point.values[COUNTS.path] for point in probed] == [value for value, _ in limit.probes]
+    assert in_words(probed[1]).startswith(
+        "clients.steady.count=1000: expectations were missed; list.answered == 100%: 0 %"
+    )
+
+
+def test_a_search_that_is_begun_again_keeps_its_runs(tmp_path: Path) -> None:
+    # Given
+    first = find_limit(study(tmp_path), COUNTS, run=FakeExperiment(up_to_forty))
+    run = FakeExperiment(up_to_forty)
+    # Then
+    assert find_limit(study(tmp_path), COUNTS, run=run) == first
+    assert not run.run
+
+
+def test_a_probe_with_wrong_answers_ends_the_search(tmp_path: Path) -> None:
+    run = FakeExperiment(lambda document: [request(outcome="wrong")])
+    with pytest.raises(LoadgenError, match=r"no limit was found: at clients\.steady") as caught:
+        find_limit(study(tmp_path), COUNTS, run=run)
+    assert caught.value.exit_code is ExitCode.CORRECTNESS
+
+
+def test_a_document_that_expects_nothing_has_no_limit(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expects nothing"):
+        find_limit(study(tmp_path, TEXT.partition("expect")[0]), COUNTS, run=FakeExperiment())
+
+
+@given(
+    low=st.integers(0, 50), width=st.integers(2, 5000), share=st.floats(0, 1), rising=st.booleans()
+)
+def test_the_bracket_of_whole_numbers_is_exact(
+    low: int, width: int, share: float, *, rising: bool
+) -> None:
+    # Given
+    last = low + int(share * (width - 1))
+    # When
+    limit = bisect(Range("x", low, low + width), lambda v: (v <= last) is rising, 0.0)
+    # Then
+    assert {limit.passes, limit.fails} == {last, last + 1}
+    assert limit.passes == (last if rising else last + 1)
+    assert limit.kind == ("highest" if rising else "smallest")
+
+
+@pytest.mark.parametrize(("passes", "kind"), [(True, "all"), (False, "none")])
+def test_between_ends_that_are_alike_there_is_no_limit(kind: str, *, passes: bool) -> None:
+    limit = bisect(Range("x", 1.5, 9.5), lambda value: passes, 0.05)
+    assert (limit.kind, len(limit.probes)) == (kind, 2)
+    assert "no limit between them" in limit.sentence
+
+
+def test_a_limit_at_zero_ends_the_search_as_well() -> None:
+    assert len(bisect(Range("x", 0.0, 0.5), lambda value: value <= 0, 0.05).probes) <= 60

@@ -1,0 +1,76 @@
+"""Sides are run in turn under the names and labels by which they are compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadgen.documents.reading import parse_document
+from loadgen.errors import UsageError
+from loadgen.places.options import RunOptions
+from loadgen.studies.repeats import Side, beside, compared, numbered, profiles, run_sides
+from tests.support.runs.recorded_run import request
+from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENT = parse_document("{name: mine, clients: [{name: steady, do: list, count: 1}]}")
+
+
+def test_profiles_of_one_document_are_run_in_turn_and_compared(tmp_path: Path) -> None:
+    # Given
+    run = FakeExperiment()
+    # When
+    finished = run_sides(profiles(DOCUMENT, RunOptions(out=tmp_path)), 2, run=run)
+    # Then
+    ran = [(how.name, document.servers.profile) for document, how in run.run]
+    assert ran == [
+        ("mine-floodgate-1", "floodgate"),
+        ("mine-pulsar-1", "pulsar"),
+        ("mine-floodgate-2", "floodgate"),
+        ("mine-pulsar-2", "pulsar"),
+    ]
+    assert [each.directory.name for each in finished] == sorted(name for name, _ in ran)
+    assert (finished[0].directory / "junit.xml").is_file()
+    comparison = compared([each.directory for each in finished])
+    assert list(comparison.groups) == ["Floodgate", "As in Pulsar"]
+
+
+def test_a_real_pulsar_is_asked_by_its_address_and_nothing_else_differs(tmp_path: Path) -> None:
+    # When
+    ours, theirs = beside(
+        DOCUMENT,
+        RunOptions(out=tmp_path, tasks=1),
+        "pulsar://127.0.0.1:6650",
+        "http://127.0.0.1:80",
+    )
+    # Then
+    assert (ours.options.service_url, ours.options.label) == ("", "Floodgate")
+    assert theirs.options.service_url == "pulsar://127.0.0.1:6650"
+    assert theirs.options.admin_urls == {"broker": "http://127.0.0.1:80"}
+    assert (ours.document, ours.options.tasks) == (theirs.document, theirs.options.tasks)
+
+
+def test_repeats_share_a_label_and_one_run_has_its_own_name(tmp_path: Path) -> None:
+    # Given
+    run = FakeExperiment()
+    # When
+    run_sides([Side(DOCUMENT, RunOptions(out=tmp_path))], 2, run=run)
+    # Then
+    assert [(how.name, how.label) for _, how in run.run] == [("mine-1", "mine"), ("mine-2", "mine")]
+    assert numbered(RunOptions(name="a"), 1) == [RunOptions(name="a")]
+    with pytest.raises(UsageError, match="--repeats 0"):
+        numbered(RunOptions(), 0)
+
+
+def test_a_run_that_was_interrupted_is_the_last(tmp_path: Path) -> None:
+    run = FakeExperiment(lambda document: [request()], interrupted=True)
+    finished = run_sides([Side(DOCUMENT, RunOptions(out=tmp_path))], 3, run=run)
+    assert len(finished) == len(run.run) == 1
+
+
+def test_a_run_is_no_repeat_of_itself(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is named twice"):
+        compared([tmp_path, tmp_path / ".." / tmp_path.name])

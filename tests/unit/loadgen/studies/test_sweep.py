@@ -1,0 +1,195 @@
+"""A sweep runs every combination once, keeps what is there, and says what came of each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.studies.sweep import (
+    PARQUET_NAME,
+    SweepOptions,
+    Varied,
+    lines_of,
+    parse_grid,
+    parse_range,
+    parse_varied,
+    require_valid,
+    sweep,
+    table_of,
+    told,
+)
+from tests.support.runs.recorded_run import request
+from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loadgen.documents.model import Document
+
+TEXT = """
+clients: [{name: steady, do: list, count: 2}]
+expect: [list.answered == 100%]
+"""
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> SweepOptions:
+    file = tmp_path / "mine.yaml"
+    file.write_text(TEXT)
+    varied = [
+        Varied("clients.steady.count", (1, 2)),
+        parse_varied("servers.profile=pulsar,floodgate"),
+    ]
+    return SweepOptions(str(file), varied=varied, repeats=2, out=tmp_path / "out")
+
+
+def refused_by_pulsar(document: Document) -> list[dict[str, Any]]:
+    bad = "refused" if document.servers.profile == "pulsar" else "answered"
+    return [request(client=n, outcome=bad) for n in range(document.clients[0].count)]
+
+
+def test_every_combination_runs_with_every_seed(options: SweepOptions) -> None:
+    # Given
+    run = FakeExperiment(refused_by_pulsar)
+    # When
+    points = sweep(options, run=run)
+    # Then
+    ran = [(d.clients[0].count, d.servers.profile, d.seed) for d, _ in run.run]
+    assert ran == [(n, p, seed) for n in (1, 2) for p in ("pulsar", "floodgate") for seed in (1, 2)]
+    assert {how.place for _, how in run.run} == {"virtual"}
+    assert [point.passed for point in points] == 2 * [False, False, True, True]
+    assert points[0].missed[0] == "list.answered == 100%: 0 %"
+    table = pq.read_table(options.out / PARQUET_NAME)
+    assert table["clients.steady.count"].to_pylist() == [1] * 4 + [2] * 4
+    assert table["requests.refused.rate"].to_pylist()[:4] == [1.0, 1.0, 0.0, 0.0]
+    assert [options.out / name for name in table["run"].to_pylist()] == [
+        p.directory for p in points
+    ]
+
+
+def test_a_sweep_that_is_begun_again_runs_what_is_not_there(options: SweepOptions) -> None:
+    # Given
+    first = sweep(replace(options, repeats=1), run=FakeExperiment())
+    run = FakeExperiment()
+    # When
+    points = sweep(options, run=run)
+    # Then
+    assert {document.seed for document, _ in run.run} == {2}
+    assert [point.directory for point in points[::2]] == [point.directory for point in first]
+
+
+@pytest.mark.parametrize(
+    "change", [{"settings": ["phases.measure=7s"]}, {"place": "processes"}], ids=str
+)
+def test_what_another_question_left_is_run_anew(
+    options: SweepOptions, change: dict[str, Any]
+) -> None:
+    # Given
+    sweep(options, run=FakeExperiment())
+    run = FakeExperiment()
+    # When
+    sweep(replace(options, **change), run=run)
+    # Then
+    assert len(run.run) == 8
+
+
+def test_half_a_run_is_no_point_and_is_not_kept(options: SweepOptions) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        sweep(options, run=FakeExperiment(interrupted=True))
+    run = FakeExperiment()
+    sweep(options, run=run)
+    assert len(run.run) == 8
+
+
+def test_nothing_runs_where_one_point_is_no_scenario(options: SweepOptions) -> None:
+    # Given
+    run = FakeExperiment()
+    wrong = replace(options, varied=[Varied("clients.steady.count", (1, "many"))])
+    # Then
+    with pytest.raises(UsageError, match=r"clients\.steady\.count"):
+        sweep(wrong, run=run)
+    assert not run.run
+
+
+def test_the_table_has_medians_and_how_many_passed(options: SweepOptions) -> None:
+    # When
+    points = sweep(options, run=FakeExperiment(refused_by_pulsar))
+    heads, rows = table_of(points)
+    # Then
+    assert heads[:3] == ["clients.steady.count", "servers.profile", "back"]
+    assert rows[0][:2] == ["1", "pulsar"]
+    assert (rows[0][4], rows[0][5], rows[0][-1]) == ("100 %", "never", "0 of 2")
+    assert (rows[3][5], rows[3][6], rows[3][-1]) == ("100 ms", "-", "2 of 2")
+    assert lines_of(points, "list.response.p99") is not None
+    along, lines = lines_of(points, "requests.refused.rate") or ("", {})
+    assert along == "clients.steady.count"
+    assert lines["servers.profile=pulsar"] == [(1.0, [1.0, 1.0]), (2.0, [1.0, 1.0])]
+    assert told(points[0])["figures"]["list.response.p99"] is None
+
+
+def test_a_run_that_is_not_to_be_relied_on_says_so(options: SweepOptions) -> None:
+    # Given
+    points = sweep(options, run=FakeExperiment(lambda document: [request(outcome="wrong")]))
+    # Then
+    with pytest.raises(LoadgenError, match="8 of 8 runs are not to be relied on") as caught:
+        require_valid(points)
+    assert caught.value.exit_code is ExitCode.CORRECTNESS
+    assert table_of(points)[0][-1] == "not to be relied on"
+    assert table_of(points)[1][0][-1] == "wrong answers: 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a.b=10,010,no,true", (10, "010", "no", True)),
+        ("a.b=100kB/s,{kind: at-once}", ("100kB/s", {"kind": "at-once"})),
+        ("a.b=10..1000/3", (10, 100, 1000)),
+        ("a.b=1..3/3", (1, 2, 3)),
+        ("a.b=0.5..1/2", (0.5, 1.0)),
+    ],
+)
+def test_values_are_read_as_a_document_has_them(text: str, values: tuple[Any, ...]) -> None:
+    assert parse_varied(text) == Varied("a.b", values)
+
+
+@pytest.mark.parametrize("text", ["a.b", "a.b=", "=1", "a.b=1..2", "a.b=2..1/3", "a.b=1..2/x"])
+def test_values_of_another_form_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--vary"):
+        parse_varied(text)
+
+
+def test_a_range_has_two_numbers() -> None:
+    assert parse_range("a.b=1..10") == ("a.b", 1.0, 10.0)
+    for text in ("a.b=10..1", "a.b=x..1", "a.b=1", "a.b=1..inf"):
+        with pytest.raises(UsageError, match=r"PATH=LOW\.\.HIGH"):
+            parse_range(text)
+
+
+def test_a_grid_is_a_list_of_values_for_each_path(tmp_path: Path) -> None:
+    file = tmp_path / "grid.yaml"
+    assert parse_grid("a.b: [1, 2]\nc: [no]", file) == [Varied("a.b", (1, 2)), Varied("c", ("no",))]
+    for text in ("a: 1", "[1]", "a: []"):
+        with pytest.raises(UsageError, match="--grid"):
+            parse_grid(text, file)
+
+
+@pytest.mark.parametrize(
+    ("varied", "repeats", "said"),
+    [
+        ([], 1, "no setting to vary"),
+        ([Varied("seed", (1, 2))], 1, "use --repeats N"),
+        ([Varied("a", (1,)), Varied("a", (2,))], 1, "is there twice"),
+        ([Varied("a", (1, 1))], 1, "has a value twice"),
+        ([Varied("a", (1,))], 0, "--repeats 0"),
+        ([Varied("a", tuple(range(101)))], 100, "10,100 points"),
+    ],
+)
+def test_a_grid_that_is_none_is_refused(
+    options: SweepOptions, varied: list[Varied], repeats: int, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        sweep(replace(options, varied=varied, repeats=repeats), run=FakeExperiment())
