@@ -40,9 +40,6 @@ from loadgen.studies.demo_checks import (
     stuck_checks,
     stuck_phase,
 )
-from loadgen.topics.corpus import write_corpus
-from loadgen.topics.executors import in_spark, in_this_process
-from loadgen.topics.plan import TopicPlan
 from loadgen.topics.reading import OwnTopics
 from loadgen.units import plural
 
