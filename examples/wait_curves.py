@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from limiter.admission.rules import AdmissionPolicy
-from loadgen.report.charts import Chart, Series, picture
+from loadgen.report.charts import Chart, Series
+from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.style import picture_style
 

@@ -1,4 +1,4 @@
-"""Charts as SVG text, from a small description: for the page of a run, and as files for documents.
+"""Descriptions of charts: what :mod:`loadgen.report.drawing` makes SVG of.
 
 What a chart shows is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
 Colours are CSS classes: one style sheet makes them light, dark and print.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from loadgen.report.axes import Axis, amount, linear_axis, logarithmic_axis, percentile_axis
+from loadgen.report.axes import amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,17 +20,9 @@ if TYPE_CHECKING:
 Point = tuple[float, float]
 Look = Literal["line", "step", "area", "dots", "rings"]
 
-WIDTH, HEIGHT = 560, 250
+HEIGHT = 250
 COLOURS = 6
 """Colours of series; further ones begin again, with other dashes."""
-MOST_POINTS, MOST_DOTS = 400, 1_500
-_FEW = 40
-"""So many points of a line with a band are dotted, to tell what was measured."""
-_LETTER = 6.6
-"""Width of a letter of 12 pixels, on the average."""
-_TITLE, _LINE, _FOOT, _RIGHT = 22, 17, 24, 14
-_DASHES = ("", "7 3", "2 3", "8 3 2 3")
-_BAR, _BAR_WORDS = 14, 34
 
 
 @dataclass(frozen=True)
@@ -137,272 +128,6 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
     return kept
 
 
-def render(drawn: Chart | Bars) -> str:
-    """Return a chart as one ``svg`` element, without colours of its own."""
-    height, body = _chart(drawn) if isinstance(drawn, Chart) else _bars(drawn)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {height}" '
-        f'width="{WIDTH}" height="{height}" role="img" aria-label="{_safe(drawn.title)}">'
-        f"{body}</svg>"
-    )
-
-
-# -- charts -----------------------------------------------------------------------------------
-
-
-def _chart(chart: Chart) -> tuple[int, str]:
-    series = [_finite(each, log=chart.log) for each in chart.series]
-    chart = replace(chart, series=series, marks=sorted(chart.marks))
-    x, y = _x_axis(chart), _y_axis(chart)
-    legend, top = _legend([each for each in chart.series if each.name], _TITLE)
-    rows = _mark_rows(chart, x)
-    top += 8 + 14 * (max(rows, default=-1) + 1)
-    left = 12 + _LETTER * max(len(label) for _, label in y.ticks)
-    foot = _FOOT + (_LINE if chart.x_title else 0)
-    height = max(chart.height, round(top) + 110 + foot)
-    plot = _Plot(x, y, left, top, WIDTH - _RIGHT - left, height - foot - top)
-    parts = [
-        _text(0, 14, chart.title, "title"),
-        legend,
-        *(_band(plot, *each) for each in chart.bands),
-        *_grid(plot),
-        *(_series(plot, each) for each in chart.series),
-        *(_mark(plot, *each, row) for each, row in zip(chart.marks, rows, strict=True)),
-        *(_limit(plot, *each) for each in chart.limits if y.low <= each[0] <= y.high),
-    ]
-    if not any(each.points for each in chart.series):
-        parts.append(
-            _text(left + plot.width / 2, top + plot.height / 2, "nothing", "soft", "middle")
-        )
-    if chart.x_title:
-        middle = left + plot.width / 2
-        parts.append(_text(middle, height - 5, chart.x_title, "soft", "middle"))
-    return height, "".join(parts)
-
-
-@dataclass(frozen=True)
-class _Plot:
-    """Where the plotted area is, and its axes."""
-
-    x_axis: Axis
-    y_axis: Axis
-    left: float
-    top: float
-    width: float
-    height: float
-
-    def x(self, value: float) -> float:
-        return self.left + self.x_axis.share(value) * self.width
-
-    def y(self, value: float) -> float:
-        return self.top + (1 - self.y_axis.share(value)) * self.height
-
-    def place(self, point: Point) -> Point:
-        return self.x(point[0]), self.y(point[1])
-
-    def at(self, point: Point) -> str:
-        return ",".join(map(_n, self.place(point)))
-
-
-def _finite(series: Series, *, log: bool) -> Series:
-    """Leave out what has no place, and points that nobody could tell apart."""
-    points = [p for p in series.points if math.isfinite(p[0]) and math.isfinite(p[1])]
-    dotted = series.look in ("dots", "rings")
-    between = [each for each in series.between if all(map(math.isfinite, each))]
-    if log and not dotted:  # zero has no place on a logarithmic axis
-        points = [p for p in points if p[1] > 0]
-    limit = MOST_DOTS if dotted else MOST_POINTS
-    return replace(
-        series, points=points if series.look == "area" else thin(points, limit), between=between
-    )
-
-
-def _x_axis(chart: Chart) -> Axis:
-    found = [p[0] for each in chart.series for p in each.points]
-    found += chart.span or ()
-    found = [each for each in found if math.isfinite(each)] or [0.0, 1.0]
-    if chart.x == "percentile":
-        return percentile_axis(max(found))
-    low, high = (min(found), max(found)) if chart.span is None else chart.span
-    return linear_axis(max(high, max(found)), chart.x, low=min(low, min(found)), exact=True)
-
-
-def _y_axis(chart: Chart) -> Axis:
-    found = [p[1] for each in chart.series for p in each.points]
-    found += [high for each in chart.series for _, _, high in each.between]
-    peak = max(found, default=0.0)
-    # A limit far above everything would press the lines onto the axis.
-    found += [limit for limit, _ in chart.limits if not peak or limit <= 20 * peak]
-    if chart.log:
-        return logarithmic_axis([each for each in found if each > 0], chart.unit)
-    return linear_axis(max(found, default=1.0) or 1.0, chart.unit, low=min([0.0, *found]))
-
-
-def _legend(series: Sequence[Series], top: float) -> tuple[str, float]:
-    """Return the legend, and where it ends."""
-    parts, x, y = [], 0.0, top + 12.0
-    for each in series:
-        words = f"{each.name}: {each.words}" if each.words else each.name
-        width = 24 + _LETTER * len(words) + 14
-        if x and x + width > WIDTH:
-            x, y = 0.0, y + _LINE
-        parts.append(f'<g class="{each.colour}">{_swatch(each, x, y - 4)}</g>')
-        parts.append(_text(x + 24, y, words))
-        x += width
-    return "".join(parts), (y + 4 if series else top)
-
-
-def _swatch(series: Series, x: float, y: float) -> str:
-    if series.look in ("dots", "rings"):
-        return _dots([(x + 9, y)], series.look)
-    if series.look == "area":
-        return f'<rect class="fill" x="{_n(x)}" y="{_n(y - 5)}" width="18" height="10"/>'
-    return f'<path class="line"{_dash(series)} d="M{_n(x)} {_n(y)}h18"/>'
-
-
-def _grid(plot: _Plot) -> Iterable[str]:
-    bottom = plot.top + plot.height
-    for value, label in plot.y_axis.ticks:
-        y = _n(plot.y(value))
-        yield f'<path class="grid" d="M{_n(plot.left)} {y}h{_n(plot.width)}"/>'
-        yield _text(plot.left - 6, plot.y(value) + 4, label, "soft", "end")
-    for value, label in plot.x_axis.ticks:
-        x = plot.x(value)
-        yield f'<path class="grid" d="M{_n(x)} {_n(bottom)}v4"/>'
-        over = x + _LETTER * len(label) / 2 > WIDTH
-        yield _text(WIDTH if over else x, bottom + 17, label, "soft", "end" if over else "middle")
-
-
-def _series(plot: _Plot, series: Series) -> str:
-    if not series.points:
-        return ""
-    if series.look in ("dots", "rings"):
-        dots = _dots(map(plot.place, series.points), series.look)
-        return f'<g class="{series.colour}">{dots}</g>'
-    points = list(series.points)
-    if series.look != "line":  # a value holds until the next
-        points = [
-            corner
-            for here, after in zip(points, [*points[1:], points[-1]], strict=True)
-            for corner in (here, (after[0], here[1]))
-        ]
-    path = " ".join(map(plot.at, points))
-    body = ""
-    if series.look == "area":
-        floor = plot.y_axis.low
-        first, last = plot.at((points[0][0], floor)), plot.at((points[-1][0], floor))
-        body = f'<polygon class="fill" points="{first} {path} {last}"/>'
-    else:
-        if series.between:
-            low = [plot.at((x, low)) for x, low, _ in series.between]
-            high = [plot.at((x, high)) for x, _, high in reversed(series.between)]
-            body = f'<polygon class="fill faint" points="{" ".join(low + high)}"/>'
-        body += f'<polyline class="line"{_dash(series)} points="{path}"/>'
-        many = max(len(series.points), len(series.between))
-        if many <= _FEW and (series.between or many == 1):
-            body += _dots(map(plot.place, series.points), "dots")
-    return f'<g class="{series.colour}">{body}</g>'
-
-
-def _dash(series: Series) -> str:
-    dash = _DASHES[series.dash % len(_DASHES)]
-    return f' stroke-dasharray="{dash}"' if dash else ""
-
-
-def _dots(points: Iterable[Point], look: str) -> str:
-    """Draw dots, or rings, as one path: of thousands a circle each would make a large page."""
-    path = "".join(f"M{_n(x)} {_n(y)}h.1" for x, y in points)
-    hole = f'<path class="hole" d="{path}"/>' if look == "rings" else ""
-    return f'<path class="dots" d="{path}"/>{hole}'
-
-
-def _band(plot: _Plot, low: float, high: float, label: str) -> str:
-    left, right = plot.x(low), plot.x(high)
-    if right - left < 0.5:
-        return ""
-    words = ""
-    if _LETTER * len(label) + 8 < right - left:
-        words = _text(left + 4, plot.top + 12, label, "soft")
-    return (
-        f'<rect class="shade" x="{_n(left)}" y="{_n(plot.top)}" width="{_n(right - left)}" '
-        f'height="{_n(plot.height)}"><title>{_safe(label)}</title></rect>{words}'
-    )
-
-
-def _limit(plot: _Plot, value: float, label: str) -> str:
-    y = plot.y(value)
-    return f'<path class="limit" d="M{_n(plot.left)} {_n(y)}h{_n(plot.width)}"/>' + _text(
-        plot.left + plot.width - 2, y - 4 if y > plot.top + 14 else y + 13, label, "", "end"
-    )
-
-
-def _mark_rows(chart: Chart, x: Axis) -> list[int]:
-    """Return the row of each mark's words; earlier ones stand higher: no line cuts words."""
-    begins: list[float] = []
-    rows = []
-    for at, label in sorted(chart.marks, reverse=True):
-        left, width = x.share(at) * WIDTH, _LETTER * len(label) + 10
-        left -= width if left + width > WIDTH else 0
-        row = next((n for n, begin in enumerate(begins) if left + width <= begin), len(begins))
-        begins[row : row + 1] = [left]
-        rows.append(row)
-    return rows[::-1]
-
-
-def _mark(plot: _Plot, at: float, label: str, row: int) -> str:
-    x, top = plot.x(at), plot.top - 14 * row
-    ends = x + _LETTER * len(label) > WIDTH
-    return f'<path class="mark" d="M{_n(x)} {_n(top - 10)}V{_n(plot.top + plot.height)}"/>' + _text(
-        x - 3 if ends else x + 3, top - 3, label, "", "end" if ends else "start"
-    )
-
-
-# -- bars -------------------------------------------------------------------------------------
-
-
-def _bars(drawn: Bars) -> tuple[int, str]:
-    totals = [sum(value for value, _ in bar.parts if math.isfinite(value)) for bar in drawn.bars]
-    scale, parts, y = (
-        WIDTH / (max(totals, default=0) or 1),
-        [_text(0, 14, drawn.title, "title")],
-        38,
-    )
-    for bar in drawn.bars:
-        x, words = 0.0, f"{bar.name}: {bar.words}" if bar.words else bar.name
-        parts.append(_text(0, y, words))
-        for value, colour in bar.parts:
-            width = value * scale if math.isfinite(value) else WIDTH - x
-            shape = f'x="{_n(x)}" y="{y + 5}" width="{_n(width)}" height="{_BAR}"'
-            parts.append(f'<g class="{colour}"><rect class="fill" {shape}/></g>')
-            x += width
-        y += _BAR_WORDS + 6
-    return max(y - 12, 60), "".join(parts)
-
-
-# -- files and terminals ------------------------------------------------------------------------
-
-
-def picture(drawn: Sequence[Chart | Bars], style: str, columns: int = 2, gap: int = 28) -> str:
-    """Return charts beside each other as one SVG file with a style of its own."""
-    columns = min(columns, len(drawn))
-    parts, y, row = [], 0, 0
-    for number, each in enumerate(drawn):
-        column = number % columns
-        height, body = _chart(each) if isinstance(each, Chart) else _bars(each)
-        row = max(row, height) if column else height
-        place = f'transform="translate({8 + column * (WIDTH + gap)} {8 + y})"'
-        parts.append(f"<g {place}>{body}</g>")
-        if column == columns - 1 or number == len(drawn) - 1:
-            y += row + gap
-    width, height = 16 + columns * (WIDTH + gap) - gap, 16 + y - gap
-    words = _safe("; ".join(each.title for each in drawn))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" role="img" aria-label="{words}"><style>{style}</style>'
-        f'<rect class="paper" width="{width}" height="{height}"/>{"".join(parts)}</svg>\n'
-    )
-
-
 def sparkline(points: Sequence[Point], width: int = 40) -> str:
     """Return the course of values as a line of text: the highest of each stretch."""
     kept = [p for p in points if math.isfinite(p[0]) and math.isfinite(p[1])]
@@ -425,18 +150,3 @@ def peak_words(points: Iterable[Point], unit: Unit) -> str:
     """Return the highest value in words, for a legend."""
     found = [y for _, y in points if math.isfinite(y)]
     return f"at most {amount(max(found), unit)}" if found else "nothing"
-
-
-def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") -> str:
-    kind = f' class="{css}"' if css else ""
-    place = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    return f'<text x="{_n(x)}" y="{_n(y)}"{kind}{place}>{_safe(words)}</text>'
-
-
-def _safe(words: str) -> str:
-    """Escape words, and leave out what XML cannot hold."""
-    return escape("".join(each if each.isprintable() else " " for each in words))
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError, UsageError
-from loadgen.report.charts import picture
+from loadgen.report.drawing import picture
 from loadgen.report.run_charts import CHARTS
 from loadgen.report.style import picture_style
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.report.charts import Chart, Series, colour_of, picture
+from loadgen.report.charts import Chart, Series, colour_of
+from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.style import picture_style
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadgen.report.charts import Bars, Chart, render
-from loadgen.report.run_charts import CHARTS, labels_of, sweep_chart
+from loadgen.report.charts import Bars, Chart
+from loadgen.report.drawing import render
+from loadgen.report.run_charts import CHARTS, sweep_chart
+from loadgen.report.time_charts import labels_of
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import GROUP, event, record_run, request, sample
 

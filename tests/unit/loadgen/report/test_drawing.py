@@ -9,18 +9,16 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from loadgen.report.charts import (
-    MOST_POINTS,
     Bar,
     Bars,
     Chart,
     Series,
     peak_words,
-    picture,
-    render,
     sparkline,
     stacked,
     thin,
 )
+from loadgen.report.drawing import MOST_POINTS, picture, render
 from loadgen.report.style import picture_style
 
 HOSTILE = '<script>alert("x")</script>&\x00\x1b'
