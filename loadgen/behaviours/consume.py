@@ -9,9 +9,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.behaviours.group import Group
 from loadgen.behaviours.publish import topic_of
-from loadgen.documents.fields import Name
 from loadgen.engine.frames import (
     Subscribing,
     ack_frame,
@@ -20,9 +18,12 @@ from loadgen.engine.frames import (
     subscribe_frame,
 )
 from loadgen.engine.rows import Outcome
+from loadgen.plan.fields import Name
+from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
-    from loadgen.engine.client import Link, LoadClient
+    from loadgen.engine.client import LoadClient
+    from loadgen.engine.link import Link
 
 PERMITS = 1_000
 """Messages that a consumer has room for; it gives new room when half of that is used."""

@@ -13,10 +13,10 @@ import proto.PulsarApi_pb2 as pb
 from client.admin.errors import AdminError
 from client.discovery.actions import Unanswered
 from loadgen.access import admin_of
-from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Duration
 from loadgen.engine.connection import Failed
 from loadgen.engine.refusals import masked
+from loadgen.plan.fields import Duration
+from loadgen.plan.group import Group
 from proto.names import TopicName
 
 if TYPE_CHECKING:

@@ -17,15 +17,16 @@ from client.discovery.families import schedule_of
 from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
-from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Duration, Moment, Pattern, Whole
 from loadgen.engine.connection import Failed
 from loadgen.engine.frames import Subscribing, close_watch_frame, subscribe_frame
+from loadgen.plan.fields import Duration, Moment, Pattern, Whole
+from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     from client.discovery.actions import Action
-    from loadgen.engine.client import Answer, Link, LoadClient
+    from loadgen.engine.client import Answer, LoadClient
     from loadgen.engine.connection import LoadConnection
+    from loadgen.engine.link import Link
 
 Family = Literal["polite", "java-watch", "java-poll", "cpp", "go"]
 _TUNNELLING = ("polite", "java-watch", "java-poll")

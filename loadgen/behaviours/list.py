@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from loadgen.behaviours.group import Group
-from loadgen.documents.arrivals import Concurrency
-from loadgen.documents.fields import Moment, Pattern, Whole
+from loadgen.plan.arrivals import Concurrency
+from loadgen.plan.fields import Moment, Pattern, Whole
+from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     from loadgen.engine.client import Answer, LoadClient

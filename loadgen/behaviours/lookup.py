@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Duration
+from loadgen.plan.fields import Duration
+from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     from loadgen.engine.client import LoadClient

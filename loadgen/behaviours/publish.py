@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Bytes, Duration, Whole
 from loadgen.engine.frames import HEADER_BYTES, Message, message_frame, producer_frame
+from loadgen.plan.fields import Bytes, Duration, Whole
+from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     import asyncio
 
-    from loadgen.engine.client import Link, LoadClient
+    from loadgen.engine.client import LoadClient
     from loadgen.engine.connection import LoadConnection
+    from loadgen.engine.link import Link
 
 
 def topic_of(namespace: str, group: str, index: int) -> str:

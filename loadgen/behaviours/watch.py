@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import proto.PulsarApi_pb2 as pb
 from loadgen.behaviours.create_and_delete import due_of
-from loadgen.behaviours.group import Group
-from loadgen.documents.fields import Pattern
 from loadgen.engine.rows import Outcome
+from loadgen.plan.fields import Pattern
+from loadgen.plan.group import Group
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:

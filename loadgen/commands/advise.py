@@ -24,16 +24,16 @@ from loadgen.commands.options import (
 )
 from loadgen.commands.shown import console, print_sentences, say, table_of
 from loadgen.documents.faults import fault_of
-from loadgen.documents.fields import Bytes, Duration, Share, Speed
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
-from loadgen.places.loopback import require_own_cluster
+from loadgen.loopback import require_own_cluster
 from loadgen.places.operator_files import OwnCluster, read_own_server
 from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
+from loadgen.plan.fields import Bytes, Duration, Share, Speed
 from loadgen.report.page import comparison_page, write_page
 from loadgen.report.pictures import picture_of, write_picture
 from loadgen.results.expectations import parse_expectation

@@ -20,7 +20,7 @@ from loadgen.commands.options import (
 from loadgen.commands.run import shown_run, watched
 from loadgen.commands.shown import fail_if_not_fine, print_json, show_comparison, write_text
 from loadgen.errors import ExitCode, UsageError
-from loadgen.places.loopback import require_own_cluster
+from loadgen.loopback import require_own_cluster
 from loadgen.places.options import RunOptions
 from loadgen.report.page import comparison_page, write_page
 from loadgen.results.comparing import markdown_of

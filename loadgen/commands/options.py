@@ -10,8 +10,8 @@ import typer
 from loadgen.documents.keys import complete_path
 from loadgen.documents.reading import read_document, shipped
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.loopback import CONFIRMATION_FLAG
 from loadgen.places.launcher import ServerFiles
-from loadgen.places.loopback import CONFIRMATION_FLAG
 from loadgen.places.operator_files import read_own_server
 from loadgen.results.expectations import parse_expectation
 

@@ -35,9 +35,9 @@ from loadgen.commands.shown import (
 )
 from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
+from loadgen.loopback import require_own_cluster
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
-from loadgen.places.loopback import require_own_cluster
 from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.page import PAGE_NAME, run_page, write_page

@@ -16,7 +16,7 @@ from loadgen.commands.options import AsJson, Confirmed  # noqa: TC001 (evaluated
 from loadgen.commands.shown import console, counting, print_json, table_of
 from loadgen.errors import UsageError
 from loadgen.extras import SPARK, require
-from loadgen.places.loopback import require_own_cluster
+from loadgen.loopback import require_own_cluster
 from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
 from loadgen.topics.distributions import EVEN, FEW, ONE_TOPIC
 from loadgen.topics.executors import Executor, in_processes, in_spark, in_this_process

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loadgen.behaviours.group import Group
 from loadgen.documents.faults import meant
 from loadgen.documents.tree import Branch, Place, Row, parse_values
 from loadgen.errors import UsageError
+from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

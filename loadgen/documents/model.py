@@ -10,9 +10,9 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from loadgen.behaviours.consume import Consume
 from loadgen.behaviours.publish import Publish
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.documents.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
-from loadgen.engine.plan import MOST_REQUESTS, Namespace, start_moments
-from loadgen.engine.task import Phases
+from loadgen.plan.clients import MOST_REQUESTS, Namespace, start_moments
+from loadgen.plan.fields import Duration, Moment, Name, NamespaceName, Part, Speed, Whole
+from loadgen.plan.phases import Phases
 from loadgen.topics.distributions import FIXED
 from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
 from loadgen.units import format_seconds
@@ -68,7 +68,7 @@ class Topics(Part):
     namespaces: Annotated[Whole, Field(ge=1, le=MOST_NAMESPACES)] = 10
     per_namespace: Annotated[Whole, Field(ge=1, le=2_000_000)] = 10_000
     mean_name_bytes: Annotated[Whole, Field(ge=32, le=512)] = 100
-    seed: Annotated[Whole, Field(ge=0)] = 1
+    seed: Annotated[Whole, Field(ge=0, le=(1 << 63) - 1)] = 1
     further: Annotated[tuple[FurtherTopics, ...], Field(max_length=1_000)] = ()
     corpus: str | None = None
     of: tuple[NamespaceName, ...] = ()
@@ -173,6 +173,11 @@ class Shock(Part):
     def said(self) -> list[str]:
         """What it says that happens."""
         return [kind for kind in _SHOCKS if getattr(self, kind) is not None]
+
+    @property
+    def kind(self) -> str:
+        """The word that says what happens."""
+        return self.said[0]
 
     @property
     def role(self) -> Role | None:

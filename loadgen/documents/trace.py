@@ -7,9 +7,9 @@ import stat
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from loadgen.documents.fields import MOST_SECONDS
 from loadgen.documents.tree import Branch, Row
 from loadgen.errors import UsageError
+from loadgen.plan.fields import MOST_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path

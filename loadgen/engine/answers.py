@@ -12,12 +12,19 @@ Verification is put off until the run is over, because it would make other clien
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.engine.plan import Namespace
+from loadgen.plan.clients import Namespace
+from proto.parsing.varint import decode_varint
 from proto.topic_hash import topics_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from client.discovery.topics_pattern import TopicsPattern
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024
 # changed, a hash of eight digits, filtered; with names there is more.
@@ -233,3 +240,68 @@ def _problem(
     if expectation.hash is not None and computed != expectation.hash:
         return f"lists names with hash {computed}, expected {expectation.hash}"
     return None
+
+
+# -- parts of an answer, read where they stand ------------------------------------------------
+
+_TOPICS_TAG = 0x12
+
+
+def ending(body: AnswerBody) -> tuple[str | None, bool]:
+    """Return the hash that a complete answer says, if any, and whether the list has changed.
+
+    Raises:
+        DecodeError: It is no answer.
+        RemoteProtocolError: The same.
+    """
+    known = body.shared.endings
+    if body.own is None and body.size_bytes in known:
+        return known[body.size_bytes]
+    offset = 0
+    with memoryview(body.shared.data if body.own is None else body.own)[: body.size_bytes] as view:
+        while offset < len(view) and view[offset] == _TOPICS_TAG:
+            size, begin = decode_varint(view, offset + 1)
+            offset = begin + size
+        response = parse_answer(bytes(view[offset:]))
+    found = response.topics_hash if response.HasField("topics_hash") else None, response.changed
+    if body.own is None:
+        known[body.size_bytes] = found
+    return found
+
+
+def first_names(body: AnswerBody, count: int, matching: TopicsPattern | None = None) -> list[str]:
+    """Return the first ``count`` names of a complete answer, or of those that match.
+
+    Raises:
+        RemoteProtocolError: The answer is no list of names.
+    """
+    if body.own is not None:
+        return _first(body.own, body.size_bytes, count, matching)
+    key = body.size_bytes, count, "" if matching is None else matching.text
+    found = body.shared.first_names.get(key)
+    if found is None:
+        found = _first(body.shared.data, body.size_bytes, count, matching)
+        body.shared.first_names[key] = found
+    return found
+
+
+def _first(
+    data: bytearray, size_bytes: int, count: int, matching: TopicsPattern | None
+) -> list[str]:
+    found: list[str] = []
+    if count:
+        with memoryview(data)[:size_bytes] as view:
+            for name in _names(view):
+                if matching is None or matching.matches(name):
+                    found.append(name)
+                    if len(found) == count:
+                        break
+    return found
+
+
+def _names(view: memoryview) -> Iterator[str]:
+    offset = 0
+    while offset < len(view) and view[offset] == _TOPICS_TAG:
+        size, begin = decode_varint(view, offset + 1)
+        offset = begin + size
+        yield str(view[begin:offset], "utf-8", "replace")

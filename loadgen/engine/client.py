@@ -6,17 +6,17 @@ A behaviour awaits answers, or starts requests without waiting for them. Each re
 from __future__ import annotations
 
 import asyncio
-import math
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from client.discovery.actions import Unanswered
 from limiter.clock import clock_sleep
 from loadgen.engine.answers import parse_answer
-from loadgen.engine.chance import Chance
 from loadgen.engine.connection import BrokerAddress, Failed, Listed, LoadConnection, Selection
 from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
+from loadgen.engine.link import RUN_ENDED, Link
 from loadgen.engine.rows import EventRow, Outcome, RequestRow
+from loadgen.plan.chance import Chance
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
     from loadgen.engine.context import TaskContext
-    from loadgen.engine.plan import ClientPlan
+    from loadgen.plan.clients import ClientPlan
 
 ON_TIME_SECONDS = 1e-6
 """So much too early is rounding, not an early timer."""
@@ -34,8 +34,6 @@ _OUTCOMES = {
     Unanswered.DISCONNECTED: Outcome.DISCONNECTED,
     Unanswered.UNREACHABLE: Outcome.UNREACHABLE,
 }
-RUN_ENDED = "not answered when the run ended"
-"""Reason of a request that the end of its client cut."""
 
 
 class Answer(NamedTuple):
@@ -53,94 +51,6 @@ class Answer(NamedTuple):
     def ok(self) -> bool:
         """True if it was answered."""
         return self.failed is None
-
-
-class Link:
-    """A client's connection to one server: made when it is needed, and again when it was lost.
-
-    Mutable state: the connection, and who is making it.
-
-    Args:
-        client: Whose it is.
-        broker: The broker it leads to; None for the service URL.
-    """
-
-    def __init__(self, client: LoadClient, broker: BrokerAddress | None) -> None:
-        self._client = client
-        self._broker = broker
-        self._making: asyncio.Task[str | None] | None = None
-        self._connected_at = 0.0
-        self.connection: LoadConnection | None = None
-        self.on_message: Callable[[pb.CommandMessage, bytes], None] | None = None
-        self.lost = asyncio.Event()
-
-    async def ready(self) -> str | None:
-        """See that there is a connection; return why there is none."""
-        if self.connection is not None:
-            return None
-        if self._making is None:
-            self._making = self._client.spawn(self._connect())
-        # Others wait for it too.
-        return await asyncio.shield(self._making)
-
-    async def _connect(self) -> str | None:
-        client, context = self._client, self._client.context
-        tunnel = direct = None
-        if self._broker is not None and self._broker.through_proxy:
-            tunnel = self._broker.netloc
-        elif self._broker is not None:
-            direct = self._broker.netloc
-        made = LoadConnection(client.plan, context, self._ended, client.pushed, tunnel)
-        if self.on_message is not None:
-            made.takes_messages(self.on_message)
-        try:
-            failure = await context.connector.connect(made, made.reader.buffer, direct)
-        finally:
-            self._making = None
-        if failure is None and not made.usable:
-            failure = "the connection was closed after the handshake"
-        if failure is not None or client.ended:
-            made.close()
-            return failure or RUN_ENDED
-        if client.stalled:
-            made.stall()
-        self.connection, self._connected_at = made, context.clock.now()
-        self.lost.clear()
-        client.connected(made)
-        return None
-
-    def _ended(self, connection: LoadConnection, reason: str) -> None:
-        if connection is self.connection:
-            self.connection = None
-            self.lost.set()
-            self._client.event("connection-lost", text=reason)
-            self._client.on_lost(self)
-
-    def drop(self) -> None:
-        """Lose the connection of the client's own accord."""
-        if self.connection is not None:
-            connection = self.connection
-            connection._over("dropped by the client")
-            connection.close()
-
-    def close(self) -> None:
-        """Close the connection for good."""
-        connection, self.connection = self.connection, None
-        if connection is not None:
-            connection.close()
-
-    def patience_end(self, seconds: float, *, rounds_up: bool) -> float:
-        """Return when a request that is sent now times out, on the clock.
-
-        Args:
-            seconds: The operation timeout.
-            rounds_up: A request's age is looked at once in a timeout, as Java does.
-        """
-        end = self._client.context.clock.now() + seconds
-        if rounds_up:
-            since = self._connected_at
-            end = since + math.ceil((end - since) / seconds) * seconds
-        return end
 
 
 class LoadClient:
@@ -474,6 +384,11 @@ class LoadClient:
         """Take note of a connection that stands."""
         self.server_version = connection.handshake.result()
         self.event("connected")
+
+    def connection_lost(self, link: Link, reason: str) -> None:
+        """Take note of a connection that is gone, before the requests on it fail."""
+        self.event("connection-lost", text=reason)
+        self.on_lost(link)
 
     def pushed(self, command: pb.BaseCommand) -> None:
         """Take a command that answers nothing."""

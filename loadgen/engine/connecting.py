@@ -7,12 +7,11 @@ import os
 import resource
 import socket
 import ssl
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from limiter.clock import LoopClock, deadline
 from loadgen.access import own_tls
-from loadgen.engine.connection import ConnectFailedError, LoadConnection
 from loadgen.errors import LoadgenError
 
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -40,6 +39,10 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
     if default is None or not parts.hostname or "," in parts.netloc:
         raise ValueError(form)
     return parts.hostname, default if port is None else port
+
+
+class ConnectFailedError(Exception):
+    """A client did not get as far as CONNECTED; the message says why."""
 
 
 class TlsOfServer(NamedTuple):
@@ -87,7 +90,10 @@ class Connects(Protocol):
         """See Connector.resolve."""
 
     async def connect(
-        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
+        self,
+        client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
+        receive_buffer_bytes: int,
+        other: str | None = None,
     ) -> str | None:
         """See Connector.connect."""
 
@@ -128,7 +134,10 @@ class Connector:
             ) from None
 
     async def connect(
-        self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
+        self,
+        client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
+        receive_buffer_bytes: int,
+        other: str | None = None,
     ) -> str | None:
         """Connect one client, to another ``host:port`` if any; return why that failed, or None."""
         address, named = self._address, self._host
@@ -154,7 +163,7 @@ async def _resolved(host: str, port: int) -> ServerAddress:
 
 
 async def connect(
-    client: LoadConnection,
+    client: Any,  # noqa: ANN401 - a LoadConnection, which knows this module
     address: ServerAddress,
     receive_buffer_bytes: int,
     tls: TlsOfServer | None = None,

@@ -15,8 +15,9 @@ from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from client.discovery.actions import Unanswered
-from loadgen.engine.answer_parts import ending, first_names
 from loadgen.engine.answer_stream import AnswerStream, Listing
+from loadgen.engine.answers import ending, first_names
+from loadgen.engine.connecting import ConnectFailedError
 from loadgen.engine.credentials import auth_response
 from loadgen.engine.frames import (
     CLIENT_VERSION,
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from client.discovery.actions import Failure
     from client.discovery.topics_pattern import TopicsPattern
     from limiter.clock import TimerHandle
-    from loadgen.behaviours.group import Reader
     from loadgen.engine.answers import AnswerBody
     from loadgen.engine.context import TaskContext
-    from loadgen.engine.plan import ClientPlan
+    from loadgen.plan.clients import ClientPlan
+    from loadgen.plan.group import Reader
 
 Type = pb.BaseCommand
 
@@ -105,10 +106,6 @@ class Failed(NamedTuple):
 
     failure: Failure
     reason: str
-
-
-class ConnectFailedError(Exception):
-    """A client did not get as far as CONNECTED; the message says why."""
 
 
 class LoadConnection(asyncio.BufferedProtocol):

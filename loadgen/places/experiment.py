@@ -21,13 +21,11 @@ from loadgen.behaviours.list import List
 from loadgen.engine.connecting import Connector, raise_open_file_limit
 from loadgen.engine.connection import LoadConnection
 from loadgen.engine.context import SOCKETS, TaskContext
-from loadgen.engine.plan import ClientPlan, Namespace
 from loadgen.engine.progress import ProgressReceiver
-from loadgen.engine.task import TaskPlan
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.loopback import is_loopback
 from loadgen.places.directory import RUN_NAME, run_directory, write_json
 from loadgen.places.launcher import running_servers
-from loadgen.places.loopback import is_loopback
 from loadgen.places.metrics import exported
 from loadgen.places.options import resolved
 from loadgen.places.processes import run_in_processes
@@ -35,7 +33,9 @@ from loadgen.places.relay import Relay
 from loadgen.places.sampling import ServerWatch, Target
 from loadgen.places.server_facts import read_server_facts
 from loadgen.places.shocks import Shocks, shock_events
+from loadgen.places.task import TaskPlan
 from loadgen.places.topics import known_namespaces
+from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.tables import write_rows
 from proto.version import FLOODGATE_VERSION
 
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from loadgen.documents.model import Document
-    from loadgen.engine.task import TaskFacts
     from loadgen.engine.totals import Totals
     from loadgen.places.launcher import RunningServers
     from loadgen.places.options import RunOptions
     from loadgen.places.sampling import Samples
+    from loadgen.places.task import TaskFacts
 
 SCHEMA_VERSION = 2
 _PACKAGES = ("floodgate", "pyspark", "pyarrow", "uvloop", "protobuf")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from loadgen.documents.server_keys import FOLDER
 from loadgen.places.operator_files import OwnServer, local_broker, local_proxy
 from loadgen.places.server_process import ServerLaunch, restartable_server
-from loadgen.places.topics import known_namespaces, made_corpus, topic_plan
+from loadgen.places.topics import known_namespaces, made_corpus
 from loadgen.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from loadgen.documents.model import Document, Servers
-    from loadgen.engine.plan import Namespace
     from loadgen.places.server_process import RestartableServer
+    from loadgen.plan.clients import Namespace
 
 _PREFIX = ".servers-"
 
@@ -145,7 +145,7 @@ def running_servers(
         folder = Path(stack.enter_context(temporary))
         corpus = None if topics.corpus is None else Path(topics.corpus)
         if topics.made:
-            plan = topic_plan(topics)
+            plan = topics.plan()
             say(f"making {plan.topics:,} topics in {plural(plan.namespaces, 'namespace')}")
             corpus = made_corpus(plan, folder / "topics")
         say("starting the servers")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from loadgen.behaviours.create_and_delete import CreateAndDelete
-from loadgen.documents.arrivals import Concurrency
 from loadgen.engine.connecting import parse_service_url
 from loadgen.errors import UsageError
 from loadgen.places.directory import require_directory_name
 from loadgen.places.launcher import ServerFiles
 from loadgen.places.shocks import require_own
+from loadgen.plan.arrivals import Concurrency
 from loadgen.units import plural
 
 if TYPE_CHECKING:

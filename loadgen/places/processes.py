@@ -22,8 +22,8 @@ from typing import IO, TYPE_CHECKING, Protocol, TypeVar, cast
 
 import uvloop
 
-from loadgen.engine.task import Task, TaskFacts, TaskPlan
 from loadgen.errors import ExitCode, LoadgenError
+from loadgen.places.task import Task, TaskFacts, TaskPlan
 from loadgen.results.tables import write_rows
 from server.module_names import module_name, python_path
 

@@ -66,7 +66,8 @@ class Relay:
         self._loop.call_soon_threadsafe(self._whole.clear)
 
     def mend(self) -> None:
-        """Let everything through again."""
+        """Let everything through again, as fast as it comes."""
+        self._rate = 0.0
         self._loop.call_soon_threadsafe(self._whole.set)
 
     def slow(self, rate: float) -> None:

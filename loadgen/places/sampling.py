@@ -97,6 +97,11 @@ class Samples:
             moments.append(at)
             values.append(value)
 
+    def series(self, process: str, metric: str) -> tuple[list[float], list[float]]:
+        """Return the moments and values of a metric; none if it was not seen."""
+        moments, values = self._series[process].get(metric, ((), ()))
+        return list(moments), list(values)
+
     def figures(self, process: str) -> dict[str, float]:
         """Return the latest value of each figure of a server, by its name of the vocabulary."""
         series = [*self._series[process].items()]

@@ -89,13 +89,8 @@ def running_server(
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
     """
-    launch.log.parent.mkdir(parents=True, exist_ok=True)
-    with launch.log.open("wb") as log:
-        process = start(launch, log.fileno())
-    try:
-        yield await_ready(process, launch, ready_seconds)
-    finally:
-        stop(process)
+    with restartable_server(launch, ready_seconds) as running:
+        yield running.server
 
 
 def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
@@ -240,8 +235,11 @@ def _lines_of(path: Path) -> list[str]:
 class RestartableServer:
     """A running server; mutable state: its process, another one after each restart."""
 
-    def __init__(self, launch: ServerLaunch, threads: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, launch: ServerLaunch, threads: ThreadPoolExecutor, ready_seconds: float
+    ) -> None:
         self._launch = launch
+        self._ready_seconds = ready_seconds
         self._threads = threads
         self._process: subprocess.Popen[bytes] | None = None
         self._one_at_a_time = threading.Lock()
@@ -298,21 +296,23 @@ class RestartableServer:
         with self._launch.log.open("ab") as log:  # behind what a killed one wrote
             self._process = start(self._launch, log.fileno())
         try:
-            return await_ready(self._process, self._launch, READY_SECONDS)
+            return await_ready(self._process, self._launch, self._ready_seconds)
         except BaseException:
             self._end(kill=False)
             raise
 
 
 @contextmanager
-def restartable_server(launch: ServerLaunch) -> Iterator[RestartableServer]:
+def restartable_server(
+    launch: ServerLaunch, ready_seconds: float = READY_SECONDS
+) -> Iterator[RestartableServer]:
     """Start a server, hand it out when it is ready, stop it at the end of the block.
 
     Raises:
         ServerStartError: It ended, or said nothing, instead of becoming ready.
     """
     with ThreadPoolExecutor(1, thread_name_prefix=f"start-{launch.module}") as threads:
-        server = RestartableServer(launch, threads)
+        server = RestartableServer(launch, threads, ready_seconds)
         try:
             yield server
         finally:

@@ -114,39 +114,25 @@ class Shocks:
             "ready_seconds": time.time() - t0_epoch_seconds,
         }
 
-    def _act(self, shock: Shock) -> Callable[[], None] | None:
+    def _act(self, shock: Shock) -> Callable[[], object] | None:
         """Let a shock happen; return what ends one that lasts."""
+        servers, relay, role = self._servers, self._relay, shock.role or "broker"
         if shock.set is not None:
             asyncio.run(_change(self._admin_url, shock.set))
-        elif shock.cut or shock.slow:
-            return self._act_on_link(shock)
-        elif shock.role is not None:
-            return self._act_on_server(shock, shock.role)
-        return None  # A group's connections are lost by its tasks themselves.
-
-    def _act_on_link(self, shock: Shock) -> Callable[[], None]:
-        relay = self._relay
-        assert relay is not None
-        if shock.slow:
-            relay.slow(shock.slow)
-            return lambda: relay.slow(0.0)
-        relay.cut()
-        return relay.mend
-
-    def _act_on_server(self, shock: Shock, role: str) -> Callable[[], None] | None:
-        servers = self._servers
-        assert servers is not None
-        if shock.pause:
+        elif relay is not None and (shock.cut or shock.slow):
+            relay.slow(shock.slow or 0.0)
+            if shock.cut:
+                relay.cut()
+            return relay.mend
+        elif servers is not None and shock.pause:
             servers.pause(role)
             return lambda: servers.go_on(role)
-        if shock.restart:
-            servers.restart(role)
+        elif servers is not None and shock.role:
+            {"kill": servers.kill, "stop": servers.stop, "restart": servers.restart}[shock.kind](
+                role
+            )
             self._watch.restarted(role, servers.pids[role])
-        elif shock.kill:
-            servers.kill(role)
-        else:
-            servers.stop(role)
-        return None
+        return None  # A group's connections are lost by its tasks themselves.
 
 
 def require_own(shocks: Sequence[Shock], admin_url: str) -> None:

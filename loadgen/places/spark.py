@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from loadgen.engine.task import TaskFacts
 from loadgen.errors import LoadgenError
+from loadgen.places.task import TaskFacts
 from loadgen.spark.environment import uninterrupted
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import error_reason
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from loadgen.engine.task import TaskPlan
+    from loadgen.places.task import TaskPlan
 
 LEAD_SECONDS = 2.0
 """Connecting is over before the clocks are compared, so this covers allGather alone."""
@@ -78,8 +78,8 @@ def run_partition(plans: Iterator[str]) -> Iterator[str]:
 def _run_barrier_task(plan_json: str) -> str:
     from pyspark import BarrierTaskContext
 
-    from loadgen.engine.task import TaskPlan
     from loadgen.places.processes import run_task
+    from loadgen.places.task import TaskPlan
 
     context = BarrierTaskContext.get()
     if context.attemptNumber() > 0:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.engine.plan import Namespace
-from loadgen.errors import UsageError
+from loadgen.plan.clients import Namespace
 from loadgen.topics.corpus import write_corpus
-from loadgen.topics.distributions import FIXED
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.manifest import expected_namespaces, manifest_path, namespace_entry
-from loadgen.topics.plan import WORDS_NAME_BYTES, TopicPlan, TopicShape, plan_namespaces
+from loadgen.topics.plan import TopicPlan, plan_namespaces
 from loadgen.topics.reading import read_own_topics
 from loadgen.topics.rows import namespace_rows
 
@@ -19,25 +17,6 @@ if TYPE_CHECKING:
     from loadgen.documents.model import Topics
 
 _ROWS_PER_FILE = 200_000
-
-
-def topic_plan(topics: Topics) -> TopicPlan:
-    """Return the plan by which topics are made up.
-
-    Raises:
-        UsageError: There are too many in a namespace.
-    """
-    try:
-        sizes, length = topics.sizes, topics.mean_name_bytes
-        shape = TopicShape(max(length, WORDS_NAME_BYTES))
-        if length < WORDS_NAME_BYTES:
-            shape = TopicShape(length, plain_share=1.0, name_lengths=FIXED)
-        # Equal namespaces are dealt by number: that keeps the plan small.
-        return TopicPlan(
-            sum(sizes), len(sizes), topics.seed, shape, sizes if topics.further else ()
-        )
-    except ValueError as error:
-        raise UsageError(f"topics: {error}") from None
 
 
 def made_corpus(plan: TopicPlan, directory: Path) -> Path:
@@ -56,13 +35,10 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
     Raises:
         UsageError: A folder or list of topics cannot be used.
     """
-    if topics.of:
-        return tuple(Namespace(name=name) for name in topics.of)
     if corpus is None and topics.corpus is not None:
         corpus = Path(topics.corpus)
     if corpus is None:
-        planned = plan_namespaces(topic_plan(topics))
-        return tuple(Namespace(name=each.name, topics=each.topics) for each in planned)
+        return topics.expected()
     if manifest_path(corpus).is_file():
         return expected_namespaces(corpus, [])
     sizes = read_own_topics(corpus).namespaces

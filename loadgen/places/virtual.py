@@ -9,17 +9,16 @@ import math
 import re
 import signal
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from limiter.clock import clock_sleep
 from loadgen.engine.context import Ground
-from loadgen.engine.task import Task, TaskPlan
 from loadgen.errors import LoadgenError, UsageError
 from loadgen.places.sampling import SAMPLE_SECONDS, Samples, is_kept, other_labels
-from loadgen.places.topics import hashed_namespaces, known_namespaces, topic_plan
+from loadgen.places.task import Task, TaskPlan
+from loadgen.places.topics import hashed_namespaces, known_namespaces
 from loadgen.results.tables import verify
 from loadgen.virtual.links.network import LOOPBACK, Network
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
     from loadgen.documents.model import Document
     from loadgen.engine.rows import Rows
-    from loadgen.engine.task import TaskFacts
     from loadgen.engine.totals import Totals
+    from loadgen.places.task import TaskFacts
     from loadgen.virtual.links.network import Link
     from loadgen.virtual.service_times import ServiceTimes
 
@@ -62,9 +61,6 @@ class VirtualRun:
         samples: What the servers said of themselves while it ran, on a clock on which the run
             began at ``t0``.
         servers: Their versions and settings, by role.
-        busy_seconds: Virtual time that each server's processor worked.
-        events: Timers of the loop that ran.
-        real_seconds: How long it took in real time, without making the topics.
     """
 
     facts: TaskFacts
@@ -72,9 +68,6 @@ class VirtualRun:
     samples: Samples
     t0: float
     servers: dict[str, Any]
-    busy_seconds: dict[str, float]
-    events: int
-    real_seconds: float
 
 
 def require_virtual(document: Document) -> None:
@@ -215,7 +208,7 @@ class _Simulation:
         self._run = run
         self._times = times
         topics = document.topics
-        self._topics = topic_plan(topics) if topics.made else None
+        self._topics = topics.plan() if topics.made else None
 
     async def run(
         self, link: Link, on_begun: Callable[[Callable[[], tuple[float, Totals]]], None]
@@ -225,7 +218,6 @@ class _Simulation:
         network = Network(loop, link)
         wanted = self._document.servers
         async with VirtualServers(wanted, self._topics, loop, network, self._times) as servers:
-            begun = time.perf_counter()
             connector = VirtualConnector(network, servers.clock, servers.port)
             ground = Ground(servers.clock, lambda: VirtualRunTime(loop.time), lambda: connector)
             task = Task(self._plan(), agreed, ground)
@@ -240,15 +232,9 @@ class _Simulation:
             told = {name: _facts_of(each) for name, each in servers.services.items()}
             for row in result.rows.requests:
                 verify(row)
-            real_seconds = time.perf_counter() - begun
-        busy: dict[str, float] = {
-            name: each.busy_seconds for name, each in servers.processors.items()
-        }
         # What this process worked is no share of virtual time: no generator can be too slow.
         facts = result.facts.model_copy(update={"cpu_seconds": 0.0})
-        return VirtualRun(
-            facts, result.rows, sampler.samples, moments.t0, told, busy, loop.events, real_seconds
-        )
+        return VirtualRun(facts, result.rows, sampler.samples, moments.t0, told)
 
     def _plan(self) -> TaskPlan:
         document, plan = self._document, self._topics

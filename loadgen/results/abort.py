@@ -15,8 +15,8 @@ from loadgen.results.measures import CLIENTS, SERVERS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.behaviours.group import Group
     from loadgen.engine.totals import Totals
+    from loadgen.plan.group import Group
     from loadgen.results.expectations import Expectation
 
 DELAY_SECONDS = 3.0

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loadgen.engine.connecting import CONNECTING_AT_ONCE
-from loadgen.engine.plan import CLIENTS_PER_SOURCE_ADDRESS, source_address, start_moments
 from loadgen.errors import UsageError
-from loadgen.places.loopback import is_loopback
+from loadgen.loopback import is_loopback
 from loadgen.places.options import resolved
 from loadgen.places.topics import known_namespaces
+from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, source_address, start_moments
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from loadgen.behaviours.group import Group
     from loadgen.documents.model import Document
-    from loadgen.engine.plan import Namespace
     from loadgen.places.options import RunOptions
+    from loadgen.plan.clients import Namespace
+    from loadgen.plan.group import Group
 
 SCHEMA_VERSION = 2
 _UNLIMITED, _MB = 1 << 62, 1 << 20

@@ -13,8 +13,8 @@ import google_crc32c
 import pyarrow.compute as pc
 from pydantic import TypeAdapter, ValidationError
 
-from loadgen.engine.plan import Namespace
 from loadgen.errors import UsageError
+from loadgen.plan.clients import Namespace
 from proto.topic_hash import format_hash, topics_hash
 
 if TYPE_CHECKING:

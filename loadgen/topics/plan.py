@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from loadgen.engine.plan import Namespace
-from loadgen.errors import UsageError
 from loadgen.topics.distributions import (
     APPLICATIONS,
     EVEN,
@@ -35,7 +33,6 @@ from proto.names import MAX_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loadgen.documents.model import Topics
 
 # The offsets of an Arrow string column have 31 bits; this many names stay below it.
 MOST_TOPICS_PER_NAMESPACE = 2_000_000
@@ -152,36 +149,6 @@ class NamespacePlan:
     name: str
     first_id: int
     topics: int
-
-
-def topic_plan(topics: Topics) -> TopicPlan:
-    """Return the plan by which a document's topics are made up.
-
-    Raises:
-        UsageError: There are too many in a namespace.
-    """
-    sizes, length = topics.sizes, topics.mean_name_bytes
-    try:
-        shape = TopicShape(max(length, WORDS_NAME_BYTES))
-        if length < WORDS_NAME_BYTES:
-            shape = TopicShape(length, plain_share=1.0, name_lengths=FIXED)
-        # Equal namespaces are dealt by number: that keeps the plan small.
-        given = sizes if topics.further else ()
-        return TopicPlan(sum(sizes), len(sizes), topics.seed, shape, given)
-    except ValueError as error:
-        raise UsageError(f"topics: {error}") from None
-
-
-def namespaces_of(topics: Topics) -> tuple[Namespace, ...]:
-    """Return the namespaces of topics that are made up or that a server has, as clients ask them.
-
-    Raises:
-        UsageError: There are too many in a namespace.
-    """
-    if topics.of:
-        return tuple(Namespace(name=name) for name in topics.of)
-    planned = plan_namespaces(topic_plan(topics))
-    return tuple(Namespace(name=each.name, topics=each.topics) for each in planned)
 
 
 @lru_cache(maxsize=4)

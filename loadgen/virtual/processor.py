@@ -24,15 +24,13 @@ class Processor:
     Attributes:
         times: What its work takes.
         busy_until: When what was charged so far is done.
-        busy_seconds: All that was charged.
     """
 
-    __slots__ = ("_armed", "_loop", "_waiting", "busy_seconds", "busy_until", "times")
+    __slots__ = ("_armed", "_loop", "_waiting", "busy_until", "times")
 
     def __init__(self, loop: VirtualLoop, times: ServiceTimes) -> None:
         self.times = times
         self.busy_until = 0.0
-        self.busy_seconds = 0.0
         self._loop = loop
         self._waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._armed = False
@@ -41,7 +39,6 @@ class Processor:
         """Let work take its time; what is sent from now on leaves when it is done."""
         now = self._loop._now
         self.busy_until = (self.busy_until if self.busy_until > now else now) + seconds
-        self.busy_seconds += seconds
 
     @property
     def done_at(self) -> float:

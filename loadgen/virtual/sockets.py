@@ -12,8 +12,12 @@ from urllib.parse import urlsplit
 
 from limiter.clock import deadline
 from loadgen.engine.answer_stream import Listing
-from loadgen.engine.connecting import CONNECT_TIMEOUT_SECONDS, CONNECTING_AT_ONCE, connect_failure
-from loadgen.engine.connection import ConnectFailedError
+from loadgen.engine.connecting import (
+    CONNECT_TIMEOUT_SECONDS,
+    CONNECTING_AT_ONCE,
+    ConnectFailedError,
+    connect_failure,
+)
 from loadgen.engine.context import RunTime
 from loadgen.virtual.links.reading import NEVER, UNLIMITED, Paced
 from loadgen.virtual.loop import EPOCH_MS

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from loadgen.topics.manifest import read_manifest
-from loadgen.scenario import NamespaceExpectation
-from loadgen.places.server_process import ServerLaunch, running_server
 from loadgen.places.sampling import kept_samples
+from loadgen.places.server_process import ServerLaunch, running_server
+from loadgen.scenario import NamespaceExpectation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -86,11 +86,6 @@ class ClientEnd:
         self._due = -1.0
         self._server_ended = self._gone = False
 
-    @property
-    def usable(self) -> bool:
-        """True if something can be sent."""
-        return not (self._gone or self._server_ended)
-
     def send(self, *frames: bytes) -> None:
         """Send frames at once."""
         if not self._gone:

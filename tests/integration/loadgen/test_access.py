@@ -6,12 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from loadgen.clients.connect import _connect_once
-from loadgen.scenario import NamespaceExpectation
-from loadgen.scenarios.storm.scenario import StormScenario
 
 from loadgen.access import name_access
 from loadgen.errors import LoadgenError
+from loadgen.places.experiment import _connect_once
 from proto.version import SERVER_VERSION
 from tests.support.authentication.credentials import properties, token
 from tests.support.certificates import PemFiles
@@ -29,13 +27,12 @@ async def test_clients_connect_by_tls_with_the_token_that_is_named(
     pem = PemFiles(tmp_path / "pem")
     (tmp_path / "ann.jwt").write_bytes(token(sub="ann"))
     async with tls_broker(pem, **properties(tmp_path)) as broker:
-        namespaces = (NamespaceExpectation(name="public/default"),)
-        scenario = StormScenario(service_url=broker.urls.service_tls, namespaces=namespaces)
+        url = broker.urls.service_tls
         # When, then: nobody is trusted, then nobody is known
         with pytest.raises(LoadgenError, match="CERTIFICATE_VERIFY_FAILED"):
-            await _connect_once(scenario)
+            await _connect_once(url)
         name_access(None, None, pem.trust)
         with pytest.raises(LoadgenError, match="loadgen --auth-params"):
-            await _connect_once(scenario)
+            await _connect_once(url)
         name_access(None, f"file:{tmp_path / 'ann.jwt'}", None)
-        assert await _connect_once(scenario) == SERVER_VERSION
+        assert await _connect_once(url) == SERVER_VERSION

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker.stores.changes import TopicChanges
-from loadgen.engine.plan import Namespace
+from loadgen.plan.clients import Namespace
 from loadgen.engine.rows import Outcome
-from loadgen.engine.task import Phases, Task, TaskPlan
+from loadgen.plan.phases import Phases
+from loadgen.places.task import Task, TaskPlan
 from proto.names import NamespaceName
 from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
-    from loadgen.engine.task import TaskResult
+    from loadgen.places.task import TaskResult
 
 NAMES = [f"persistent://public/default/t{number:03}" for number in range(50)]
 PROXY = pytest.mark.parametrize("proxied", [False, True])

@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from loadgen.topics.corpus import Corpus, write_corpus
+from loadgen.topics.data_source import register
+from loadgen.topics.executors import in_spark, in_this_process
+from loadgen.topics.listed import write_listed_corpus
+from loadgen.topics.plan import TopicPlan, TopicShape
 from loadgen.documents.model import Document
 from loadgen.engine.rows import Outcome
 from loadgen.errors import LoadgenError
@@ -21,11 +26,6 @@ from loadgen.places.experiment import experiment
 from loadgen.places.options import RunOptions
 from loadgen.spark.jobs import collect_with_progress
 from loadgen.spark.session import SparkError, SparkSettings, spark_session
-from loadgen.topics.corpus import Corpus, write_corpus
-from loadgen.topics.data_source import register
-from loadgen.topics.executors import in_spark, in_this_process
-from loadgen.topics.listed import write_listed_corpus
-from loadgen.topics.plan import TopicPlan, TopicShape
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-PLAN = TopicPlan(400, 9, seed=7)
-SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
 NAMES = {f"load/ns-{index}": topic_names(f"load/ns-{index}", 100, 100) for index in range(3)}
 HEAD = {"name": "storm", "topics": {"of": list(NAMES)}}
 ARRIVE = {"kind": "poisson", "rate": "20/s"}

@@ -20,11 +20,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from client import Client
 from loadgen.clients.connect import raise_open_file_limit
+
+from client import Client
 from loadgen.demo.plan import LIMIT_MB, RUNS, run_settings
+from loadgen.places.sampling import ServerWatch, Target
 from loadgen.places.server_process import running_server
-from loadgen.places.sampling import ScrapeTarget, ServerWatch
 from tests.proof.consumers.picture import Curves
 from tests.proof.consumers.storm_clients import TOPIC, TOPICS_EACH
 from tests.proof.consumers.storm_picture import draw
@@ -218,10 +219,10 @@ class _Run:
 
     @contextmanager
     def _watched(self, name: str) -> Iterator[None]:
-        targets = [ScrapeTarget(one.module, one.web_url, one.pid) for one in self._servers]
+        targets = [Target(one.module, one.web_url, one.pid) for one in self._servers]
         with ServerWatch(targets) as watch:
             yield
-        self.figures[f"servers_{name}"] = Curves.of(watch, 0.0, {}).figures()
+        self.figures[f"servers_{name}"] = Curves(watch, 0.0, {}).figures()
 
     def _phase(self, name: str, begun: float, said: list[dict[str, Any]]) -> None:
         """Keep how long it took until half, 99 % and all were there."""

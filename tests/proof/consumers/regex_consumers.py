@@ -12,8 +12,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from loadgen.clients.connect import raise_open_file_limit
+
+from loadgen.places.sampling import ServerWatch, Target
 from loadgen.places.server_process import running_server
-from loadgen.places.sampling import ScrapeTarget, ServerWatch
 from tests.official.clients import ClientMissingError
 from tests.official.servers import ANY_TARGET
 from tests.proof.consumers.crowd import Attached, Crowd, CrowdSize, count_attachments
@@ -83,7 +84,7 @@ def _attach_twice(
     result: ProofResult,
 ) -> None:
     broker, proxy = servers
-    targets = [ScrapeTarget(one.module, one.web_url, one.pid) for one in servers]
+    targets = [Target(one.module, one.web_url, one.pid) for one in servers]
     starts: dict[str, Attached] = {}
     begun = time.perf_counter()
     spans: dict[str, tuple[float, float]] = {}
@@ -99,7 +100,7 @@ def _attach_twice(
             options.note(f"{name}: REST counts")
             found.attachments = count_attachments(broker, size)
             starts[name] = found
-    curves = Curves.of(watch, begun, spans)
+    curves = Curves(watch, begun, spans)
     result.figures = {
         **{name: {**asdict(one), "refused": one.refused[:5]} for name, one in starts.items()},
         "servers": curves.figures(),

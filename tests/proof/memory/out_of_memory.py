@@ -10,13 +10,14 @@ import signal
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen.run.options import RunOptions
+from loadgen.run.run import execute
+
 from benchmarks.imports.memory_import import write_topics
 from loadgen.demo.plan import DemoRun, broker_settings
 from loadgen.errors import LoadgenError
-from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
-from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
 from loadgen.places.server_process import await_ready, log_tail, start, stop
+from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
 from tests.proof.memory.rooms import LaunchInRoom, room
 from tests.proof.result import ProofResult
 from tests.proof.servers import expectations

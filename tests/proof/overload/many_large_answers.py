@@ -11,10 +11,11 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-import proto.PulsarApi_pb2 as pb
-from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
 from loadgen.clients.answer_stream import AnswerStream, Listing
 from loadgen.clients.answers import AnswerChecker
+
+import proto.PulsarApi_pb2 as pb
+from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
 from loadgen.clients.connection import PONG
 from loadgen.scenario import NamespaceExpectation
 from proto.topic_hash import topics_hash
@@ -26,6 +27,7 @@ from tests.proof.servers import check_logs, check_nothing_held, server_address, 
 
 if TYPE_CHECKING:
     from loadgen.clients.answer_stream import Received
+
     from loadgen.places.server_process import ServerProcess
     from tests.proof.peers.silent_peers import SilentPeer
     from tests.proof.result import ProofOptions

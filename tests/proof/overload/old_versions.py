@@ -15,10 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadgen.clients.answers import AnswerChecker
+
 from broker.listing.responses import topics_response
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
-from loadgen.clients.answers import AnswerChecker
 from loadgen.scenario import NamespaceExpectation
 from proto.topic_hash import topics_hash
 from tests.proof.overload.mid_topics import MID, PARTITIONS, mid_names

@@ -24,9 +24,8 @@ from tests.proof.servers import ClusterSettings, expectations
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from loadgen.scenario import NamespaceExpectation
-
     from loadgen.places.server_process import ServerProcess
+    from loadgen.scenario import NamespaceExpectation
 
 FULL_TOPICS, QUICK_TOPICS = 1_000_000, 100_000
 SQLITE_TOPICS, QUICK_SQLITE_TOPICS = 200_000, 40_000

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import ROOT
 from client.pulsar_client import PulsarClient
-from loadgen.places.server_process import running_server
 from loadgen.topics.manifest import read_manifest
+from loadgen.places.server_process import running_server
 from tests.proof.process_memory import peak_resident_bytes, resident_bytes
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings, expectations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from loadgen.places.server_process import ServerProcess
     from loadgen.topics.manifest import Manifest
+    from loadgen.places.server_process import ServerProcess
     from tests.proof.result import ProofOptions
 
 TOPICS, QUICK_TOPICS = 10_000_000, 200_000

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.error import HTTPError
 
 from limiter.clock import LoopClock, deadline
-from loadgen.places.server_process import STOP_SECONDS, ServerLaunch, ServerStartError, running_server
+from loadgen.places.server_process import (
+    STOP_SECONDS,
+    ServerLaunch,
+    ServerStartError,
+    running_server,
+)
 from tests.proof.servers import LOCAL, server_address
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong

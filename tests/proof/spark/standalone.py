@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
-from loadgen.places.server_process import running_server
 from loadgen.topics.corpus import open_corpus
+from loadgen.places.server_process import running_server
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.proof.spark.cluster import SPARK_HOME, StandaloneCluster, standalone_cluster

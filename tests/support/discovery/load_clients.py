@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.engine.client import LoadClient
 from loadgen.engine.context import RunTime, TaskContext
-from loadgen.engine.plan import ClientPlan, Namespace
+from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.virtual.loop import VirtualClock, VirtualLoop
 from tests.support.discovery.scripted_broker import URL, ScriptedBroker
 

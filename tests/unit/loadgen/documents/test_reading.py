@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from loadgen.documents.faults import DocumentError
 from loadgen.documents.reading import parse_document, read_document, shipped
-from loadgen.engine.plan import TaskShare, client_plans
 from loadgen.errors import UsageError
+from loadgen.plan.clients import TaskShare, client_plans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

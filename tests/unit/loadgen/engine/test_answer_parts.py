@@ -6,10 +6,9 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.discovery.topics_pattern import TopicsPattern
-from loadgen.engine import answer_parts
-from loadgen.engine.answer_parts import ending, first_names
-from loadgen.engine.answers import AnswerChecker
-from loadgen.engine.plan import Namespace
+from loadgen.engine import answers as answer_parts
+from loadgen.engine.answers import AnswerChecker, ending, first_names
+from loadgen.plan.clients import Namespace
 from proto.errors import RemoteProtocolError
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import listing_body, topic_names

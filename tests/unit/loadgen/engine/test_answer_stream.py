@@ -5,7 +5,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from loadgen.engine.answer_stream import LARGEST_FRAME_BYTES, AnswerStream, Listing, listing_head
 from loadgen.engine.answers import AnswerChecker
-from loadgen.engine.plan import Namespace
+from loadgen.plan.clients import Namespace
 from proto.errors import RemoteProtocolError
 from proto.frames import encode_command
 from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names

@@ -5,7 +5,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from loadgen.engine import answers
 from loadgen.engine.answers import AnswerChecker, AnswerVerdict, disagreement, verify_answer
-from loadgen.engine.plan import Namespace
+from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 from tests.support.peers.stand_in_broker import listing_body, topic_names
 

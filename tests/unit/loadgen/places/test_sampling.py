@@ -38,7 +38,7 @@ def test_kept_samples_lose_the_cluster_and_keep_other_labels() -> None:
 
 
 def points(samples: Samples, metric: str, process: str = "broker") -> list[float]:
-    return list(samples._series[process][metric][1])
+    return samples.series(process, metric)[1]
 
 
 def test_a_series_stays_bounded(monkeypatch) -> None:

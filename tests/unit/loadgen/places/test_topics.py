@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.documents.model import FurtherTopics, Topics
 from loadgen.errors import UsageError
-from loadgen.places.topics import hashed_namespaces, known_namespaces, made_corpus, topic_plan
+from loadgen.places.topics import hashed_namespaces, known_namespaces, made_corpus
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MADE = Topics(
 def test_made_topics_are_known_by_number_before_and_by_hash_once_they_are_made(
     tmp_path: Path,
 ) -> None:
-    plan = topic_plan(MADE)
+    plan = MADE.plan()
     made = known_namespaces(MADE, made_corpus(plan, tmp_path / "made"))
     assert [each.topics for each in made] == [30, 30, 7]
     assert made == hashed_namespaces(plan)
@@ -43,14 +43,14 @@ def test_a_list_of_names_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_corpus_knows_its_hashes(tmp_path: Path) -> None:
-    corpus = made_corpus(topic_plan(Topics(namespaces=1, per_namespace=1)), tmp_path / "made")
+    corpus = made_corpus(Topics(namespaces=1, per_namespace=1).plan(), tmp_path / "made")
     (known,) = known_namespaces(Topics(corpus=str(corpus)))
     assert known.hash is not None
     assert known.hash != topics_hash([])
 
 
 def test_short_names_are_of_one_length() -> None:
-    plan = topic_plan(Topics(namespaces=1, per_namespace=5, mean_name_bytes=40))
+    plan = Topics(namespaces=1, per_namespace=5, mean_name_bytes=40).plan()
     assert plan.shape.short
 
 

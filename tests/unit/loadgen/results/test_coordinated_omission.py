@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from loadgen.behaviours.lookup import Lookup
 from loadgen.engine.client import LoadClient
 from loadgen.engine.context import RunTime, TaskContext
-from loadgen.engine.plan import ClientPlan, Namespace
+from loadgen.plan.clients import ClientPlan, Namespace
 from loadgen.results.results import Results
 from loadgen.results.tables import write_rows
 from loadgen.virtual.loop import VirtualClock, VirtualLoop

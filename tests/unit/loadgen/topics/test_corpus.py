@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.engine.plan import Namespace
 from loadgen.errors import LoadgenError, UsageError
+from loadgen.plan.clients import Namespace
 from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
 from loadgen.topics.executors import in_this_process
 from loadgen.topics.manifest import MANIFEST_NAME, expected_namespaces, namespace_entry

@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 
 from loadgen.documents.model import FurtherTopics, Topics
-from loadgen.engine.plan import Namespace
-from loadgen.errors import UsageError
+from loadgen.plan.clients import Namespace
 from loadgen.topics.distributions import FIXED, ONE_TOPIC
 from loadgen.topics.plan import (
     TopicPlan,
     TopicShape,
-    namespaces_of,
     plan_namespaces,
     plan_parts,
-    topic_plan,
 )
 
 
@@ -104,17 +101,12 @@ def test_a_shape_that_cannot_be_made_is_refused(shape: dict[str, Any], said: str
 
 
 def test_the_topics_of_a_document_are_a_plan() -> None:
-    assert topic_plan(Topics(namespaces=3, per_namespace=20, seed=5)) == TopicPlan(60, 3, 5)
+    assert Topics(namespaces=3, per_namespace=20, seed=5).plan() == TopicPlan(60, 3, 5)
     short = TopicShape(40, plain_share=1.0, name_lengths=FIXED)
-    assert topic_plan(Topics(per_namespace=2, mean_name_bytes=40)).shape == short
+    assert Topics(per_namespace=2, mean_name_bytes=40).plan().shape == short
     further = Topics(
         namespaces=1, per_namespace=2, further=(FurtherTopics(namespaces=2, per_namespace=7),)
     )
-    assert [(each.name.count("/"), each.topics) for each in namespaces_of(further)] == [
+    assert [(each.name.count("/"), each.topics) for each in further.expected()] == [
         (1, 2), (1, 7), (1, 7)]  # fmt: skip
-    assert namespaces_of(Topics(of=("a/b",))) == (Namespace(name="a/b"),)
-
-
-def test_topics_that_cannot_be_made_are_refused_by_the_name_of_their_part() -> None:
-    with pytest.raises(UsageError, match=r"^topics: The seed is"):
-        topic_plan(Topics(seed=2**63))
+    assert Topics(of=("a/b",)).expected() == (Namespace(name="a/b"),)

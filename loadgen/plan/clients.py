@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from loadgen.documents.arrivals import Concurrency
+from loadgen.plan.arrivals import Concurrency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from loadgen.behaviours.group import Group
+    from loadgen.plan.group import Group
 
 MOST_REQUESTS = 2_000_000
 """Requests that one task keeps: a row of 200 bytes each, held until the run is over."""

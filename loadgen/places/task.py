@@ -17,40 +17,18 @@ from pydantic import BaseModel, ConfigDict
 
 from limiter.clock import clock_sleep
 from loadgen.behaviours.registry import AnyGroup
-from loadgen.documents.arrivals import Concurrency
-from loadgen.documents.fields import Duration, Moment, Part
 from loadgen.engine.client import ON_TIME_SECONDS, LoadClient
 from loadgen.engine.context import SOCKETS, Ground, TaskContext
-from loadgen.engine.plan import Namespace, TaskShare, client_plans
 from loadgen.engine.progress import REPORT_SECONDS, ProgressSender
 from loadgen.engine.task_watch import TaskWatch
+from loadgen.plan.arrivals import Concurrency
+from loadgen.plan.clients import Namespace, TaskShare, client_plans
+from loadgen.plan.phases import Phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.engine.rows import Rows
-
-
-class Phases(Part):
-    """The phases of a run behind connecting, which all finish before the agreed start.
-
-    Attributes:
-        warm_up: What is due meanwhile is not counted in figures.
-        measure: The time that figures are of. A run whose clients all end of their own accord, or
-            are back, ends earlier, unless there is a hold.
-        hold: So long everything goes on behind the time to measure.
-        drain: Requests under way may end; nothing new begins.
-    """
-
-    warm_up: Moment = 0.0
-    measure: Duration = 120.0
-    hold: Moment = 0.0
-    drain: Moment = 5.0
-
-    @property
-    def end(self) -> float:
-        """The moment at which nothing new begins, at the latest."""
-        return self.warm_up + self.measure + self.hold
 
 
 class TaskPlan(BaseModel):

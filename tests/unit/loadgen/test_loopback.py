@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from loadgen.errors import UsageError
-from loadgen.places.loopback import hosts_of, is_loopback, require_own_cluster
+from loadgen.loopback import hosts_of, is_loopback, require_own_cluster
 
 
 @pytest.mark.parametrize(

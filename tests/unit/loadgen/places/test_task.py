@@ -14,7 +14,8 @@ from client.discovery.families import FAMILIES
 from limiter.clock import clock_sleep
 from loadgen.engine.context import Ground, RunTime
 from loadgen.engine.rows import Outcome, Rows
-from loadgen.engine.task import Phases, Task, TaskPlan
+from loadgen.places.task import Task, TaskPlan
+from loadgen.plan.phases import Phases
 from tests.support.discovery.load_clients import NAMESPACE, virtual_clock
 from tests.support.discovery.scripted_broker import URL, ScriptedBroker, on_virtual_loop
 

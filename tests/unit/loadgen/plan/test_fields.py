@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from loadgen.documents.fields import Bytes, Count, Duration, Moment, Rate, Share, Speed
+from loadgen.plan.fields import Bytes, Count, Duration, Moment, Rate, Share, Speed
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from loadgen.documents.fields import Count, Duration, Moment, Part, Rate, RateOrNone
+from loadgen.plan.fields import Count, Duration, Moment, Part, Rate, RateOrNone
 
 
 class AtOnce(Part):

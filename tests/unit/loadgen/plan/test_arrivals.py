@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from loadgen.documents.arrivals import Arrivals
+from loadgen.plan.arrivals import Arrivals
 
 ARRIVALS = TypeAdapter(Arrivals)
 
