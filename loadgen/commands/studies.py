@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from contextlib import ExitStack
@@ -23,15 +24,15 @@ from loadgen.commands.shown import console, counting, print_json, say, table_of
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.places.server_process import termination_interrupts
-from loadgen.report.charts import picture
+from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import sweep_chart
 from loadgen.report.style import picture_style
-from loadgen.studies.find_limit import LimitOptions, find_limit, in_words
+from loadgen.studies.find_limit import find_limit, in_words
+from loadgen.studies.points import Study
 from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
-    jobs_of,
     lines_of,
     parse_grid,
     parse_range,
@@ -99,17 +100,12 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         master (URL): Spark master that runs the simulations.
         out (DIR): Directory for the results.
     """
+    varied = [*(parse_varied(each) for each in vary or ()), *_grid_of(grid)]
+    files = own_files(broker_conf, proxy_conf)
     options = SweepOptions(
-        target,
-        [*(parse_varied(each) for each in vary or ()), *_grid_of(grid)],
-        settings or (),
-        repeats,
-        out,
-        workers,
-        place,
-        own_files(broker_conf, proxy_conf),
+        target, settings or (), out, place, files, varied, repeats=repeats, workers=workers
     )
-    count = len(jobs_of(options))
+    count = repeats * math.prod(len(each.values) for each in varied)
     with ExitStack() as stack:
         stack.enter_context(termination_interrupts())
         session = None
@@ -194,15 +190,14 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     if not 0.001 <= precision <= 50:
         raise UsageError(f"--precision {precision:g}: must be 0.001 to 50 percent")
     wanted = parse_range(vary)
-    files = own_files(broker_conf, proxy_conf)
-    options = LimitOptions(target, wanted, settings or (), precision / 100, out, place, files)
+    study = Study(target, settings or (), out, place, own_files(broker_conf, proxy_conf))
 
     def show(point: Point) -> None:
         if not as_json:
             say(in_words(point))
 
     with termination_interrupts():
-        limit = find_limit(options, show)
+        limit = find_limit(study, wanted, precision / 100, show)
     if as_json:
         print_json({"path": wanted.path, **asdict(limit)})
     elif limit.passes is not None:

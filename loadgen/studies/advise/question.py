@@ -14,7 +14,7 @@ import yaml
 from limiter.memory.size_estimate import BYTES_PER_NAME, FIRST_ESTIMATE_BYTES
 from loadgen.access import admin_of
 from loadgen.behaviours.discover import Discover
-from loadgen.engine.client import RUN_ENDED
+from loadgen.engine.link import RUN_ENDED
 from loadgen.errors import UsageError
 from loadgen.results.results import QUERIES, Results
 from loadgen.topics.calls import admin_errors
