@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from benchmarks.listings.corpus import NAMESPACE, REQUEST_ID
 from benchmarks.processor_time import cpu_seconds
-from loadgen.clients.connection import connect_frame, request_frame
+from loadgen.engine.frames import connect_frame, list_frame
 from server.loop import run
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def listing_requests(
 ) -> Iterator[bytes]:
     """Return requests without end, each with a new number where the pattern has ``{}``."""
     if pattern is None or "{}" not in pattern:
-        return repeat(request_frame(namespace, pattern, REQUEST_ID))
+        return repeat(list_frame(REQUEST_ID, namespace, pattern, None, {}))
     patterns = (pattern.replace("{}", str(number)) for number in count(first))
-    return (request_frame(namespace, one, REQUEST_ID) for one in patterns)
+    return (list_frame(REQUEST_ID, namespace, one, None, {}) for one in patterns)
 
 
 async def measure(

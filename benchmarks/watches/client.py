@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import proto.PulsarApi_pb2 as pb
 from benchmarks.command_lines import answer_commands
 from benchmarks.watches.names import FirstStates, WatchedNames, WatchError
-from loadgen.clients.connect import raise_open_file_limit
-from loadgen.clients.connection import PONG, connect_frame
+from loadgen.engine.connecting import raise_open_file_limit
+from loadgen.engine.frames import PONG, connect_frame
 from proto.frames import encode_command
 from server.loop import run
 

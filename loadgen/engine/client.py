@@ -14,7 +14,7 @@ from limiter.clock import clock_sleep
 from loadgen.engine.answers import parse_answer
 from loadgen.engine.connection import BrokerAddress, Failed, Listed, LoadConnection, Selection
 from loadgen.engine.frames import list_frame, lookup_frame, watch_frame
-from loadgen.engine.link import RUN_ENDED, Link
+from loadgen.engine.link import RUN_ENDED, Link, Patience
 from loadgen.engine.rows import EventRow, Outcome, RequestRow
 from loadgen.plan.chance import Chance
 
@@ -94,6 +94,8 @@ class LoadClient:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timers: list[TimerHandle] = []
         self._asked = 0
+        reason = f"no complete answer within {plan.group.timeout:g} s"
+        self._patience = Patience(context.clock, Failed(Unanswered.TIMED_OUT, reason))
         self._under_way = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -110,7 +112,7 @@ class LoadClient:
         # The loop's clock has steps of a millisecond, the run's has not.
         while (wait := moment - time.seconds()) > ON_TIME_SECONDS:
             await clock_sleep(clock, wait)
-        self.context.lags.append(max(0.0, time.seconds() - moment))
+        self.context.lags.setdefault(moment, max(0.0, time.seconds() - moment))
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -300,15 +302,10 @@ class LoadClient:
             self.context.totals.started += 1
         waiting = connection.request(request_id, frame(request_id), selection)
         patience = self.group.timeout
-        end = link.patience_end(patience, rounds_up=self.times_out_late)
-        reason = f"no complete answer within {patience:g} s"
-        timer = self.context.clock.call_at(
-            end, _expire, waiting, Failed(Unanswered.TIMED_OUT, reason)
-        )
+        self._patience.add(waiting, link.patience_end(patience, rounds_up=self.times_out_late))
         try:
             found = await waiting
         finally:
-            timer.cancel()
             row.first_byte = connection.forget(request_id)
         if isinstance(found, Failed):
             return Answer(failed=found)
@@ -361,13 +358,10 @@ class LoadClient:
         self._asked += 1
         frame = list_frame(self._asked, self.namespace, pattern, None, {})
         waiting = connection.request(self._asked, frame, Selection("check"))
-        timer = self.context.clock.call_at(
-            self.context.clock.now() + self.group.timeout, _expire, waiting, _NOT_IN_TIME
-        )
+        self._patience.add(waiting, self.context.clock.now() + self.group.timeout)
         try:
             found = await waiting
         finally:
-            timer.cancel()
             connection.forget(self._asked)
         if isinstance(found, Failed):
             return None
@@ -437,6 +431,7 @@ class LoadClient:
         """End what is still under way, and all connections."""
         self.ended = True
         self.stopping.set()
+        self._patience.close()
         for timer in self._timers:
             timer.cancel()
         for link in self.links:
@@ -447,11 +442,3 @@ class LoadClient:
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
-
-
-_NOT_IN_TIME = Failed(Unanswered.TIMED_OUT, "no complete answer in time")
-
-
-def _expire(waiting: asyncio.Future[Any], failed: Failed) -> None:
-    if not waiting.done():
-        waiting.set_result(failed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -74,7 +73,7 @@ class TaskContext:
         warm_up: What is due earlier is not counted in the totals, nor in figures.
         end: What is due then, or later, is not sent.
         authentication: Shown in CONNECT, and when a server asks again; None: nothing is.
-        lags: How late each moment of the schedule came; clients of one moment are one.
+        lags: How late each moment of the schedule came, by moment: the first of its clients counts.
         failures: Errors of this program in what clients do, which end the run.
         scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
             loop asks for it, fills it and hands it over without doing anything in between.
@@ -89,7 +88,7 @@ class TaskContext:
     end: float = math.inf
     rows: Rows = field(default_factory=Rows, repr=False)
     totals: Totals = field(default_factory=Totals)
-    lags: array[float] = field(default_factory=lambda: array("d"), repr=False)
+    lags: dict[float, float] = field(default_factory=dict, repr=False)
     failures: list[BaseException] = field(default_factory=list, repr=False)
     authentication: Authentication | None = field(default_factory=own_credentials)
     checker: AnswerChecker = field(default_factory=AnswerChecker)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loadgen.engine.connection import LoadConnection
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     import proto.PulsarApi_pb2 as pb
-    from loadgen.engine.connection import BrokerAddress
+    from limiter.clock import Clock, TimerHandle
+    from loadgen.engine.connection import BrokerAddress, Failed
     from loadgen.engine.context import TaskContext
     from loadgen.plan.clients import ClientPlan
 
@@ -44,6 +46,47 @@ class Owner(Protocol):
 
     def connection_lost(self, link: Link, reason: str) -> None:
         """Take note of one that is gone, before the requests on it fail."""
+
+
+class Patience:
+    """Ends requests that were under way for too long, with one timer for all of a client.
+
+    Mutable state: when each is to end, in the order of sending, and the timer. Bound: as many as
+    the client has under way.
+
+    Args:
+        clock: Arms the timer.
+        failed: The end that they come to.
+    """
+
+    def __init__(self, clock: Clock, failed: Failed) -> None:
+        self._clock = clock
+        self._failed = failed
+        self._waiting: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        self._timer: TimerHandle | None = None
+
+    def add(self, waiting: asyncio.Future[Any], end: float) -> None:
+        """Have a request end at a moment of the clock, unless it has ended."""
+        while self._waiting and self._waiting[0][1].done():
+            self._waiting.popleft()
+        self._waiting.append((end, waiting))
+        if self._timer is None:
+            self._timer = self._clock.call_at(end, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        now = self._clock.now()
+        while self._waiting and (self._waiting[0][1].done() or self._waiting[0][0] <= now):
+            waiting = self._waiting.popleft()[1]
+            if not waiting.done():
+                waiting.set_result(self._failed)
+        if self._waiting:
+            self._timer = self._clock.call_at(self._waiting[0][0], self._due)
+
+    def close(self) -> None:
+        """End nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class Link:

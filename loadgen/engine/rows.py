@@ -84,5 +84,6 @@ class Rows:
     Bound: the requests that a document may have.
     """
 
-    requests: list[RequestRow] = field(default_factory=list)
-    events: list[EventRow] = field(default_factory=list)
+    # asyncio describes a task, with its result, when it ends.
+    requests: list[RequestRow] = field(default_factory=list, repr=False)
+    events: list[EventRow] = field(default_factory=list, repr=False)

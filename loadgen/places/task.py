@@ -161,7 +161,7 @@ class Task:
             if not self._interrupted:
                 self._watch.begin()
                 await self._course()
-            watched = self._watch.end(self.context.lags)
+            watched = self._watch.end(list(self.context.lags.values()))
         finally:
             await self._end()
             reporting.cancel()
@@ -245,7 +245,7 @@ class Task:
             if client.started != seen:
                 seen = client.started
                 self._start_error = max(self._start_error, late)
-                self.context.lags.append(max(0.0, late))
+                self.context.lags.setdefault(seen, max(0.0, late))
             self._start(client)
 
     def _start(self, client: LoadClient) -> None:

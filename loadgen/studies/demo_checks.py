@@ -86,6 +86,7 @@ class Figures:
         reasons: Texts of refusals, and how many had each.
         answers: Least and most names and bytes of an answer; None without any.
         memory: By the rows of the table.
+        shares: The peaks of what limiters held, by their limits.
         final: What limiters held at the end.
         phase: Of a run beside a client that reads nothing.
     """
@@ -97,6 +98,7 @@ class Figures:
     reasons: Mapping[str, int]
     answers: Mapping[str, int] | None
     memory: Mapping[str, Judged]
+    shares: Mapping[str, float]
     final: Mapping[str, Judged]
     phase: Mapping[str, Any] = field(default_factory=dict)
 
@@ -121,7 +123,7 @@ class Figures:
     @property
     def limited(self) -> dict[str, Judged]:
         """Memory that a limiter accounted for, by kind and server."""
-        return {name: self.memory[name] for name in _FINAL if " of " in self.memory[name].found}
+        return {name: self.memory[name] for name in self.shares}
 
     def told(self) -> dict[str, Any]:
         """Return them as JSON has them."""
@@ -143,6 +145,8 @@ def figures_of(label: str, results: Results, verdict: Verdict) -> Figures:
         " max(bytes) AS most_bytes FROM measured WHERE outcome = 'answered' AND topics IS NOT NULL"
     )
     memory = judge([parse_expectation(text) for text in _ROWS.values()], results)
+    held = dict(zip(_ROWS, memory, strict=True))
+    limits = {f"{row['process']} {row['figure']}": row["last"] for row in results.query("servers")}
     final = judge([parse_expectation(text) for text in _FINAL.values()], results)
     return Figures(
         label,
@@ -151,7 +155,12 @@ def figures_of(label: str, results: Results, verdict: Verdict) -> Figures:
         _total(results),
         {row["reason"]: row["requests"] for row in rows if row["outcome"] == "refused"},
         answers if answers["least_topics"] is not None else None,
-        dict(zip(_ROWS, memory, strict=True)),
+        held,
+        {
+            f"{kind}, {server}": (held[f"{kind}, {server}"].value or 0.0) / limit
+            for kind, server in _HELD
+            if (limit := limits.get(f"{server} {kind}.limit")) is not None and limit > 0
+        },
         dict(zip(_FINAL, final, strict=True)),
     )
 
@@ -333,10 +342,11 @@ def _within_limits(runs: Sequence[Figures]) -> Check:
     elif over:
         sentence = f"Memory exceeded its limit: {', '.join(over)}."
     else:
-        peaks = [(each.value or 0.0, text) for text, (_, _, each) in zip(named, parts, strict=True)]
+        shares = [run.shares[name] for run, name, _ in parts]
+        highest = named[shares.index(max(shares))]
         sentence = (
             "Heap and direct memory stayed within their limits in every limited run; the highest "
-            f"peak was {max(peaks)[1]}."
+            f"peak was {highest}."
         )
     return Check("within_limits", bool(parts) and not over, sentence)
 

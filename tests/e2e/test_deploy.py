@@ -16,6 +16,7 @@ import sys
 import threading
 import tomllib
 import urllib.request
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +24,11 @@ from typing import TYPE_CHECKING
 import pulsar
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry, generate_latest
 
 from broker.configuration.config import BrokerConfig
+from loadgen.engine.totals import Totals
+from loadgen.places.metrics import RunCollector
 from proxy.config import ProxyConfig
 from tests.support.processes.compose import Network, load_compose
 from tests.support.processes.prometheus import asked_until, running_prometheus
@@ -40,7 +44,6 @@ SMALL = {
     "FLOODGATE_TOPICS": "2000",
     "FLOODGATE_NAMESPACES": "2",
     "FLOODGATE_CLIENTS": "20",
-    "FLOODGATE_EXECUTOR": "process",
 }
 COMPOSE = load_compose(REPOSITORY / "docker-compose.yml", SMALL)
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
@@ -48,7 +51,7 @@ DRAINS = {
     "broker": BrokerConfig.model_fields["broker_shutdown_timeout_seconds"].default,
     "proxy": ProxyConfig.model_fields["drain_seconds"].default,
 }
-METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process)_[a-z_]+\b")
+METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process|loadgen)_[a-z_]+\b")
 TOPIC_LIST_SAMPLES = 26
 PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 """The folder of the commands that the images have: this environment has them, too."""
@@ -311,7 +314,8 @@ def test_the_storm_of_the_compose_file_is_answered_through_the_proxy(stack: Stac
     # Then
     (summary,) = (stack.data / "out" / "compose" / "runs").glob("*/summary.json")
     result = json.loads(summary.read_text(encoding="utf-8"))
-    assert (result["clients"], result["answered"], result["wrong"]) == (20, 20, 0)
+    total = result["total"]
+    assert (result["clients"], total["answered"], total["wrong"]) == (20, 20, 0)
 
 
 def test_the_comparison_has_a_command_that_the_demo_takes_and_reports_into_a_folder_of_the_host(
@@ -337,7 +341,10 @@ def test_the_servers_know_every_key_that_the_compose_file_sets(stack: Stack) -> 
 
 def metric_names(url: str) -> set[str]:
     with urllib.request.urlopen(f"{url}/metrics/", timeout=60) as answer:
-        text = answer.read().decode()
+        return names_in(answer.read().decode())
+
+
+def names_in(text: str) -> set[str]:
     return {re.split(r"[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
 
 
@@ -359,6 +366,7 @@ def expressions() -> list[tuple[str, str]]:
 def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> None:
     # Given
     exposed = metric_names(stack.broker.web_url) | metric_names(stack.proxy.web_url)
+    exposed |= names_of_a_run()
     # When
     named = {(name, place) for place, text in expressions() for name in METRIC_NAME.findall(text)}
     # Then
@@ -384,6 +392,29 @@ def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(
     shown = {name for text in panels for name in METRIC_NAME.findall(text)}
     # Then
     assert exposed - shown == left_out
+
+
+def names_of_a_run() -> set[str]:
+    """The samples that loadgen has while a run lasts."""
+    collector = RunCollector("run", "scenario")
+    collector.totals = Totals(
+        ended=Counter({"all list answered": 1}), clients=Counter({"all back": 1})
+    )
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(collector)
+    return names_in(generate_latest(registry).decode())
+
+
+def test_the_dashboard_of_topic_lists_shows_every_metric_of_a_run_of_loadgen() -> None:
+    # Given: of a histogram its buckets are shown.
+    samples = names_of_a_run() - {"loadgen_response_seconds_count", "loadgen_response_seconds_sum"}
+    # When
+    named = [(place, text) for place, text in expressions() if "loadgen_" in text]
+    # Then
+    assert {name for _, text in named for name in METRIC_NAME.findall(text)} == samples
+    for place, text in named:
+        chosen = text.count('{run=~"$run", scenario=~"$scenario"')
+        assert place == "variable" or chosen == len(METRIC_NAME.findall(text)), text
 
 
 # --- Prometheus ------------------------------------------------------------------------------
@@ -445,7 +476,7 @@ def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
     targets = {broker: stack.broker.web_url, proxy: stack.proxy.web_url}
     with running_prometheus(command, targets, tmp_path, configuration) as url:
         # When
-        up = asked_until(url, "up", dict.fromkeys(jobs, 1.0))
+        up = asked_until(url, 'up{job=~"floodgate-.*"}', dict.fromkeys(jobs, 1.0))
         counts = asked_until(url, samples, dict.fromkeys(jobs, float(TOPIC_LIST_SAMPLES)))
         with urllib.request.urlopen(f"{url}/api/v1/rules", timeout=60) as answer:
             rules = json.load(answer)["data"]["groups"]

@@ -198,10 +198,6 @@ PROOFS = {
         "A thousand regex consumers of the official client attach at once, twice",
         "tests.proof.consumers.regex_consumers",
     ),
-    "client_memory": Proof(
-        "A client's memory limit holds on 10 GB, and before a stopped server",
-        "tests.proof.consumers.client_memory",
-    ),
     "client_storm": Proof(
         "Ten thousand regex consumers of this client start at once and lose their broker",
         "tests.proof.consumers.client_storm",

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from loadgen.topics.manifest import read_manifest
 from loadgen.places.sampling import kept_samples
 from loadgen.places.server_process import ServerLaunch, running_server
-from loadgen.scenario import NamespaceExpectation
+from loadgen.plan.clients import Namespace
+from loadgen.topics.manifest import read_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SETTLE_SECONDS = 10.0
 POLL_SECONDS = 0.1
 SOCKET_BUFFER_BYTES = 65_536
+STORM_LIMIT_MB = 50
+"""The limits of storms, of heap and direct memory each: a twentieth of what a thousand ask for."""
 LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
 OWN_ERROR = b"error of ours"
 """Words that both servers log if something broke that nobody foresaw."""
@@ -106,6 +108,17 @@ class Restartable:
         return self._life.enter_context(running_server(replace(launch, log=log)))
 
 
+def limited(profile: str, limit_mb: int = STORM_LIMIT_MB) -> dict[str, str]:
+    """Return the keys of both servers in a storm: its profile, and its limits; 0 is off."""
+    return {
+        "floodgateProfile": profile,
+        "maxTopicListInFlightHeapMemSizeMB": str(limit_mb),
+        "maxTopicListInFlightDirectMemSizeMB": str(limit_mb),
+        # Left to the kernel, the loopback swallows each answer and hides the effect.
+        "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
+    }
+
+
 def server_address(server: ServerProcess) -> tuple[str, int]:
     """Return host and port of a server's binary protocol."""
     parts = urlsplit(server.service_url)
@@ -170,9 +183,9 @@ def resident_bytes(server: ServerProcess) -> float:
     return samples(server)["process_resident_memory_bytes"]
 
 
-def expectations(corpus: Path) -> list[NamespaceExpectation]:
+def expectations(corpus: Path) -> list[Namespace]:
     """Return what a corpus's manifest says that each namespace lists."""
     return [
-        NamespaceExpectation(name=name, topics=entry.topics, hash=entry.hash)
+        Namespace(name=name, topics=entry.topics, hash=entry.hash)
         for name, entry in read_manifest(corpus).namespaces.items()
     ]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from broker.stores.changes import TopicChanges
-from loadgen.plan.clients import Namespace
 from loadgen.engine.rows import Outcome
-from loadgen.plan.phases import Phases
 from loadgen.places.task import Task, TaskPlan
+from loadgen.plan.clients import Namespace
+from loadgen.plan.phases import Phases
 from proto.names import NamespaceName
 from tests.support.processes.cluster import cluster
 

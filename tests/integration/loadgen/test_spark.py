@@ -14,11 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.topics.corpus import Corpus, write_corpus
-from loadgen.topics.data_source import register
-from loadgen.topics.executors import in_spark, in_this_process
-from loadgen.topics.listed import write_listed_corpus
-from loadgen.topics.plan import TopicPlan, TopicShape
 from loadgen.documents.model import Document
 from loadgen.engine.rows import Outcome
 from loadgen.errors import LoadgenError
@@ -84,53 +79,6 @@ def spark() -> Iterator[SharedSpark]:
     shared = SharedSpark()
     yield shared
     shared.end()
-
-
-def rows(corpus: Corpus) -> list[dict[str, Any]]:
-    return [row for file in corpus.files for row in pq.read_table(file).to_pylist()]
-
-
-@pytest.mark.parametrize("parts", [1, 2, 7])
-def test_spark_makes_the_rows_of_the_process_executor(
-    spark: SharedSpark, tmp_path: Path, parts: int
-) -> None:
-    # Given
-    expected = write_corpus(PLAN, tmp_path / "process", 1, in_this_process(lambda done: None))
-    told: list[int] = []
-    # When
-    corpus = write_corpus(PLAN, tmp_path / "spark", parts, in_spark(spark.session(), told.append))
-    # Then
-    assert len(corpus.files) == parts
-    assert rows(corpus) == rows(expected)
-    assert corpus.manifest == expected.manifest
-    assert told[-1] == parts
-
-
-def test_the_data_source_has_the_rows_of_a_corpus(spark: SharedSpark, tmp_path: Path) -> None:
-    # Given
-    session = spark.session()
-    expected = write_corpus(SKEWED, tmp_path / "process", 1, in_this_process(lambda done: None))
-    register(session)
-    # When
-    frame = session.read.format("floodgate_topics").options(
-        topics=400, namespaces=9, seed=7, namespace_skew=1, non_persistent_share=0.1,
-        partitions_of_frame=7,
-    ).load()  # fmt: skip
-    # Then
-    found = {row.topic: row.asDict() for row in frame.collect()}
-    assert found == {
-        row["topic"]: {**row, "properties": dict(row["properties"])} for row in rows(expected)
-    }
-
-
-def test_a_list_becomes_the_same_corpus_in_spark(spark: SharedSpark, tmp_path: Path) -> None:
-    # Given
-    here, there = in_this_process(lambda done: None), in_spark(spark.session(), lambda done: None)
-    source = write_corpus(SKEWED, tmp_path / "source", 3, here)
-    # When
-    made = write_listed_corpus(source.directory, tmp_path / "made", [there, there]).corpus
-    # Then
-    assert rows(made) == rows(source)
 
 
 def starts(directory: Path) -> list[tuple[int, float]]:

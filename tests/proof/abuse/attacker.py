@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from benchmarks.command_lines import answer_commands
-from loadgen.clients.connect import raise_open_file_limit
+from loadgen.engine.connecting import raise_open_file_limit
 from server.loop import run
 from tests.proof.abuse.attacks import ATTACKS
 from tests.proof.abuse.crowd import Target

@@ -98,20 +98,20 @@ def storm(
     """Run the storm that the advice was sought for, and return what came of it."""
     service_url, admin_url = addresses
     workload = cluster.workload()
-    document = parse_document(document_text(workload, cluster.goal, setting.keys(), "pulsar"))
-    topics = Topics(of=tuple(each.name for each in workload.namespaces))
+    text = document_text(workload, cluster.goal, setting, "pulsar")
+    asked = Topics(of=tuple(each.name for each in workload.listed))
+    document = parse_document(text).model_copy(update={"topics": asked})
     options = RunOptions(
-        name=name,
-        out=out,
-        place="processes",
-        service_url=service_url,
-        admin_urls={"broker": admin_url},
+        name=name, out=out, service_url=service_url, admin_urls={"broker": admin_url}
     )
-    directory = experiment(document.model_copy(update={"topics": topics}), options)
+    directory = experiment(document, options)
     with Results.open(directory) as results:
-        wrong = results.value("SELECT count(*) FROM requests WHERE outcome = 'wrong'")
-    if wrong:
-        raise ProofError(f"{wrong} answers of {name} are wrong")
+        wrong = results.value("SELECT count_if(outcome = 'wrong') FROM requests")
+        sizes = {
+            row[key] for row in results.query("answers") for key in ("least_topics", "most_topics")
+        }
+    if wrong or sizes - {cluster.partitions}:
+        raise ProofError(f"of {name} {wrong} answers are wrong; lists of {sorted(sizes)} topics")
     return outcome_of(cluster.goal, directory)
 
 

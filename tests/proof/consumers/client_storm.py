@@ -1,7 +1,7 @@
 """Thousands of this project's regex consumers start at once, start again, and lose their broker.
 
 Each has a client and a connection of its own and matches two of 10,000 topics. Broker and proxy
-have the demo's limits.
+have limits of 50 MB.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.connect import raise_open_file_limit
-
 from client import Client
-from loadgen.demo.plan import LIMIT_MB, RUNS, run_settings
+from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.places.sampling import ServerWatch, Target
 from loadgen.places.server_process import running_server
 from tests.proof.consumers.picture import Curves
 from tests.proof.consumers.storm_clients import TOPIC, TOPICS_EACH
 from tests.proof.consumers.storm_picture import draw
 from tests.proof.result import ProofError, ProofOptions, ProofResult
-from tests.proof.servers import ClusterSettings, Restartable, check_logs
+from tests.proof.servers import (
+    STORM_LIMIT_MB,
+    ClusterSettings,
+    Restartable,
+    check_logs,
+    limited,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -179,9 +183,8 @@ class _Run:
         topics = out / "topics.txt"
         topics.write_text("".join(f"{name}\n" for name in topic_names()), encoding="utf-8")
         raise_open_file_limit((PROXY_FILES_EACH if storm.proxied else 1) * storm.clients + 1_000)
-        demo = next(run for run in RUNS if run.name == "floodgate")
         keys = {"metadataStoreUrl": "memory:local", "exposeTopicLevelMetricsInPrometheus": "false"}
-        settings = ClusterSettings(out, run_settings(demo), keys, [topics])
+        settings = ClusterSettings(out, limited("floodgate"), keys, [topics])
         with ExitStack() as stack:
             self._broker = Restartable(stack, settings.broker_launch)
             self._servers = [self._broker.server]
@@ -288,7 +291,7 @@ def _judge(storm: Storm, figures: dict[str, Any], result: ProofResult) -> None:
         f"{storm}: a client keeps {kept} names of {TOPICS:,} and takes {each / 1000:.0f} kB; all of"
         f" them at most {most / 1e6:,.0f} MB",
     )
-    most_bytes = LIMIT_MB * 1024 * 1024
+    most_bytes = STORM_LIMIT_MB * 1024 * 1024
     for what in ("starts", "broker_restart"):
         for module, one in figures[f"servers_{what}"].items():
             used = max(one["heap_permits_peak_bytes"], one["direct_permits_peak_bytes"])

@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.connect import raise_open_file_limit
-
+from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.places.sampling import ServerWatch, Target
 from loadgen.places.server_process import running_server
 from tests.official.clients import ClientMissingError

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import uvloop
-from loadgen.clients.connect import raise_open_file_limit
 
 from client import Client, ConsumerType, PulsarException
 from client.connection.cnx import ClientCnx
 from client.discovery.pattern_consumer import PatternConsumer
 from client.discovery.topic_list_watch import TopicListWatch
 from limiter.clock import LoopClock, deadline
+from loadgen.engine.connecting import raise_open_file_limit
 from tests.proof.process_memory import peak_resident_bytes, resident_bytes
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.clients.connection import PONG, connect_frame
+from loadgen.engine.frames import PONG, connect_frame
 from proto.frames import encode_command
 from tests.proof.result import ProofError
 
@@ -49,7 +49,7 @@ class Asker:
         address = (parts.hostname or "", parts.port or 0)
         self._socket = socket.create_connection(address, PATIENCE_SECONDS)
         self._requests = 0
-        self._socket.sendall(connect_frame(tunnel_to, watches=True))
+        self._socket.sendall(connect_frame(tunnel_to))
         self._expect(self.answer(), pb.BaseCommand.CONNECTED)
 
     def __enter__(self) -> Self:

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import signal
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
-
-from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.imports.memory_import import write_topics
-from loadgen.demo.plan import DemoRun, broker_settings
+from loadgen.documents.model import Document
 from loadgen.errors import LoadgenError
+from loadgen.places.operator_files import local_broker
+from loadgen.places.options import RunOptions
 from loadgen.places.server_process import await_ready, log_tail, start, stop
-from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Group, Phases, Reader
+from tests.proof.loads import carried_out
 from tests.proof.memory.rooms import LaunchInRoom, room
 from tests.proof.result import ProofResult
-from tests.proof.servers import expectations
+from tests.proof.servers import limited
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from loadgen.scenario import NamespaceExpectation
     from tests.proof.memory.rooms import Room
     from tests.proof.result import ProofOptions
 
@@ -38,11 +35,23 @@ READ_RATE_BYTES_PER_SECOND = 1_000_000
 RECEIVE_BUFFER_BYTES = 65_536
 MEASURE_SECONDS = 60.0
 READY_SECONDS = 60.0
+SEEN = ("answered", "back", "refused", "lost", "unfinished")
 _LINE = 120
+
+
+class Storm(NamedTuple):
+    """One storm: the profile and the limits of its broker; 0 is off."""
+
+    name: str
+    label: str
+    profile: str
+    limit_mb: int
+
+
 RUNS = (
-    DemoRun("off", "profile pulsar, limits off", "pulsar", 0),
-    DemoRun("pulsar", "profile pulsar, limits of 50 MB", "pulsar", 50),
-    DemoRun("floodgate", "profile floodgate, limits of 50 MB", "floodgate", 50),
+    Storm("off", "profile pulsar, limits off", "pulsar", 0),
+    Storm("pulsar", "profile pulsar, limits of 50 MB", "pulsar", 50),
+    Storm("floodgate", "profile floodgate, limits of 50 MB", "floodgate", 50),
 )
 
 
@@ -100,18 +109,26 @@ def prove(options: ProofOptions) -> ProofResult:
     return result
 
 
-def _storm(options: ProofOptions, corpus: Path, run: DemoRun, bound: Room) -> Fate:
+def _storm(options: ProofOptions, corpus: Path, run: Storm, bound: Room) -> Fate:
     log = options.out / f"{run.name}.log"
     launch = LaunchInRoom(
-        "broker", broker_settings(run), log, ("--import", str(corpus)), room=bound
+        "broker",
+        {**local_broker(), **limited(run.profile, run.limit_mb)},
+        log,
+        ("--import", str(corpus)),
+        room=bound,
     )
     with log.open("wb") as file:
         process = start(launch, file.fileno())
     try:
         broker = await_ready(process, launch, READY_SECONDS)
-        scenario = _scenario(broker.service_url, expectations(corpus))
-        told = RunOptions(run.name, out=options.out / "runs", broker_admin_url=broker.web_url)
-        clients, error = _carried_out(scenario, told)
+        told = RunOptions(
+            name=run.name,
+            out=options.out / "runs",
+            service_url=broker.service_url,
+            admin_urls={"broker": broker.web_url},
+        )
+        clients, error = _clients(corpus, told)
         exit_code = process.poll()
         kills, peak = bound.kills(), bound.peak_bytes()
     finally:
@@ -121,29 +138,24 @@ def _storm(options: ProofOptions, corpus: Path, run: DemoRun, bound: Room) -> Fa
     )
 
 
-def _scenario(url: str, namespaces: Sequence[NamespaceExpectation]) -> DiscoveryScenario:
-    reader = Reader(
-        rate_bytes_per_second=READ_RATE_BYTES_PER_SECOND, receive_buffer_bytes=RECEIVE_BUFFER_BYTES
+def _clients(corpus: Path, told: RunOptions) -> tuple[dict[str, Any], str]:
+    reader = {"rate": READ_RATE_BYTES_PER_SECOND, "buffer": RECEIVE_BUFFER_BYTES}
+    document = Document.model_validate(
+        {
+            "name": "out-of-memory",
+            "topics": {"corpus": str(corpus)},
+            "clients": [{"name": "storm", "do": "list", "count": CLIENTS, "read": reader}],
+            "phases": {"measure": MEASURE_SECONDS},
+        }
     )
-    return DiscoveryScenario(
-        service_url=url,
-        namespaces=tuple(namespaces),
-        groups=(Group(name="storm", family="once", clients=CLIENTS, reader=reader),),
-        phases=Phases(measure_seconds=MEASURE_SECONDS),
-    )
-
-
-def _carried_out(scenario: DiscoveryScenario, told: RunOptions) -> tuple[dict[str, Any], str]:
     try:
-        summary = execute(scenario, told).summary
+        figures = carried_out(document, told)
     except LoadgenError as error:
         return {}, str(error)
-    group = summary["groups"]["storm"]
-    kept = ("back", "refused", "lost", "unfinished")
-    return {"answered": summary["answered"], **{name: group[name] for name in kept}}, ""
+    return {name: figures[name] for name in SEEN}, ""
 
 
-def _told(run: DemoRun, fate: Fate) -> list[str]:
+def _told(run: Storm, fate: Fate) -> list[str]:
     """Return one storm for people."""
     limit = f"{fate.limit_bytes / 1024**2:.0f} MiB ({fate.bound})"
     peak = "" if fate.peak_bytes is None else f", at most {fate.peak_bytes / 1024**2:.0f} MiB used"

@@ -1,7 +1,7 @@
 """A storm of 10,000 sockets through the proxy, of each family: all are back, all is checked.
 
 A client whose family tunnels has two sockets, so there are half as many. Broker and proxy have the
-limits and the socket buffers of the demo. In a second part fewer clients attach to topics as well.
+limits and socket buffers of their own. In a second part fewer clients attach to topics as well.
 """
 
 from __future__ import annotations
@@ -9,10 +9,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, get_args
 
+from pydantic import TypeAdapter
+
 from benchmarks.imports.memory_import import write_topics
-from loadgen.run.options import RunOptions
-from loadgen.run.run import execute
-from loadgen.scenarios.discovery.scenario import DiscoveryScenario, Family, Group, Phases
+from loadgen.behaviours.discover import Family
+from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.model import Document, Topics
+from loadgen.places.options import RunOptions
+from loadgen.plan.phases import Phases
+from tests.proof.loads import carried_out
 from tests.proof.overload.recorded_limits import limits
 from tests.proof.process_samples import ProcessSamples
 from tests.proof.result import ProofResult
@@ -21,7 +26,6 @@ from tests.proof.servers import (
     ClusterSettings,
     check_logs,
     check_nothing_held,
-    expectations,
     running_cluster,
     settled_figures,
 )
@@ -39,9 +43,12 @@ PATTERN = "order.*"
 """A twentieth of the names of each namespace. With the namespace it has less than 50 characters:
 a broker does not apply longer ones as shipped, and answers with all."""
 TOPICS_EACH = 2
+ONCE = "once"
+"""Clients that list once, beside those that discover as a library does."""
 MEASURE_SECONDS = 240.0
 HELD_MEASURE_SECONDS, HOLD_SECONDS = 30.0, 15.0
 """Both are waited for in full where there is a hold."""
+_GROUP: TypeAdapter[AnyGroup] = TypeAdapter(AnyGroup)
 
 
 def prove(options: ProofOptions) -> ProofResult:
@@ -50,7 +57,7 @@ def prove(options: ProofOptions) -> ProofResult:
     corpus = options.out / "topics"
     write_topics(corpus, TOPICS, lambda _: None)
     sockets = QUICK_SOCKETS if options.quick else SOCKETS
-    for family in get_args(Family):
+    for family in (ONCE, *get_args(Family)):
         _storm(options, corpus, _group(family, sockets), result)
     for family in ("java-watch", "cpp"):
         attached = _group(family, sockets // 5, attach=TOPICS_EACH)
@@ -58,15 +65,17 @@ def prove(options: ProofOptions) -> ProofResult:
     return result
 
 
-def _group(family: str, sockets: int, attach: int = 0) -> Group:
+def _group(family: str, sockets: int, attach: int = 0) -> AnyGroup:
     """Return a group that has as many sockets in all."""
-    pattern = None if family == "once" else PATTERN
+    what: dict[str, Any] = {"do": "list"}
+    if family != ONCE:
+        what = {"do": "discover", "library": family, "pattern": PATTERN, "attach": attach}
     name = f"{family}-attached" if attach else family
-    found = Group(name=name, family=family, clients=1, pattern=pattern, attach=attach)  # type: ignore[arg-type]
-    return found.model_copy(update={"clients": sockets // found.connections_each})
+    found = _GROUP.validate_python({"name": name, "count": 1, **what})
+    return found.model_copy(update={"count": sockets // found.connections_each})
 
 
-def _storm(options: ProofOptions, corpus: Path, group: Group, result: ProofResult) -> None:
+def _storm(options: ProofOptions, corpus: Path, group: AnyGroup, result: ProofResult) -> None:
     options.note(group.name)
     logs = options.out / group.name
     keys = {
@@ -77,59 +86,55 @@ def _storm(options: ProofOptions, corpus: Path, group: Group, result: ProofResul
     settings = ClusterSettings(logs, keys, {"metadataStoreUrl": "memory:local"}, (corpus,))
     with running_cluster(settings) as servers:
         broker, proxy = servers
-        scenario = DiscoveryScenario(
-            service_url=proxy.service_url,
-            namespaces=tuple(expectations(corpus)),
-            groups=(group,),
+        document = Document(
+            name=group.name,
+            topics=Topics(corpus=str(corpus)),
+            clients=(group,),
             phases=_phases(group),
         )
         samples = ProcessSamples({each.module: each.pid for each in servers}, "generator")
         run = RunOptions(
-            group.name,
+            name=group.name,
             out=options.out / "runs",
-            broker_admin_url=broker.web_url,
-            broker_pid=broker.pid,
-            proxy_admin_url=proxy.web_url,
-            proxy_pid=proxy.pid,
+            service_url=proxy.service_url,
+            admin_urls={each.module: each.web_url for each in (broker, proxy)},
+            pids={each.module: each.pid for each in (broker, proxy)},
             on_progress=lambda _: samples.sample(),
         )
-        summary = execute(scenario, run).summary
+        figures = carried_out(document, run)
         samples.sample()
         held = {each.module: settled_figures(each) for each in servers}
     needs = {name: asdict(each) for name, each in samples.needs().items()}
-    figures = summary["groups"][group.name]
-    result.figures[group.name] = {**figures, "processes": needs, "memory": summary["processes"]}
-    _judge(group, summary, figures, result)
+    result.figures[group.name] = {**figures, "processes": needs}
+    _judge(group, figures, result)
     check_nothing_held(held, result, f"{group.name}: ")
     check_logs(logs, result, f"{group.name}: ")
 
 
-def _phases(group: Group) -> Phases:
+def _phases(group: AnyGroup) -> Phases:
     """Return how long all goes on: java-poll makes its second connection when it is back."""
     if group.family == "java-poll":
-        return Phases(measure_seconds=HELD_MEASURE_SECONDS, hold_seconds=HOLD_SECONDS)
-    return Phases(measure_seconds=MEASURE_SECONDS)
+        return Phases(measure=HELD_MEASURE_SECONDS, hold=HOLD_SECONDS)
+    return Phases(measure=MEASURE_SECONDS)
 
 
-def _judge(
-    group: Group, summary: dict[str, Any], figures: dict[str, Any], result: ProofResult
-) -> None:
+def _judge(group: AnyGroup, figures: dict[str, Any], result: ProofResult) -> None:
     back, refused = figures["back"], sum(figures["refused"].values())
-    took = figures["back_seconds"] or {"p50": 0.0, "max": 0.0}
+    took = figures["back_seconds"]
     result.check(
         f"{group.name}: all are back or refused by name",
-        back + refused == group.clients and back > 0,
-        f"{group.name}: of {group.clients} clients with {figures['connections']} connections {back}"
+        back + refused == group.count and back > 0,
+        f"{group.name}: of {group.count} clients with {figures['connections']} connections {back}"
         f" were back (half within {took['p50']:.1f} s, all within {took['max']:.1f} s) and"
-        f" {refused} refused: {figures['refused']}; others: {figures['lost']}"
-        f" {figures['unfinished']}",
+        f" {refused} refused: {figures['refused']}; others: {figures['lost']},"
+        f" {figures['unfinished']} unfinished",
     )
     result.check(
         f"{group.name}: every answer is right",
-        summary["wrong"] == 0,
-        f"{group.name}: {summary['wrong']} wrong of {summary['answered']} answers",
+        figures["wrong"] == 0,
+        f"{group.name}: {figures['wrong']} wrong of {figures['answered']} answers",
     )
-    wanted = group.clients * group.connections_each
+    wanted = group.count * group.connections_each
     result.check(
         f"{group.name}: all connections count",
         figures["connections"] == wanted or refused > 0,

@@ -11,13 +11,12 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from loadgen.clients.answer_stream import AnswerStream, Listing
-from loadgen.clients.answers import AnswerChecker
-
 import proto.PulsarApi_pb2 as pb
 from benchmarks.listings.corpus import NAMESPACE, listing_names, write_text_file
-from loadgen.clients.connection import PONG
-from loadgen.scenario import NamespaceExpectation
+from loadgen.engine.answer_stream import AnswerStream, Listing
+from loadgen.engine.answers import AnswerChecker
+from loadgen.engine.frames import PONG
+from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 from tests.proof.overload.recorded_limits import ROLES, cluster, limits, server_of
 from tests.proof.peers.silent_peers import silent_peers
@@ -26,8 +25,7 @@ from tests.proof.result import ProofResult
 from tests.proof.servers import check_logs, check_nothing_held, server_address, settled_figures
 
 if TYPE_CHECKING:
-    from loadgen.clients.answer_stream import Received
-
+    from loadgen.engine.answer_stream import Received
     from loadgen.places.server_process import ServerProcess
     from tests.proof.peers.silent_peers import SilentPeer
     from tests.proof.result import ProofOptions
@@ -123,9 +121,7 @@ def _read_all(server: ServerProcess, options: ProofOptions) -> Reading:
     """Ask, wait, read everything."""
     asked = QUICK_ANSWERS if options.quick else ANSWERS
     found = Reading(asked)
-    expected = NamespaceExpectation(
-        name=NAMESPACE, topics=NAMES, hash=topics_hash(listing_names(NAMES))
-    )
+    expected = Namespace(name=NAMESPACE, topics=NAMES, hash=topics_hash(listing_names(NAMES)))
     with silent_peers(server_address(server), [NAMESPACE]) as (peer,):
         peer.socket.settimeout(PATIENCE_SECONDS)
         # The server stops reading before it has all requests: they leave while answers come.
@@ -144,10 +140,10 @@ def _read_all(server: ServerProcess, options: ProofOptions) -> Reading:
 class _Reader:
     """Reads one connection; every answer is compared with the first, which is verified."""
 
-    def __init__(self, peer: SilentPeer, expected: NamespaceExpectation, found: Reading) -> None:
+    def __init__(self, peer: SilentPeer, expected: Namespace, found: Reading) -> None:
         self._socket = peer.socket
         self._found = found
-        self._checker = AnswerChecker(filtered=False)
+        self._checker = AnswerChecker()
         self._stream = AnswerStream(lambda _: self._checker.body(expected))
 
     def read_until(self, give_up: float) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from broker.listing.responses import topics_response
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
-from loadgen.scenario import NamespaceExpectation
+from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 from tests.proof.result import ProofError
 
@@ -41,11 +41,9 @@ def mid_names(namespace: str, partitions: int = PARTITIONS) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def mid_expectation(namespace: str) -> NamespaceExpectation:
+def mid_expectation(namespace: str) -> Namespace:
     """Return what a listing of a namespace must hold."""
-    return NamespaceExpectation(
-        name=namespace, topics=PARTITIONS, hash=topics_hash(mid_names(namespace))
-    )
+    return Namespace(name=namespace, topics=PARTITIONS, hash=topics_hash(mid_names(namespace)))
 
 
 def check_recorded_sizes() -> None:

@@ -15,12 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.answers import AnswerChecker
-
 from broker.listing.responses import topics_response
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
-from loadgen.scenario import NamespaceExpectation
+from loadgen.engine.answers import AnswerChecker
+from loadgen.plan.clients import Namespace
 from proto.topic_hash import topics_hash
 from tests.proof.overload.mid_topics import MID, PARTITIONS, mid_names
 from tests.proof.overload.recorded_limits import (
@@ -73,7 +72,7 @@ class Version:
     """
 
     number: int
-    expected: NamespaceExpectation
+    expected: Namespace
     command_bytes: int
 
 
@@ -143,7 +142,7 @@ def version(number: int) -> Version:
     names = mid_names(MID, PARTITIONS + number * NEW_TOPICS)
     listing = TopicListing(TopicSequence.from_names(name.encode() for name in names))
     response = topics_response(1, listing, listing.hash, filtered=False, changed=True)
-    expected = NamespaceExpectation(name=MID, topics=len(names), hash=topics_hash(names))
+    expected = Namespace(name=MID, topics=len(names), hash=topics_hash(names))
     return Version(number, expected, response.command_bytes)
 
 
@@ -180,7 +179,7 @@ class _Run:
         self._found.all_bytes += state.command_bytes * len(peers)
         for peer in peers:
             reader = HonestPeer(
-                peer, AnswerChecker(filtered=False), state.expected, BYTES_PER_SECOND, again=False
+                peer, AnswerChecker(), state.expected, BYTES_PER_SECOND, again=False
             )
             peer.socket.settimeout(HOLD_SECONDS)
             peer.ask(1)

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from loadgen.clients.connect import raise_open_file_limit
+from loadgen.engine.connecting import raise_open_file_limit
 from server.loop import run
 from tests.proof.peers.conversation import Outcome, Plan, Stage, Truth, WrongAnswerError, converse
 from tests.proof.servers import expectations

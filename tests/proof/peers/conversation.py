@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
-from loadgen.clients.answers import verify_answer
-from loadgen.clients.connection import connect_frame, request_frame
+from loadgen.engine.answers import verify_answer
+from loadgen.engine.frames import connect_frame, list_frame
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from loadgen.scenario import NamespaceExpectation
+    from loadgen.plan.clients import Namespace
 
 CONVERSATION_SECONDS = 60.0
 RECEIVE_BUFFER_BYTES = 16_384
@@ -69,11 +69,11 @@ class Truth:
     Bound: one answer a namespace.
     """
 
-    def __init__(self, namespaces: Sequence[NamespaceExpectation]) -> None:
+    def __init__(self, namespaces: Sequence[Namespace]) -> None:
         self.namespaces = namespaces
         self._right: dict[str, bytes] = {}
 
-    def verify(self, expected: NamespaceExpectation, body: bytes) -> None:
+    def verify(self, expected: Namespace, body: bytes) -> None:
         """Check an answer without its request id.
 
         Raises:
@@ -92,7 +92,7 @@ class Plan:
     """One conversation."""
 
     address: tuple[str, int]
-    expected: NamespaceExpectation
+    expected: Namespace
     stage: Stage
     request_id: int
 
@@ -173,7 +173,7 @@ class _Conversation:
             await self._read_to_the_end(reader, writer)
 
     def _ask(self, writer: asyncio.StreamWriter) -> None:
-        writer.write(request_frame(self._plan.expected.name, None, self._plan.request_id))
+        writer.write(list_frame(self._plan.request_id, self._plan.expected.name, None, None, {}))
 
     async def _ask_and_leave(self, writer: asyncio.StreamWriter) -> None:
         if self._plan.stage is Stage.ASKED:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import IO
 
-    from loadgen.scenario import NamespaceExpectation
+    from loadgen.plan.clients import Namespace
 
 LOOK_SECONDS = 0.02
 END_SECONDS = 10.0
@@ -77,7 +77,7 @@ class HealthyClients:
 @contextmanager
 def healthy_clients(
     address: tuple[str, int],
-    expected: NamespaceExpectation,
+    expected: Namespace,
     clients: int,
     period_ms: int,
     pace: str = ASKED,

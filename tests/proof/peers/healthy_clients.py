@@ -21,8 +21,8 @@ from contextlib import suppress
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock, deadline
-from loadgen.clients.connection import PONG, connect_frame, request_frame
-from loadgen.scenario import NamespaceExpectation
+from loadgen.engine.frames import PONG, connect_frame, list_frame
+from loadgen.plan.clients import Namespace
 from proto.parsing.parser import parse_command
 from proto.topics_response import read_topics_head
 from server.loop import run
@@ -98,7 +98,7 @@ class HealthyClient:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, started: float
     ) -> None:
         expected = self._truth.namespaces[0]
-        writer.write(request_frame(expected.name, None, self._request_id))
+        writer.write(list_frame(self._request_id, expected.name, None, None, {}))
         try:
             async with deadline(LoopClock(), OPERATION_SECONDS):
                 frame = await self._answer(reader, writer)
@@ -120,7 +120,7 @@ class HealthyClient:
                 return frame
             writer.write(PONG)
 
-    def _judged(self, frame: bytes, expected: NamespaceExpectation) -> str:
+    def _judged(self, frame: bytes, expected: Namespace) -> str:
         found = read_topics_head(frame)
         if found is None:
             command = parse_command(frame[_LENGTH.size :])
@@ -172,7 +172,7 @@ def main() -> None:
     """Run."""
     server, namespace, topics, topics_hash, clients, period_ms, pace = sys.argv[1:]
     host, _, port = server.rpartition(":")
-    expected = NamespaceExpectation(name=namespace, topics=int(topics), hash=topics_hash)
+    expected = Namespace(name=namespace, topics=int(topics), hash=topics_hash)
     truth = Truth([expected])
     period_seconds = float(period_ms) / 1000
     run(list_until_input_ends((host, int(port)), truth, int(clients), period_seconds, pace))

@@ -14,17 +14,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.clients.answer_stream import AnswerStream, Listing
-from loadgen.clients.answers import AnswerChecker
-from loadgen.clients.connection import PONG, request_frame
-from loadgen.scenario import NamespaceExpectation
+from loadgen.engine.answer_stream import AnswerStream, Listing
+from loadgen.engine.answers import AnswerChecker
+from loadgen.engine.frames import PONG, list_frame
+from loadgen.plan.clients import Namespace
 from tests.proof.peers.silent_peers import silent_peers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.clients.answer_stream import Received
-    from loadgen.clients.answers import AnswerBody
+    from loadgen.engine.answer_stream import Received
+    from loadgen.engine.answers import AnswerBody
     from tests.proof.peers.silent_peers import SilentPeer
 
 TURN_SECONDS = 0.1
@@ -50,7 +50,7 @@ class HonestPeer:
         self,
         peer: SilentPeer,
         checker: AnswerChecker,
-        expected: NamespaceExpectation,
+        expected: Namespace,
         rate: float,
         *,
         again: bool = True,
@@ -73,7 +73,7 @@ class HonestPeer:
 
     def ask(self, listings: int = 1) -> None:
         """Ask for so many listings; what the socket does not take goes with a later turn."""
-        self._unsent += request_frame(self._namespace, None, 1) * listings
+        self._unsent += list_frame(1, self._namespace, None, None, {}) * listings
 
     def turn(self, started: float) -> None:
         """Send what waits, and read what the rate allows by now."""
@@ -162,8 +162,8 @@ def main() -> None:
     server, namespace, topics, topics_hash, *rest = sys.argv[1:]
     number, pipelined, rate, seconds, buffer_bytes = (float(word) for word in rest)
     host, _, port = server.rpartition(":")
-    expected = NamespaceExpectation(name=namespace, topics=int(topics), hash=topics_hash)
-    checker = AnswerChecker(filtered=False)
+    expected = Namespace(name=namespace, topics=int(topics), hash=topics_hash)
+    checker = AnswerChecker()
     asked = [namespace] * int(number)
     with silent_peers((host, int(port)), asked, int(buffer_bytes)) as silent:
         peers = [HonestPeer(peer, checker, expected, rate) for peer in silent]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import proto.PulsarApi_pb2 as pb
 from benchmarks.command_lines import answer_commands
-from loadgen.clients.connection import PONG, connect_frame
+from loadgen.engine.frames import PONG, connect_frame
 from proto.frames import FrameDecoder, encode_command
 from server.loop import run
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from loadgen.clients.connect import raise_open_file_limit
-from loadgen.clients.connection import connect_frame, request_frame
+from loadgen.engine.connecting import raise_open_file_limit
+from loadgen.engine.frames import connect_frame, list_frame
 from proto.parsing.parser import parse_command
 from tests.proof.result import ProofError
 
@@ -53,7 +53,9 @@ class SilentPeer:
 
     def ask(self, listings: int) -> None:
         """Send as many requests at once; their ids count from 1."""
-        frames = [request_frame(self.namespace, None, number + 1) for number in range(listings)]
+        frames = [
+            list_frame(number + 1, self.namespace, None, None, {}) for number in range(listings)
+        ]
         self.socket.sendall(b"".join(frames))
 
     def leave(self) -> None:

@@ -36,16 +36,16 @@ class WorkerPoint(NamedTuple):
     """A moment at which a worker is killed."""
 
     name: str
-    executor: str
+    place: str
     asks: bool
 
 
 WORKER_POINTS = (
-    WorkerPoint("a worker while it connects", "process", False),
-    WorkerPoint("a worker while its clients ask", "process", True),
+    WorkerPoint("a worker while it connects", "processes", False),
+    WorkerPoint("a worker while its clients ask", "processes", True),
     WorkerPoint("a Spark worker while its clients ask", "spark", True),
 )
-_IS_WORKER = {"process": b"loadgen.places.processes", "spark": b"pyspark.daemon"}
+_IS_WORKER = {"processes": b"loadgen.places.processes", "spark": b"pyspark.daemon"}
 
 
 def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[str, Any]:
@@ -54,10 +54,16 @@ def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[s
     for folder in (runs, temporary):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-    words = ["--scenario", "lookups", "--service-url", proxy.service_url]
-    words += ["--namespace", "public/default", "--executor", point.executor]
-    words += ["--tasks", str(TASKS), "--clients", str(CLIENTS)]
-    words += ["--lookup-seconds", str(LOOKUP_SECONDS), "--lookups-per-second", "20"]
+    words = ["lookups", "--service-url", proxy.service_url, "--set", "topics.of=[public/default]"]
+    words += [
+        "--place",
+        point.place,
+        "--tasks",
+        str(TASKS),
+        "--set",
+        f"clients.all.count={CLIENTS}",
+    ]
+    words += ["--set", "clients.all.every=1s", "--set", f"phases.measure={LOOKUP_SECONDS}"]
     with subprocess.Popen(
         [sys.executable, "-m", "loadgen", "run", *words, "--out", str(runs.resolve())],
         stdout=subprocess.DEVNULL,
@@ -68,11 +74,11 @@ def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[s
         start_new_session=True,
     ) as load:
         try:
-            victim = _until(lambda: _last_worker(load.pid, point.executor), load)
+            victim = _until(lambda: _last_worker(load.pid, point.place), load)
             if point.asks:
                 _until(lambda: _connections(proxy) >= CLIENTS, load)
                 time.sleep(ASKING_SECONDS)
-                victim = _last_worker(load.pid, point.executor)
+                victim = _last_worker(load.pid, point.place)
             os.kill(victim, signal.SIGKILL)
             begun = time.monotonic()
             _, said = load.communicate(timeout=SAYS_SECONDS)
@@ -92,12 +98,12 @@ def _connections(proxy: ServerProcess) -> float:
     return samples(proxy)["pulsar_proxy_active_connections"]
 
 
-def _last_worker(session: int, executor: str) -> int:
+def _last_worker(session: int, place: str) -> int:
     """Return the process id of the last of its workers, once all are there; 0 before."""
-    wanted = _IS_WORKER[executor]
+    wanted = _IS_WORKER[place]
     found = sorted(pid for pid, command in _of_session(session) if wanted in command)
     # Spark's workers are forked from a process that has the same command line.
-    return found[-1] if len(found) == TASKS + (executor == "spark") else 0
+    return found[-1] if len(found) == TASKS + (place == "spark") else 0
 
 
 def _of_session(session: int) -> list[tuple[int, bytes]]:

@@ -19,9 +19,14 @@ _REFUSED = (1, 2)
 _DOCUMENT = """\
 extends: restart-storm
 name: planted
-cluster:
+servers:
   broker:
     tokenSecretKey: {}
+"""
+_LOAD = """\
+name: planted-load
+topics: {of: [public/default]}
+clients: [{name: all, do: list, count: 20}]
 """
 
 
@@ -32,10 +37,10 @@ def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
     good = [*admin, "--auth-params", planted.where("admin")]
     option, url = planted.words["in-an-option"], planted.words["in-a-url"]
     with_user = stage.broker.web_url.replace("://", f"://ann:{url}@")
-    load = ["-m", "loadgen", "--auth-params", planted.where("admin"), "run", "--namespace"]
-    load += ["public/default", "--executor", "process", "--clients", "20", "--allow-empty"]
-    load += ["--service-url", stage.proxy.service_url, "--out", str(out / "runs")]
-    load += ["--broker-admin-url", stage.broker.web_url]
+    load = ["-m", "loadgen", "--auth-params", planted.where("admin"), "run"]
+    load += [str(planted.file("load.yaml", _LOAD)), "--out", str(out / "runs")]
+    load += ["--service-url", stage.proxy.service_url]
+    watched = [*load, "--admin-url", f"broker={stage.broker.web_url}"]
     right = {
         "topics create": [*good, "topics", "create", f"public/default/{out.name}"],
         "topics list": [*good, "topics", "list", "public/default", "--json"],
@@ -47,7 +52,7 @@ def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
         "faults list": [*good, "faults", "list"],
         "tokens show": ["-m", "client.admin", "tokens", "show", "--token-file",
                         str(planted.folder / "admin.jwt")],
-        "a load with a report": [*load, "--name", "right"],
+        "a load with a report": [*watched, "--name", "right"],
     }  # fmt: skip
     wrong = {
         "nobody": [*admin, "tenants", "list"],
@@ -55,7 +60,7 @@ def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
         "a password": [*admin, "--auth-plugin", "basic", "--auth-params", "env:PLANTED",
                        "tenants", "list"],
         "no token": [*admin, "--auth-params", f"file:{planted.private_key}", "tenants", "list"],
-        "a load of nobody": [one.replace("admin.jwt", "late.jwt") for one in load],
+        "a load of nobody": [one.replace("admin.jwt", "late.jwt") for one in watched],
         "another key": ["-m", "client.admin", "tokens", "validate", "--secret-key",
                         f"file:{planted.private_key}", "--token-file",
                         str(planted.folder / "admin.jwt")],
@@ -69,13 +74,13 @@ def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
     # not said again. These are run apart, so that the watch does not take the user's word for ours.
     own = {
         "a token as an option": [*admin, "--auth-params", option, "tenants", "list"],
-        "a load with a token": ["-m", "loadgen", "--auth-params", option, "run"],
+        "a load with a token": ["-m", "loadgen", "--auth-params", option, "run", "storm"],
         "a token to be shown": ["-m", "client.admin", "tokens", "show", "--token", option],
         "a secret to sign with": ["-m", "client.admin", "tokens", "create", "--secret-key",
                                   option, "--subject", "x"],
         "a secret set": ["-m", "broker", "--set", f"tokenSecretKey={option}"],
         "a password set": ["-m", "broker", "--set", f"metadataStoreUrl=postgresql://u:{url}@h/d"],
-        "a user in a URL": [*load, "--name", "with-a-user", "--broker-admin-url", with_user],
+        "a user in a URL": [*load, "--name", "with-a-user", "--admin-url", f"broker={with_user}"],
         "a user in a URL of the admin": ["-m", "client.admin", "--admin-url", with_user,
                                          "tenants", "list"],
         "a token of the proxy": ["-m", "proxy", "--set",
@@ -120,7 +125,7 @@ def start_wrongly(planted: Planted, out: Path, said: Said, result: ProofResult) 
     ended["a load of a broken file"] = run_words(
         said,
         "a load of a broken file",
-        ["-m", "loadgen", "run", "restart-storm", "--executor", "process", "--broker-conf",
+        ["-m", "loadgen", "run", "restart-storm", "--broker-conf",
          str(planted.folder / "wrong-0.conf"), "--out", str(out / "own")],
         planted,
     )  # fmt: skip
@@ -128,7 +133,7 @@ def start_wrongly(planted: Planted, out: Path, said: Said, result: ProofResult) 
     ended["a load of a document"] = run_words(
         said,
         "a load of a document",
-        ["-m", "loadgen", "run", str(document), "--executor", "process", "--out", str(out / "own")],
+        ["-m", "loadgen", "run", str(document), "--out", str(out / "own")],
         planted,
     )
     result.check(

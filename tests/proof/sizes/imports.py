@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadgen.places.server_process import ServerProcess
-    from loadgen.scenario import NamespaceExpectation
+    from loadgen.plan.clients import Namespace
 
 FULL_TOPICS, QUICK_TOPICS = 1_000_000, 100_000
 SQLITE_TOPICS, QUICK_SQLITE_TOPICS = 200_000, 40_000
@@ -93,7 +93,7 @@ def _make_topics(options: ProofOptions, topics: int) -> Path:
     options.note(f"making {topics:,} topics")
     corpus = options.out / "topics"
     arguments = ["--topics", str(topics), "--namespaces", str(topics // TOPICS_PER_NAMESPACE)]
-    command = [sys.executable, "-m", "loadgen", "topics", "--executor", "process", "--json"]
+    command = [sys.executable, "-m", "loadgen", "topics", "--json"]
     made = subprocess.run(
         [*command, *arguments, "--out", str(corpus.resolve())],
         cwd=ROOT,
@@ -163,14 +163,14 @@ def _check_everything(broker: ServerProcess, corpus: Path, result: ProofResult) 
     )
 
 
-def right(expected: NamespaceExpectation, names: tuple[str, ...]) -> bool:
+def right(expected: Namespace, names: tuple[str, ...]) -> bool:
     """Tell whether names are what the manifest says of a namespace."""
     return len(names) == expected.topics and topics_hash(names) == expected.hash
 
 
 async def _listings(
-    broker: ServerProcess, namespaces: list[NamespaceExpectation]
-) -> list[tuple[NamespaceExpectation, tuple[str, ...]]]:
+    broker: ServerProcess, namespaces: list[Namespace]
+) -> list[tuple[Namespace, tuple[str, ...]]]:
     async with PulsarClient(broker.service_url) as client:
         return [
             (expected, (await client.topics_of_namespace(expected.name)).topics)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.processes import ROOT
 from client.pulsar_client import PulsarClient
-from loadgen.topics.manifest import read_manifest
 from loadgen.places.server_process import running_server
+from loadgen.topics.manifest import read_manifest
 from tests.proof.process_memory import peak_resident_bytes, resident_bytes
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings, expectations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from loadgen.topics.manifest import Manifest
     from loadgen.places.server_process import ServerProcess
+    from loadgen.topics.manifest import Manifest
     from tests.proof.result import ProofOptions
 
 TOPICS, QUICK_TOPICS = 10_000_000, 200_000
@@ -58,11 +58,11 @@ def prove(options: ProofOptions) -> ProofResult:
 
 def _make_topics(options: ProofOptions, topics: int, result: ProofResult) -> Path:
     """Make the corpus with the Spark job; a quick look does without Java."""
-    executor = "process" if options.quick else "spark"
-    options.note(f"making {topics:,} topics ({executor})")
+    place = "processes" if options.quick else "spark"
+    options.note(f"making {topics:,} topics ({place})")
     corpus = options.out / "topics"
     words = ["--topics", str(topics), "--namespaces", str(topics // TOPICS_PER_NAMESPACE)]
-    command = [sys.executable, "-m", "loadgen", "topics", "--executor", executor, "--json"]
+    command = [sys.executable, "-m", "loadgen", "topics", "--place", place, "--json"]
     made = subprocess.run(
         [*command, *words, "--out", str(corpus.resolve())],
         cwd=ROOT,

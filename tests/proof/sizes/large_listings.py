@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from loadgen.clients.connection import PONG
-
 import proto.PulsarApi_pb2 as pb
+from loadgen.engine.frames import PONG
 from proto.frames import encode_command
 from proto.topic_hash import topics_hash
 from tests.proof.peers.silent_peers import SilentPeer

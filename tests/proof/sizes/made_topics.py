@@ -41,11 +41,10 @@ def prove(options: ProofOptions) -> ProofResult:
     if free < topics * BYTES_NEEDED_PER_TOPIC:
         raise ProofError(f"the disk has {free / 1e9:.1f} GB left, which is too little")
     result = ProofResult({"topics": topics})
-    folders = {executor: options.out / executor for executor in ("spark", "process")}
+    folders = {place: options.out / place for place in ("spark", "processes")}
     try:
         corpora = {
-            executor: _make(options, topics, executor, out, result)
-            for executor, out in folders.items()
+            place: _make(options, topics, place, out, result) for place, out in folders.items()
         }
         same = corpora["spark"].manifest == corpora["process"].manifest
         result.check("same", same, "the manifests of both are the same, namespace by namespace")
@@ -57,13 +56,11 @@ def prove(options: ProofOptions) -> ProofResult:
     return result
 
 
-def _make(
-    options: ProofOptions, topics: int, executor: str, out: Path, result: ProofResult
-) -> Corpus:
+def _make(options: ProofOptions, topics: int, place: str, out: Path, result: ProofResult) -> Corpus:
     """Make them with the command a user would use."""
-    options.note(f"making {topics:,} topics ({executor})")
+    options.note(f"making {topics:,} topics ({place})")
     words = ["--topics", str(topics), "--namespaces", str(topics // TOPICS_PER_NAMESPACE)]
-    command = [sys.executable, "-m", "loadgen", "topics", "--executor", executor, "--json"]
+    command = [sys.executable, "-m", "loadgen", "topics", "--place", place, "--json"]
     made = subprocess.run(
         [*command, *words, "--out", str(out.resolve())],
         cwd=ROOT,
@@ -77,11 +74,11 @@ def _make(
     seconds = told["seconds"]
     # Of all children so far, and of the largest process among them.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    result.figures[executor] = {**told, "largest_process_bytes_so_far": peak}
+    result.figures[place] = {**told, "largest_process_bytes_so_far": peak}
     result.check(
-        f"{executor}: in time",
+        f"{place}: in time",
         options.quick or seconds < MOST_SECONDS,
-        f"{executor}: {told['topics']:,} topics in {seconds:.0f} s ({topics / seconds:,.0f} a "
+        f"{place}: {told['topics']:,} topics in {seconds:.0f} s ({topics / seconds:,.0f} a "
         f"second), {told['file_bytes'] / 1e6:,.0f} MB of Parquet; at most {MOST_SECONDS:.0f} s",
     )
     return open_corpus(out)

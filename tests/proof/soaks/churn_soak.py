@@ -12,10 +12,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.connect import raise_open_file_limit
-
 from benchmarks.imports.memory_import import write_topics
 from benchmarks.processes import ROOT
+from loadgen.engine.connecting import raise_open_file_limit
 from tests.proof.peers.conversation import Outcome
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.proof.servers import (

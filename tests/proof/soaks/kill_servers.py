@@ -18,10 +18,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loadgen.clients.connect import raise_open_file_limit
-
 from benchmarks.imports.memory_import import write_topics
 from benchmarks.processes import ROOT
+from loadgen.engine.connecting import raise_open_file_limit
 from loadgen.places.server_process import running_server
 from tests.proof.peers.conversation import Outcome, Plan, Stage, Truth, converse
 from tests.proof.result import ProofError, ProofOptions, ProofResult

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from benchmarks.processes import ROOT
-from loadgen.topics.corpus import open_corpus
 from loadgen.places.server_process import running_server
+from loadgen.results.results import QUERIES, Results, register_in_spark, spark_rows
+from loadgen.spark.session import SparkSettings, spark_session
+from loadgen.topics.corpus import open_corpus
 from tests.proof.result import ProofError, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.proof.spark.cluster import SPARK_HOME, StandaloneCluster, standalone_cluster
@@ -38,16 +40,21 @@ ARRIVAL_SECONDS = 5.0
 CLIENTS, QUICK_CLIENTS = 400, 60
 COMMAND_SECONDS = 300.0
 _FAMILIES = ("polite", "java-watch", "java-poll", "cpp", "go")
-_SCHEDULE = ["client", "group", "family", "namespace", "intended_start_seconds"]
+_SCHEDULE = """SELECT client, r.group AS group, family, namespace, min(due) AS due FROM requests r
+  WHERE operation = 'list' GROUP BY client, r.group, family, namespace ORDER BY client"""
+_JOINED = """SELECT a.run, a.second, a.answered, b.resident FROM (
+    SELECT run, floor(done) AS second, count(*) AS answered FROM requests
+    WHERE outcome = 'answered' GROUP BY run, floor(done)) a
+  JOIN (SELECT run, floor(seconds) AS second, max(value) AS resident FROM samples
+    WHERE process = 'broker' AND figure = 'resident' GROUP BY run, floor(seconds)) b
+  ON a.run = b.run AND a.second = b.second"""
 _DOCUMENT = """\
 name: standalone
 description: Clients of five families come back within five seconds.
-kind: discovery
-load:
-  seed: 7
-  groups:
+seed: 7
+clients:
 {groups}
-  phases: {{measure_seconds: 8s, drain_seconds: 4s}}
+phases: {{measure: 8s, drain: 4s}}
 """
 
 
@@ -71,14 +78,14 @@ def prove(options: ProofOptions) -> ProofResult:
     options.note("starting a master and two workers")
     with standalone_cluster(options.out / "cluster", PORT) as cluster:
         ways = [
-            _Way("cluster", ("--executor", "spark"), 2, cluster),
-            _Way("local[2]", ("--executor", "spark", "--master", "local[2]"), 2),
-            _Way("local[1]", ("--executor", "spark", "--master", "local[1]"), 1),
-            _Way("process", ("--executor", "process"), 2),
+            _Way("cluster", ("--place", "spark"), 2, cluster),
+            _Way("local[2]", ("--place", "spark", "--master", "local[2]"), 2),
+            _Way("local[1]", ("--place", "spark", "--master", "local[1]"), 1),
+            _Way("processes", ("--place", "processes"), 2),
         ]
         corpora = {way.name: _topics(options, way, packed) for way in ways}
         _compare_topics(corpora, result)
-        corpus = corpora["process"]
+        corpus = corpora["processes"]
         settings = ClusterSettings(options.out, {}, {"metadataStoreUrl": "memory:local"}, (corpus,))
         with running_server(settings.broker_launch(), COMMAND_SECONDS) as broker:
             runs = {way.name: _storm(options, way, packed, broker, corpus) for way in ways}
@@ -117,8 +124,9 @@ def _storm(
     document = options.out / "standalone.yaml"
     document.write_text(_document(QUICK_CLIENTS if options.quick else CLIENTS), encoding="utf-8")
     where = ["--out", str((options.out / "runs").resolve()), "--name", f"on-{way.name}"]
-    words = [str(document.resolve()), "--service-url", broker.service_url, "--corpus", str(corpus)]
-    words += ["--broker-admin-url", broker.web_url]
+    words = [str(document.resolve()), "--service-url", broker.service_url]
+    words += ["--set", f"topics.corpus={corpus}"]
+    words += ["--admin-url", f"broker={broker.web_url},{broker.pid}"]
     words += ["--tasks", str(way.tasks), "--json", *where]
     # A machine that is busy starts clients late (98); that is no part of this proof.
     _loadgen(way, packed, ["run", *words], allowed=(0, 98))
@@ -127,10 +135,10 @@ def _storm(
 
 def _document(clients: int) -> str:
     each = clients // len(_FAMILIES)
-    arrivals = f"arrivals: {{kind: poisson, per_second: {each / ARRIVAL_SECONDS:g}}}"
-    common = f"clients: {each}, period_seconds: 10s, {arrivals}"
+    arrivals = f"arrive: {{kind: poisson, rate: {each / ARRIVAL_SECONDS:g}}}"
+    common = f"count: {each}, period: 10s, {arrivals}"
     groups = "\n".join(
-        f"    - {{name: {family}, family: {family}, {common}}}" for family in _FAMILIES
+        f"  - {{name: {family}, do: discover, library: {family}, {common}}}" for family in _FAMILIES
     )
     return _DOCUMENT.format(groups=groups)
 
@@ -186,12 +194,9 @@ def _compare_topics(corpora: dict[str, Path], result: ProofResult) -> None:
 
 
 def _compare_runs(runs: dict[str, Path], result: ProofResult) -> None:
-    schedules = {
-        name: pq.read_table(path / "clients.parquet").select(_SCHEDULE).sort_by("client")
-        for name, path in runs.items()
-    }
+    schedules = {name: _rows(path, _SCHEDULE) for name, path in runs.items()}
     first = next(iter(schedules))
-    different = [name for name, each in schedules.items() if not each.equals(schedules[first])]
+    different = [name for name, each in schedules.items() if each != schedules[first]]
     result.check(
         "the same schedule",
         not different,
@@ -202,33 +207,40 @@ def _compare_runs(runs: dict[str, Path], result: ProofResult) -> None:
     summaries = {
         name: json.loads((path / "summary.json").read_text()) for name, path in runs.items()
     }
-    wanted = ("answered", "wrong", "latency_seconds", "start_error_seconds_max")
     result.figures["runs"] = {
-        name: {key: each.get(key) for key in wanted} for name, each in summaries.items()
+        name: {"total": each["total"], "generator": each["generator"]}
+        for name, each in summaries.items()
     }
-    wrong = {name: each["wrong"] for name, each in summaries.items()}
+    wrong = {name: each["total"]["wrong"] for name, each in summaries.items()}
     result.check(
         "every answer right",
-        not any(wrong.values()) and all(each["answered"] for each in summaries.values()),
+        not any(wrong.values()) and all(each["total"]["answered"] for each in summaries.values()),
         "answered: "
-        + ", ".join(f"{name} {each['answered']:,}" for name, each in summaries.items())
+        + ", ".join(f"{name} {each['total']['answered']:,}" for name, each in summaries.items())
         + "; none of them wrong",
     )
 
 
+def _rows(directory: Path, text: str) -> list[dict[str, Any]]:
+    with Results.open(directory) as results:
+        return results.sql(text)
+
+
 def _ask_runs(runs: Sequence[Path], result: ProofResult) -> None:
     """Ask for the same figures in Spark SQL, and for clients and servers on one time axis."""
-    words = [str(path) for path in runs]
-    rows = _answer_of([*_LOADGEN, "sql", *words, "--query", "by-outcome", "--json"])
-    found = {row["run"]: row["p99"] for row in rows if row["outcome"] == "answered"}
-    told = {
-        path.name: json.loads((path / "summary.json").read_text())["latency_seconds"]["p99"]
-        for path in runs
-    }
-    close = all(abs(found.get(name, -1.0) - value) < 1e-5 for name, value in told.items())
-    result.check("SQL", close, f"Spark SQL finds the p99 of all {len(told)} reports")
-    joined = _answer_of([*_LOADGEN, "sql", *words, "--query", "timeline", "--json"])
-    both = [row for row in joined if row["answered"] and row["broker_resident"]]
+    found = {}
+    with spark_session(SparkSettings("spark_standalone", cores=1)) as session:
+        for path in runs:
+            register_in_spark(session, [path])
+            (row,) = spark_rows(session, QUERIES["all"].sql)
+            found[path.name] = row["p99"]
+        register_in_spark(session, runs)
+        joined = spark_rows(session, _JOINED)
+    told = {path.name: _rows(path, QUERIES["all"].sql)[0]["p99"] for path in runs}
+    result.check("SQL", found == told, f"Spark SQL finds the p99 of all {len(told)} reports")
+    both = {row["run"] for row in joined if row["answered"] and row["resident"]}
     result.check(
-        "joined", bool(both), f"{len(both)} seconds have both answers and the broker's memory"
+        "joined",
+        len(both) == len(runs),
+        f"{len(joined)} seconds of {len(both)} runs have both answers and the broker's memory",
     )

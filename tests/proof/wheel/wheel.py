@@ -25,6 +25,7 @@ COLUMNS = ("pyarrow", "numpy")
 PLUGIN_TESTS = Path(__file__).with_name("plugin_tests.py")
 BROKER = ("brokerServicePort=0", "webServicePort=0", "bindAddress=127.0.0.1")
 PROXY = ("servicePort=0", "webServicePort=0", "bindAddress=127.0.0.1")
+_STORM = ("loadgen", "run", "storm", "--set", "clients.all.count=20")
 CLASS_KEY = "pulsarResourcesExtendedClassName"
 CLASS_PATHS = (
     "broker.property_index:PropertyIndex",
@@ -139,10 +140,9 @@ def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> 
             done = environment.run("floodgate-admin", "--admin-url", broker[1], "tenants", "list")
             what = f"floodgate-admin at a broker with the class {path}"
             _said(what, "public" in done.stdout, "it lists tenants", done, result)
-    run = ("loadgen", "run", "storm", "--executor", "process", "--clients", "20", "--json")
-    done = environment.run(*run)
+    done = environment.run(*_STORM, "--json")
     _said("loadgen run storm", done.returncode == 0, "passed", done, result)
-    done = environment.run("loadgen", "run", "storm", "--executor", "spark")
+    done = environment.run(*_STORM, "--place", "spark")
     told = "floodgate[loadgen]" in done.stderr
     _said("the same without Spark", told, "the remedy is told", done, result)
 
@@ -150,7 +150,7 @@ def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> 
 def _spark(environment: CleanEnvironment, result: ProofResult) -> None:
     """Run clients in Spark's workers, with this environment's Spark: half a gigabyte less."""
     places = [environment.lend(name) for name in ("pyspark", "py4j")]
-    done = environment.run("loadgen", "run", "storm", "--executor", "spark", "--clients", "20")
+    done = environment.run(*_STORM, "--place", "spark")
     _said("loadgen run storm in workers of Spark", done.returncode == 0, "passed", done, result)
     for place in places:
         place.unlink()

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
+from contextlib import AsyncExitStack
+from itertools import cycle
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.clients.pacing import ReadBudget
-from loadgen.scenarios.discovery.arrivals import Constant, Poisson, Ramp, Step
-from tests.support.runs.scheduled_load import ScheduledLoad
+from loadgen.engine.pacing import ReadBudget
+from loadgen.plan.arrivals import Constant, Poisson, Ramp, Step
+from tests.support.discovery.load_clients import client_of, running, virtual_clock
+from tests.support.discovery.scripted_broker import ScriptedBroker, on_virtual_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.clock import Clock, TimerHandle
 
 SPAN_SECONDS, BURST_SECONDS = 10.0, 0.010
 RATES = st.floats(100.0, 3_000.0)
@@ -39,7 +49,7 @@ def require_pace(moments: list[float], rate: float, jitter_seconds: float = 0.0)
 @settings(max_examples=15)
 @given(RATES)
 def test_constant_arrivals_keep_their_rate_without_bursts(rate: float) -> None:
-    moments = Constant(kind="constant", per_second=rate).moments(int(rate * 11) + 2, seed=1)
+    moments = Constant(kind="constant", rate=rate).moments(int(rate * 11) + 2, seed=1)
     require_pace(moments, rate)
 
 
@@ -47,7 +57,7 @@ def test_constant_arrivals_keep_their_rate_without_bursts(rate: float) -> None:
 @given(st.lists(RATES, min_size=1, max_size=3))
 def test_each_step_of_arrivals_keeps_its_rate_without_bursts(rates: list[float]) -> None:
     # Given
-    arrivals = Step(kind="step", per_second=tuple(rates), seconds_each=SPAN_SECONDS)
+    arrivals = Step(kind="step", rates=tuple(rates), each=SPAN_SECONDS)
     # When
     moments = arrivals.moments(int(sum(rates) * SPAN_SECONDS), seed=1)
     # Then
@@ -64,7 +74,7 @@ def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(
     first: float, last: float, seconds: float
 ) -> None:
     # Given a ramp, and the time behind it in which the last rate stays
-    arrivals = Ramp(kind="ramp", from_per_second=first, to_per_second=last, seconds=seconds)
+    arrivals = Ramp.model_validate({"kind": "ramp", "from": first, "to": last, "over": seconds})
     during = (first + last) / 2 * seconds
     # When
     moments = arrivals.moments(int(during + last * 2), seed=1)
@@ -82,10 +92,21 @@ def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(
 @given(RATES, st.integers(0, 1 << 32))
 def test_poisson_arrivals_have_their_rate_in_the_mean(rate: float, seed: int) -> None:
     starts = 20_000
-    moments = Poisson(kind="poisson", per_second=rate).moments(starts, seed)
+    moments = Poisson(kind="poisson", rate=rate).moments(starts, seed)
     # Six standard deviations of the sum of so many exponential gaps.
     assert moments[-1] == pytest.approx(starts / rate, rel=6 / starts**0.5)
     assert moments == sorted(moments)
+
+
+class LateClock:
+    """A clock whose timers fire late, one so much and the next so much."""
+
+    def __init__(self, clock: Clock, lateness: list[float]) -> None:
+        self.now, self._clock, self._lateness = clock.now, clock, cycle(lateness)
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
+        """Arm a timer."""
+        return self._clock.call_at(when + next(self._lateness), callback, *args)
 
 
 @settings(max_examples=15)
@@ -97,16 +118,23 @@ def test_poisson_arrivals_have_their_rate_in_the_mean(rate: float, seed: int) ->
 def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(
     clients: int, rate: float, lateness: list[float]
 ) -> None:
-    # Given
-    load = ScheduledLoad(clients, rate, 11.0, service_seconds=0.001)
-    # When
-    step = 0
-    while load.clock.now() < 1000.0 + 12.0:
-        load.clock.advance(0.0637, late_seconds=lateness[step % len(lateness)])
-        step += 1
+    async def sent() -> list[float]:
+        # Given clients that start evenly apart within a period
+        clock = LateClock(virtual_clock(), lateness)
+        broker = ScriptedBroker(clock, delays={"lookup": 0.001})  # type: ignore[arg-type]
+        every = clients / rate
+        load = [client_of(broker, do="lookup", every=every) for _ in range(clients)]
+        # When
+        async with AsyncExitStack() as stack:
+            for number, client in enumerate(load):
+                client.started = number / rate
+                await client.until(client.started)
+                await stack.enter_async_context(running(client))
+            await asyncio.sleep(11.0)
+        return sorted(row.sent or 0.0 for each in load for row in each.context.rows.requests)
+
     # Then
-    sent = sorted(each.started_seconds or 0.0 for each in load.records())
-    require_pace(sent, rate, jitter_seconds=0.002)
+    require_pace(on_virtual_loop(sent), rate, jitter_seconds=0.002)
 
 
 @settings(max_examples=40)

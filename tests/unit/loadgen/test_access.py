@@ -7,12 +7,12 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from loadgen.clients.connection import connect_frame
-from loadgen.clients.credentials import auth_response
 
 import proto.PulsarApi_pb2 as pb
 from client.authentication.token import AuthenticationToken
 from loadgen.access import WebPages, name_access, own_credentials
+from loadgen.engine.credentials import auth_response
+from loadgen.engine.frames import connect_frame
 from loadgen.errors import UsageError
 from tests.support.peers.stand_in_admin import Given, stand_in_admin
 

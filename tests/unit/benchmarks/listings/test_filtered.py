@@ -12,7 +12,7 @@ from benchmarks.listings.filtered import KINDS, PARSING, conclude
 from benchmarks.listings.parsing_server import ParsingServer
 from benchmarks.result import BenchOptions
 from broker.patterns.pattern import RegexImplementation, compile_pattern
-from loadgen.clients.connection import connect_frame, request_frame
+from loadgen.engine.frames import connect_frame, list_frame
 from tests.support.peers.memory_transport import MemoryTransport
 
 
@@ -60,7 +60,7 @@ async def test_the_yardstick_answers_each_request_once_it_is_whole() -> None:
     server = ParsingServer(b"answer")
     transport = MemoryTransport(server, reads_at_once=True)
     server.connection_made(transport)
-    data = connect_frame() + 2 * request_frame("a/b", None, 1)
+    data = connect_frame() + 2 * list_frame(1, "a/b", None, None, {})
     # When
     server.data_received(data[:-1])
     before = bytes(transport.received)

@@ -1,0 +1,1 @@
+"""Behaviours of clients that loadgen does not ship."""
