@@ -6,12 +6,13 @@ is imported for them. Failures that a user can cause end in one sentence and an 
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import json
 import re
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -25,86 +26,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
 _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 
 
-@dataclass(frozen=True)
-class Subcommand:
-    """A sub-command: its module, its function, its line in the overview and the panel of that."""
+class Subcommand(NamedTuple):
+    """A sub-command: where it is in ``loadgen/commands/``, its line in the overview, its panel."""
 
-    module: str
-    function: str
+    place: str
     help: str
     panel: str
 
 
 _FIRST, _TOPICS, _RUNS, _MORE = "Start here", "Topics", "Finished runs", "More"
+_LIMIT = "Bisect a setting for the last value that meets a scenario's expectations."
+_ROWS = {
+    "demo": ("advise.demo", "Show a restart storm and a silent client, with and without limits."),
+    "run": ("run.run", "Run the clients of a scenario."),
+    "scenarios": ("scenarios.scenarios", "List the ready-made scenarios, show or check one."),
+    "advise": ("advise.advise", "Find the limits that your topics and clients need."),
+    "topics": ("topics.topics", "Make topic names by the million, as Parquet files."),
+    "snapshot": ("topics.snapshot", "Save the topic names of a running cluster."),
+    "load": ("topics.load", "Create topics in a running server."),
+    "report": ("finished.report", "Make one HTML page of finished runs."),
+    "compare": ("comparing.compare_runs", "Compare runs, or Floodgate with a real Pulsar."),
+    "picture": ("finished.picture", "Draw charts of finished runs as SVG."),
+    "sql": ("finished.sql", "Ask finished runs, in SQL."),
+    "cluster": ("run.cluster", "Start a scenario's servers, without clients."),
+    "sweep": ("studies.run_sweep", "Run a scenario with many values of a setting."),
+    "find-limit": ("studies.run_find_limit", _LIMIT),
+    "spark": ("spark.spark", "Pack loadgen for a Spark cluster."),
+}
+_PANELS = (_FIRST,) * 4 + (_TOPICS,) * 3 + (_RUNS,) * 4 + (_MORE,) * 4
 SUBCOMMANDS = {
-    "demo": Subcommand(
-        "loadgen.commands.demo",
-        "demo",
-        "Show a restart storm and a client that reads nothing, with and without limits.",
-        _FIRST,
-    ),
-    "run": Subcommand("loadgen.commands.run", "run", "Run the clients of a scenario.", _FIRST),
-    "scenarios": Subcommand(
-        "loadgen.commands.scenarios",
-        "scenarios",
-        "List the ready-made scenarios, show one, or check your own.",
-        _FIRST,
-    ),
-    "advise": Subcommand(
-        "loadgen.commands.advise",
-        "advise",
-        "Find the limits that your topics and clients need.",
-        _FIRST,
-    ),
-    "topics": Subcommand(
-        "loadgen.commands.topics",
-        "topics",
-        "Make topic names by the million, as Parquet files.",
-        _TOPICS,
-    ),
-    "snapshot": Subcommand(
-        "loadgen.commands.topics",
-        "snapshot",
-        "Save the topic names of a running cluster.",
-        _TOPICS,
-    ),
-    "load": Subcommand(
-        "loadgen.commands.topics", "load", "Create topics in a running server.", _TOPICS
-    ),
-    "report": Subcommand(
-        "loadgen.commands.finished", "report", "Make one HTML page of finished runs.", _RUNS
-    ),
-    "compare": Subcommand(
-        "loadgen.commands.comparing",
-        "compare_runs",
-        "Compare finished runs, or Floodgate with a real Pulsar.",
-        _RUNS,
-    ),
-    "picture": Subcommand(
-        "loadgen.commands.finished", "picture", "Draw charts of finished runs as SVG.", _RUNS
-    ),
-    "sql": Subcommand("loadgen.commands.finished", "sql", "Ask finished runs, in SQL.", _RUNS),
-    "cluster": Subcommand(
-        "loadgen.commands.run", "cluster", "Start a scenario's servers, without clients.", _MORE
-    ),
-    "sweep": Subcommand(
-        "loadgen.commands.studies",
-        "run_sweep",
-        "Run a scenario with many values of a setting.",
-        _MORE,
-    ),
-    "find-limit": Subcommand(
-        "loadgen.commands.studies",
-        "run_find_limit",
-        "Bisect a setting for the last value that meets a scenario's expectations.",
-        _MORE,
-    ),
-    "spark": Subcommand(
-        "loadgen.commands.spark", "spark", "Pack loadgen for a Spark cluster.", _MORE
-    ),
+    name: Subcommand(place, said, panel)
+    for (name, (place, said)), panel in zip(_ROWS.items(), _PANELS, strict=True)
 }
 
 
@@ -132,14 +88,44 @@ class LazyGroup(TyperGroup):
 
 def imported_command(name: str) -> Any:  # noqa: ANN401
     """Import the module of a sub-command and return the command that Typer makes of it."""
-    entry = SUBCOMMANDS[name]
-    found = getattr(importlib.import_module(module_name(entry.module)), entry.function)
+    module, _, function = f"loadgen.commands.{SUBCOMMANDS[name].place}".rpartition(".")
+    found = getattr(importlib.import_module(module_name(module)), function)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
-    function: Callable[..., object] = found
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name)(function)
+    single.command(name)(_explained(found))
     return typer.main.get_command(single)
+
+
+def _explained(function: Callable[..., object]) -> Callable[..., object]:
+    """Return a command whose options have the help that the docstring has for its parameters.
+
+    There ``name (METAVAR): help`` stands under ``Options:``. What a parameter's annotation says of
+    its option itself holds.
+    """
+    text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
+    helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
+
+    @functools.wraps(function)
+    def command(**given: Any) -> object:  # noqa: ANN401
+        return function(**given)
+
+    parameters = []
+    for each in inspect.signature(function, eval_str=True).parameters.values():
+        if each.name in helps:
+            metavar, said = helps[each.name]
+            is_argument = each.default is inspect.Parameter.empty
+            kind: Any = typer.Argument if is_argument else typer.Option
+            shown = is_argument or each.default not in (None, "", False)
+            # A switch that is off has no opposite to say.
+            flags = [f"--{each.name.replace('_', '-')}"] if each.default is False else []
+            option = kind(*flags, help=said, metavar=metavar, show_default=shown)
+            each = each.replace(annotation=Annotated[each.annotation, option])
+        parameters.append(each)
+    signed: Any = command
+    signed.__signature__ = inspect.Signature(parameters)
+    command.__doc__ = text
+    return command
 
 
 def say_version(asked: bool) -> None:

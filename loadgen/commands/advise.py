@@ -1,141 +1,101 @@
-"""``loadgen advise``: the limits that meet a goal, as fragments of configuration files."""
+"""``loadgen advise``: the limits that meet a goal; ``loadgen demo``: the faults and their fixes."""
 
 from __future__ import annotations
 
+import re
 import sys
+import time
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from pydantic import TypeAdapter, ValidationError
 
-from loadgen.advice.advice import Request
-from loadgen.advice.advisor import confirmed, searched
-from loadgen.advice.fragments import fragment
-from loadgen.advice.goal import Goal, parse_megabytes, parse_refused, parse_seconds, parse_share
-from loadgen.advice.limits import KEYS, Setting, limits_of
-from loadgen.advice.report import verdict, write
-from loadgen.advice.shapes import chosen, shapes_of_cluster, shapes_of_corpus, shapes_of_file
-from loadgen.advice.workload import NEVER, Readers, Workload
+from loadgen.commands.options import (
+    AsJson,
+    BrokerConf,
+    Confirmed,
+    ProxyConf,
+    Settings,
+    complete_target,
+    wanted,
+)
+from loadgen.commands.shown import console, print_sentences, say, table_of
+from loadgen.documents.faults import fault_of
+from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
+from loadgen.documents.reading import parse_document
 from loadgen.documents.server_keys import known_keys
 from loadgen.errors import ExitCode, LoadgenError, UsageError
-from loadgen.live.steps import StepDisplay
+from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
-from loadgen.places.operator_files import read_own_server
+from loadgen.places.operator_files import OwnCluster, read_own_server
+from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
-from loadgen.report.tables import summary_console
-from loadgen.scenarios.discovery.scenario import Family
-from loadgen.units import parse_rate, parse_size
+from loadgen.plan.fields import Bytes, Duration, Share, Speed
+from loadgen.report.page import comparison_page, write_page
+from loadgen.report.pictures import picture_of, write_picture
+from loadgen.results.expectations import parse_expectation
+from loadgen.results.results import Results
+from loadgen.studies.advise.advice import Request, confirm
+from loadgen.studies.advise.advice import advise as search
+from loadgen.studies.advise.limits import KEYS, Setting, limits_of
+from loadgen.studies.advise.question import (
+    Goal,
+    chosen,
+    shapes_of_cluster,
+    shapes_of_file,
+    workload_of,
+)
+from loadgen.studies.advise.report import fragment, verdict, write
+from loadgen.studies.demo import DemoOptions, parse_topics, run_demo
+from loadgen.studies.demo_checks import table_of as figures_table
+from loadgen.topics.reading import OwnTopics, read_own_topics
 from loadgen.virtual.servers import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadgen.advice.advice import Advice
-    from loadgen.advice.workload import NamespaceShape
+    from loadgen.studies.advise.advice import Advice
+    from loadgen.studies.advise.question import NamespaceShape, Workload
+    from loadgen.studies.demo import DemoResult
+    from loadgen.studies.demo_checks import Figures
 
-_MOST_CLIENTS = 100_000
-_FAMILIES: tuple[str, ...] = get_args(Family)
 _MESSAGE_KEY = "maxMessageSize"
-_MOST_NETWORK_BYTES = 1 << 30
-_SEARCH_SHARE = 0.6
-"""Of the time, for the search in virtual time; the rest is for real storms."""
-_ALONE_SHARE = 0.9
-"""Without them; the rest is for clearing a storm of many clients away that was cut."""
+_SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
+"""Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
+_MEGABYTES = re.compile(r"(\d{1,9})\s*MB")
 
 
-def advise(  # noqa: PLR0913 - one parameter for each option
-    topics: Annotated[
-        Path | None,
-        typer.Option(help="Your topics: one full name a line, or Parquet.", show_default=False),
-    ] = None,
-    corpus: Annotated[
-        Path | None, typer.Option(help="Topics that `loadgen topics` has made.", show_default=False)
-    ] = None,
-    admin_url: Annotated[
+def advise(  # noqa: PLR0913 (each parameter is an option of the command)
+    target: Annotated[
         str | None,
-        typer.Option(
-            help="http://host:port of a running cluster, whose topics are counted.",
+        typer.Argument(
+            metavar="[NAME|FILE]",
+            help="Scenario whose clients, and topics, are advised for; without it --family.",
+            autocompletion=complete_target,
             show_default=False,
         ),
     ] = None,
-    namespace: Annotated[
-        list[str] | None,
-        typer.Option(help="Namespace that clients list; may be repeated.", show_default="all"),
-    ] = None,
-    family: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=COUNT",
-            help=f"Number of clients of a family ({', '.join(_FAMILIES)}); may be repeated.",
-            show_default="1,000 java-watch",
-        ),
-    ] = None,
-    read_rate: Annotated[
-        str, typer.Option(help="Bytes a second that each client reads; 0: no limit.")
-    ] = "0",
-    slow_share: Annotated[str, typer.Option(help="Share of clients that read slowly.")] = "0%",
-    slow_rate: Annotated[
-        str, typer.Option(help="Bytes a second of the slow clients; never: they read nothing.")
-    ] = "10kB/s",
-    network: Annotated[
-        str,
-        typer.Option(
-            help="Bytes of an answer that socket buffers and network hold, outside the server's "
-            "memory: the more, the less memory slow readers cost."
-        ),
-    ] = "128KiB",
-    spread: Annotated[
-        str, typer.Option(help="Time over which client starts are spread; 0s: all at once.")
-    ] = "0s",
-    operation_timeout: Annotated[
-        str, typer.Option("--timeout", help="Timeout of a client for one request.")
-    ] = "30s",
-    period: Annotated[str, typer.Option(help="Polling interval of clients.")] = "60s",
-    broker_conf: Annotated[
-        Path | None,
-        typer.Option(help="Your broker.conf; without it Pulsar's defaults.", show_default=False),
-    ] = None,
-    proxy_conf: Annotated[
-        Path | None,
-        typer.Option(help="Your proxy.conf; without it there is no proxy.", show_default=False),
-    ] = None,
-    back_within: Annotated[
-        str, typer.Option(help="Goal: all clients recover within this time.")
-    ] = "60s",
-    refused: Annotated[
-        str, typer.Option(help="Goal: at most this share of requests is refused.")
-    ] = "0.1%",
-    accounted: Annotated[
-        str, typer.Option(help="Goal: at most this much heap and direct memory in each limiter.")
-    ] = "512MB",
-    profile: Annotated[
-        str, typer.Option(help="pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.")
-    ] = "pulsar",
-    confirm: Annotated[
-        bool, typer.Option(help="Try the advised limits in a real storm on this machine.")
-    ] = True,
-    minutes: Annotated[
-        float, typer.Option(min=0.05, max=60, help="Time limit of the whole command, in minutes.")
-    ] = 5.0,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**63 - 1, help="Seed of all random choices.")
-    ] = 1,
-    out: Annotated[
-        Path, typer.Option(help="Directory for the report, the fragments and the scenario.")
-    ] = Path("out/advice"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the advice as JSON on standard output.")
-    ] = False,
-    yes_this_is_my_cluster: Annotated[
-        bool,
-        typer.Option(
-            "--yes-this-is-my-cluster",
-            help="Allow an address other than this machine's loopback.",
-            rich_help_panel="Remote clusters",
-        ),
-    ] = False,
+    *,
+    settings: Settings = None,
+    topics: Path | None = None,
+    admin_url: str = "",
+    namespace: list[str] | None = None,
+    family: list[str] | None = None,
+    network: str = "128KiB",
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+    back_within: str = "60s",
+    refused: str = "0.1%",
+    accounted: str = "512MB",
+    profile: Profile = "pulsar",
+    no_confirm: bool = False,
+    minutes: float = 5.0,
+    out: Path = Path("out/advice"),
+    as_json: AsJson = False,
+    is_own: Confirmed = False,
 ) -> None:
     r"""Find the topic-list limits that your topics and clients need.
 
@@ -146,7 +106,8 @@ def advise(  # noqa: PLR0913 - one parameter for each option
     that checks the limits (loadgen run out/advice/advice.yaml).
 
     Families are clients with their retries: java-watch, java-poll, cpp (Python
-    and Node.js too), go; once never retries; polite is Floodgate's own client.
+    and Node.js too), go; polite is Floodgate's own client. How they read, start
+    and wait is a value of their group, which has their name.
 
     Exit code 0: the limits meet the goal; 99: no limits do, or the real storm
     missed it.
@@ -158,138 +119,152 @@ def advise(  # noqa: PLR0913 - one parameter for each option
         --family java-watch=600 --family cpp=400 \
         --back-within 60s --refused 0.1% --accounted 512MB
 
-      loadgen advise --admin-url http://127.0.0.1:8080 \
-        --read-rate 1MB/s --no-confirm
+      loadgen advise --admin-url http://127.0.0.1:8080 --no-confirm \
+        --set clients.java-watch.read.rate=1MB/s
+
+    Options:
+        topics (PATH): Your topics: one full name a line, Parquet, or a folder of
+            `loadgen topics`.
+        admin_url (URL): http://host:port of a running cluster, whose topics are counted.
+        namespace (NAME): Namespace that clients list; may be repeated. Without it all.
+        family (NAME=COUNT): Clients of a family; may be repeated. Without it 1,000 java-watch.
+        network (SIZE): Bytes of an answer that socket buffers and network hold, outside the
+            server's memory: the more, the less memory slow readers cost.
+        back_within (TIME): Goal: all clients recover within this time.
+        refused (SHARE): Goal: at most this share of requests is refused.
+        accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
+        profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
+        no_confirm: Try them in no real storm on this machine.
+        minutes: Time limit of the whole command.
+        out (DIR): Directory for the report, the fragments and the scenario.
     """
-    if profile not in ("pulsar", "floodgate"):
-        raise UsageError(f"--profile {profile[:40]} is neither pulsar nor floodgate")
-    if admin_url is not None:
-        require_own_cluster(admin_url, confirmed=yes_this_is_my_cluster)
-    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
-    today = Setting(
-        limits_of(broker, pause=pause),
-        limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None,
-    )
-    workload = Workload(
-        namespaces=_shapes(topics, corpus, admin_url, namespace or []),
-        families=parse_families(family or ["java-watch=1000"]),
-        readers=Readers(
-            rate=parse_rate("--read-rate", read_rate),
-            slow_share=parse_share("--slow-share", slow_share),
-            slow_rate=_slow_rate(slow_rate),
-            network_bytes=_network_bytes(network),
-        ),
-        operation_timeout_seconds=parse_seconds("--timeout", operation_timeout),
-        spread_seconds=parse_seconds("--spread", spread, least=0.0),
-        period_seconds=parse_seconds("--period", period),
-        max_message_bytes=known_keys("broker").check(broker).integer(_MESSAGE_KEY),
-        seed=seed,
-    )
+    begun, seconds = time.monotonic(), 60 * minutes
+    if admin_url:
+        require_own_cluster(admin_url, confirmed=is_own)
+    shapes = _shapes(topics, admin_url, namespace or ())
+    if shapes is None and target is None:
+        raise UsageError("say whose topics: --topics PATH, --admin-url URL or a scenario")
+    network_bytes = int(parsed("--network", network, Bytes))
+    workload = _workload(target, settings or (), family or (), network_bytes)
+    workload = workload if shapes is None else replace(workload, namespaces=shapes)
     goal = Goal(
-        parse_seconds("--back-within", back_within),
-        parse_refused("--refused", refused),
-        parse_megabytes("--accounted", accounted),
+        parsed("--back-within", back_within, Duration),
+        parsed("--refused", refused, Share),
+        _megabytes(accounted),
     )
-    seconds = 60 * minutes
-    request = Request(
-        workload,
-        goal,
-        "pulsar" if profile == "pulsar" else "floodgate",
-        today,
-        seconds=seconds * (_SEARCH_SHARE if confirm else _ALONE_SHARE),
-    )
-    console = summary_console()
-    with termination_interrupts(), _steps(console, as_json=as_json).shown() as steps:
-        advice = searched(request, steps)
-        if confirm and advice.setting is not None:
-            advice = confirmed(advice, steps, out, seconds - steps.elapsed_seconds)
+    share = _ALONE_SHARE if no_confirm else _SEARCH_SHARE
+    request = _request(workload, goal, profile, broker_conf, proxy_conf, seconds * share)
+    note = say if not as_json else _nothing
+    with termination_interrupts():
+        note("searching in virtual time")
+        advice = search(
+            request, on_try=lambda number, _, outcome: note(f"  try {number}: {outcome}")
+        )
+        if not no_confirm and advice.setting is not None:
+            advice = confirm(advice, out, seconds - (time.monotonic() - begun), note)
     paths = write(advice, out)
     if as_json:
         sys.stdout.write((out / "advice.json").read_text(encoding="utf-8"))
     else:
-        show(console, advice, paths)
+        _show_advice(advice, paths)
     if not advice.met:
-        raise LoadgenError(_not_met(advice), ExitCode.THRESHOLDS)
+        why = "a real storm with the advised limits missed the goal; the report has its figures"
+        if advice.setting is None:
+            why = "no setting meets the goal; the report says why, and what would help"
+        raise LoadgenError(why, ExitCode.THRESHOLDS)
 
 
-def show(console: Console, advice: Advice, paths: Sequence[Path]) -> None:
-    """Print the verdict, the fragments and where everything is."""
+def _nothing(sentence: str) -> None:
+    """Tell a program nothing."""
 
-    def say(text: str, style: str | None = None) -> None:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    say(verdict(advice))
-    for each in (*advice.obstacles, *advice.warnings):
-        say(f"! {each}", "yellow")
+def _request(
+    workload: Workload,
+    goal: Goal,
+    profile: Profile,
+    broker_conf: Path | None,
+    proxy_conf: Path | None,
+    seconds: float,
+) -> Request:
+    broker, pause = deciding("broker", broker_conf), profile == "floodgate"
+    proxy = limits_of(deciding("proxy", proxy_conf), pause=pause) if proxy_conf else None
+    largest = known_keys("broker").check(broker).integer(_MESSAGE_KEY)
+    workload = replace(workload, max_message_bytes=largest)
+    today = Setting(limits_of(broker, pause=pause), proxy)
+    return Request(workload, goal, profile, today, seconds=seconds)
+
+
+def _megabytes(text: str) -> int:
+    found = _MEGABYTES.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--accounted {text[:40]!r} is not a size such as 512MB")
+    return int(found[1])
+
+
+def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
+    print_sentences([verdict(advice)], [*advice.obstacles, *advice.warnings])
     if advice.setting is not None:
         for server in advice.setting.servers:
-            say(f"\n--- {server}.conf\n{fragment(advice, server)}")
-        console.print(_table(advice))
-    say(f"The report is {paths[0]}; beside it are {', '.join(each.name for each in paths[1:])}.")
+            print_sentences([f"\n--- {server}.conf\n{fragment(advice, server)}"])
+        rows = [
+            (each.server, each.key.removeprefix("maxTopicListInFlight"), each.value, each.below,
+             each.above)
+            for each in advice.findings
+            if each.key.endswith("SizeMB")
+        ]  # fmt: skip
+        heads = ("", "limit", "value", "one step below", "one step above")
+        console().print(table_of(heads, rows, figures=False))
+    beside = ", ".join(each.name for each in paths[1:])
+    print_sentences([f"The report is {paths[0]}; beside it are {beside}."])
 
 
-def _table(advice: Advice) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("", "limit", "value", "one step below", "one step above"):
-        table.add_column(head)
-    for each in advice.findings:
-        if each.key.endswith("SizeMB"):
-            short = each.key.removeprefix("maxTopicListInFlight")
-            table.add_row(each.server, short, each.value, each.below, each.above)
-    return table
-
-
-def _steps(console: Console, *, as_json: bool) -> StepDisplay:
-    return StepDisplay(Console(quiet=True) if as_json else console)
-
-
-def _not_met(advice: Advice) -> str:
-    if advice.setting is None:
-        return "no setting meets the goal; the report says why, and what would help"
-    return "a real storm with the advised limits missed the goal; the report has its figures"
-
-
-def parse_families(texts: Sequence[str]) -> dict[Family, int]:
-    """Return the clients of each family of ``java-watch=600``.
+def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
+    """Return a value as a document would read it.
 
     Raises:
-        UsageError: A text is not of this form, or names no family, or one twice.
+        UsageError: It is none.
     """
-    found: dict[Family, int] = {}
-    for text in texts:
+    try:
+        return TypeAdapter(kind).validate_python(text)
+    except ValidationError as error:
+        fault = fault_of(error.errors(include_url=False)[0])
+        raise UsageError(f"{option} {text[:40]!r} {fault.sentence}") from None
+
+
+def _workload(
+    target: str | None, settings: Sequence[str], families: Sequence[str], network_bytes: int
+) -> Workload:
+    if target is not None:
+        if families:
+            raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
+        return workload_of(wanted(target, settings), network_bytes)
+    groups = []
+    for text in families or ("java-watch=1000",):
         name, _, count = text.partition("=")
-        family = next((each for each in get_args(Family) if each == name), None)
-        if family is None:
-            raise UsageError(
-                f"--family {text[:40]!r} is not a family: there are {', '.join(_FAMILIES)}"
-            )
-        if not count.isdecimal() or not 1 <= int(count) <= _MOST_CLIENTS:
-            raise UsageError(
-                f"--family {text[:40]!r} has no number of clients from 1 to {_MOST_CLIENTS:,}: "
-                f"write {name}=600"
-            )
-        if family in found:
-            raise UsageError(f"--family {name} is given twice: give it once, with all its clients")
-        found[family] = int(count)
-    if sum(found.values()) > _MOST_CLIENTS:
-        raise UsageError(f"--family: {sum(found.values()):,} clients are too many for one advice")
-    return found
+        groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
+    try:
+        document = parse_document(
+            f"name: advise\nclients: [{', '.join(groups)}]\n",
+            Path("--family"),
+            settings,
+            parse_expectation,
+        )
+    except UsageError as error:
+        raise UsageError(f"write --family NAME=COUNT, as cpp=400: {error}") from None
+    return workload_of(document, network_bytes)
 
 
 def _shapes(
-    topics: Path | None, corpus: Path | None, admin_url: str | None, names: Sequence[str]
-) -> tuple[NamespaceShape, ...]:
-    given = [each for each in (topics, corpus, admin_url) if each is not None]
-    if len(given) != 1:
-        raise UsageError(
-            "the topics come from --topics FILE, --corpus DIRECTORY or --admin-url URL: give one "
-            f"of these, not {len(given)}"
-        )
-    if admin_url is not None:
+    topics: Path | None, admin_url: str, names: Sequence[str]
+) -> tuple[NamespaceShape, ...] | None:
+    if topics is not None and admin_url:
+        raise UsageError("--topics and --admin-url are two places of topics: leave one out")
+    if admin_url:
         return chosen(shapes_of_cluster(admin_url, names), names, admin_url)
-    if corpus is not None:
-        return chosen(shapes_of_corpus(corpus), names, corpus)
-    assert topics is not None
+    if topics is None:
+        if names:
+            raise UsageError("--namespace is of --topics or --admin-url: add one of them")
+        return None
     if not topics.exists():
         raise UsageError(
             f"--topics {topics} does not exist; save your topics with: pulsar-admin topics list "
@@ -305,23 +280,139 @@ def deciding(role: str, file: Path | None) -> dict[str, str]:
         UsageError: It does not.
     """
     server = read_own_server(role, file)
-    wanted = (*KEYS.values(), _MESSAGE_KEY)
-    keys = {key: value for key, value in server.keys.items() if key in wanted}
+    keys = {k: v for k, v in server.keys.items() if k in (*KEYS.values(), _MESSAGE_KEY)}
     server.require(refusals(role, keys))
     return keys
 
 
-def _network_bytes(text: str) -> int:
-    size = parse_size("--network", text)
-    if size > _MOST_NETWORK_BYTES:
-        raise UsageError(f"--network {text[:40]} is more than 1GiB, the largest socket buffer")
-    return int(size)
+# -- demo -----------------------------------------------------------------------------------------
 
 
-def _slow_rate(text: str) -> float:
-    if text == "never":
-        return NEVER
-    rate = parse_rate("--slow-rate", text)
-    if not rate:
-        raise UsageError("--slow-rate 0 would be unlimited: give bytes a second, or never")
-    return rate
+def demo(  # noqa: PLR0913 (each parameter is an option of the command)
+    *,
+    topics: str = "1M",
+    broker_conf: BrokerConf = None,
+    proxy_conf: ProxyConf = None,
+    namespace: list[str] | None = None,
+    namespaces: int | None = None,
+    skip_invalid: bool = False,
+    clients: int = 1000,
+    read_rate: str = "100kB/s",
+    place: Place = "processes",
+    out: Path = Path("out/demo"),
+) -> None:
+    r"""Show a restart storm: without limits, with Pulsar's limits, with Floodgate.
+
+    Makes topics, starts a broker and a proxy for each of three runs, and has all
+    clients list topics at the same moment and read slowly. In two more runs, as
+    in Pulsar and with Floodgate, one client requests many lists and reads none.
+    Prints tables, writes report.html, demo.svg and summary.json.
+
+    With your own topics or configuration it is a rehearsal of your cluster: the
+    same three storms with your keys, your limits in the second and third. Keys
+    that tie your files to your cluster (addresses, ports, metadata store, TLS,
+    authentication) are ignored and listed.
+
+    Exit code 0: all checks passed; 97: an answer was wrong; 99: a check failed.
+
+    Examples:
+      loadgen demo
+
+      loadgen demo --topics 50000 --clients 100 --out out/small
+
+      loadgen demo --topics topics.txt --broker-conf broker.conf \
+        --proxy-conf proxy.conf --out out/mine
+
+    Options:
+        topics (NUMBER|FILE): Number of topics to make (50000, 1M), or a file of your own: one
+            full name a line, or Parquet.
+        namespace (NAME): Namespace of your file that clients list; may be repeated. Without it
+            the largest.
+        namespaces: Namespaces of the made topics; without it one for 10,000 topics.
+        skip_invalid: Skip invalid topics of your file.
+        clients: Clients, which all list topics at the same moment.
+        read_rate (RATE): Bytes a second that each client reads of its list.
+        place (PLACE): Where storms run: processes, spark, or virtual (simulated).
+        out (DIR): Directory for all results.
+    """
+    found = _topics_of_demo(topics, namespaces, namespace or (), skip_invalid=skip_invalid)
+    own = None
+    if broker_conf or proxy_conf or isinstance(found, OwnTopics):
+        proxy = read_own_server("proxy", proxy_conf) if proxy_conf else None
+        own = OwnCluster(read_own_server("broker", broker_conf), proxy)
+    begun = time.monotonic()
+    with ExitStack() as stack:
+        stack.enter_context(termination_interrupts())
+        run = RunOptions(place=place)
+        if place == "spark":
+            require(SPARK)
+            from loadgen.spark.session import SparkSettings, spark_session
+
+            session = stack.enter_context(spark_session(SparkSettings("loadgen demo")))
+            run = RunOptions(place=place, spark=session)
+        rate = parsed("--read-rate", read_rate, Speed)
+        options = DemoOptions(
+            found, namespaces, tuple(namespace or ()), clients, rate, out, run, own
+        )
+        try:
+            result = run_demo(options, say)
+        except KeyboardInterrupt:
+            raise LoadgenError(
+                "interrupted: the servers are stopped, no report was written", ExitCode.INTERRUPTED
+            ) from None
+    _show_demo(result, out)
+    print_sentences([f"\n{time.monotonic() - begun:.0f} s in all."])
+    raise typer.Exit(int(result.exit_code))
+
+
+def _show_demo(result: DemoResult, out: Path) -> None:
+    """Print tables, checks and last words; write page and picture."""
+    with ExitStack() as stack:
+        runs = [stack.enter_context(Results.open(each)) for each in result.directories]
+        storms = runs[: len(result.storms)]
+        write_page(out / "report.html", comparison_page(runs, "Floodgate demo"))
+        # In virtual time no process has a memory of its own.
+        memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
+        write_picture(out / "demo.svg", picture_of(storms, [*memory, "outcomes"]))
+    _show_part("Restart storm: every client lists topics at the same moment", result.storms)
+    _show_part("One client requests 64 lists and reads none, beside healthy ones", result.stuck)
+    print_sentences(["Checks (✓ passed, ! a fault of Pulsar reproduced, - not judged, ✗ failed)"])
+    console().print(table_of(("", ""), [(each.mark, each.sentence) for each in result.checks]))
+    print_sentences(result.last_words, result.notes)
+    print_sentences(
+        [f"Open {out / 'report.html'} in a browser; all figures are in {out / 'summary.json'}."]
+    )
+
+
+def _show_part(heading: str, runs: dict[str, Figures] | Any) -> None:  # noqa: ANN401
+    if runs:
+        print_sentences([f"\n{heading}"])
+        console().print(table_of(*figures_table(list(runs.values()))))
+
+
+def _topics_of_demo(
+    topics: str, namespaces: int | None, listed: Sequence[str], *, skip_invalid: bool
+) -> int | OwnTopics:
+    """Return what ``--topics`` says: so many, or what a file holds.
+
+    Raises:
+        UsageError: It is neither a number nor a file, or another option does not go with it.
+    """
+    number = parse_topics(topics)
+    if number is not None:
+        if number < (namespaces or 1):
+            raise UsageError(f"--topics {topics}: one a namespace at least")
+        if listed or skip_invalid:
+            option = "--namespace" if listed else "--skip-invalid"
+            raise UsageError(f"{option} needs a file of your own topics (--topics FILE)")
+        return number
+    if not Path(topics).exists():
+        raise UsageError(
+            f"--topics {topics[:200]} is neither a number (50000, 1M) nor a file; save your topics "
+            "with: pulsar-admin topics list my-tenant/my-namespace > topics.txt"
+        )
+    if namespaces is not None:
+        raise UsageError("--namespaces needs a number of topics (--topics 1M), not a file")
+    own = read_own_topics(Path(topics), skip_invalid=skip_invalid)
+    own.chosen(listed)
+    return own

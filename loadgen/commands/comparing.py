@@ -6,9 +6,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loadgen.commands.options import (
     AdminUrl,
@@ -38,62 +36,19 @@ BESIDE_PAGE, BESIDE_REPORT = "beside.md", "beside.html"
 
 
 def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
-    run_directories: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN_DIR...",
-            help="Directories of finished runs, such as out/runs/NAME. With --beside "
-            "or --profiles: the document, NAME or FILE.",
-        ),
-    ],
+    run_directories: list[str],
     *,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            help="Label of the runs that the others are compared with.",
-            show_default="the first one's",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Also compare runs of different documents.")
-    ] = False,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(help="Write the comparison as Markdown to this file.", show_default=False),
-    ] = None,
-    beside: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Address of a real Pulsar: a document runs there and on Floodgate in turn, and "
-            "the report says where both agree.",
-            show_default=False,
-        ),
-    ] = None,
-    beside_admin_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="http://host:port of that Pulsar, to read its metrics.",
-            show_default=False,
-        ),
-    ] = None,
-    profiles: Annotated[
-        bool,
-        typer.Option(
-            "--profiles",
-            help="Run a document's own servers as Floodgate and as in Pulsar, in turn.",
-        ),
-    ] = False,
+    baseline: str | None = None,
+    force: bool = False,
+    markdown: Path | None = None,
+    beside: str = "",
+    beside_admin_url: str = "",
+    profiles: bool = False,
     settings: Settings = None,
     service_url: ServiceUrl = "",
     admin_url: AdminUrl = None,
-    repeats: Annotated[
-        int, typer.Option(help="Runs of each side, with --beside or --profiles.")
-    ] = 5,
-    out: Annotated[
-        Path, typer.Option(help="Directory for these runs and their page, beside.md.")
-    ] = Path("out/beside"),
+    repeats: int = 5,
+    out: Path = Path("out/beside"),
     confirmed: Confirmed = False,
     as_json: AsJson = False,
 ) -> None:
@@ -108,8 +63,21 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
       loadgen compare storm --beside pulsar://127.0.0.1:6650 \
         --beside-admin-url http://127.0.0.1:8080 \
         --set topics.corpus=out/topics
+
+    Options:
+        run_directories (RUN_DIR...): Directories of finished runs, such as out/runs/NAME. With
+            --beside or --profiles the scenario: NAME or FILE.
+        baseline (TITLE): Runs that the others are compared with; without it the first one's.
+        force: Also compare runs of different scenarios.
+        markdown (FILE): Write the comparison as Markdown.
+        beside (URL): A real Pulsar: a scenario runs there and on Floodgate in turn, and the
+            report says where both agree.
+        beside_admin_url (URL): http://host:port of that Pulsar, to read its metrics.
+        profiles: Run a scenario as Floodgate and as in Pulsar, in turn.
+        repeats: Runs of each side, with --beside or --profiles.
+        out (DIR): Directory for these runs and their page, beside.md.
     """
-    if beside is None and not profiles:
+    if not beside and not profiles:
         directories = [Path(each) for each in run_directories]
         _show(compared(directories, baseline, force=force), markdown, as_json=as_json)
         return
@@ -123,8 +91,8 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         out, written=document.written, service_url=service_url, admin_urls=urls, pids=pids
     )
     sides = both_profiles(document, options)
-    if beside is not None:
-        sides = beside_pulsar(document, options, beside, beside_admin_url or "")
+    if beside:
+        sides = beside_pulsar(document, options, beside, beside_admin_url)
     run_once, show = watched(as_json=as_json), shown_run(as_json=True)
     finished = run_sides(sides, repeats, show, run_once)
     for each in finished:

@@ -14,7 +14,6 @@ from loadgen.commands.shown import print_json
 from loadgen.errors import UsageError
 from loadgen.report.page import PAGE_NAME, comparison_page, run_page, write_page
 from loadgen.report.pictures import picture_of, write_picture
-from loadgen.report.run_charts import CHARTS
 from loadgen.results.asking import MOST_ROWS, as_csv, as_text, questions, run_sql
 from loadgen.results.asking import as_json as json_of
 from loadgen.results.files import write_files
@@ -24,26 +23,12 @@ from loadgen.results.verdict import verdict_of
 
 _JOINT_NAME = "report.html"
 _FILE_ROWS = 10_000_000
-RunDirectories = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="RUN_DIR...", help="Directories of finished runs, such as out/runs/NAME."
-    ),
-]
 
 
 def report(
-    run_directories: RunDirectories,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="HTML file. Default: index.html of the run; for several runs report.html in the "
-            "first directory."
-        ),
-    ] = None,
-    title: Annotated[
-        str | None, typer.Option(help="Heading of the page.", show_default="what was run")
-    ] = None,
+    run_directories: list[Path],
+    out: Path | None = None,
+    title: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Make one HTML page of finished runs; of several side by side, with the same charts overlaid.
@@ -56,6 +41,12 @@ def report(
       loadgen report out/runs/storm
 
       loadgen report out/demo/runs/off out/demo/runs/floodgate --out both.html
+
+    Options:
+        run_directories (RUN_DIR...): Finished runs, such as out/runs/NAME.
+        out (FILE): The page; without it index.html of the run, or report.html in the first of
+            several.
+        title (TEXT): Heading of the page; without it what was run.
     """
     with ExitStack() as stack:
         runs = [stack.enter_context(Results.open(each)) for each in run_directories]
@@ -80,17 +71,10 @@ def report(
 
 
 def picture(
-    run_directories: RunDirectories,
-    chart: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"A chart of the page: {', '.join(CHARTS)}; or one of them: servers.resident, "
-            "each.list. Repeatable.",
-            show_default="servers.over-idle and outcomes, of one run servers.resident",
-        ),
-    ] = None,
-    columns: Annotated[int, typer.Option(min=1, max=6, help="Charts beside each other.")] = 2,
-    out: Annotated[Path, typer.Option(help="The file.")] = Path("picture.svg"),
+    run_directories: list[Path],
+    chart: list[str] | None = None,
+    columns: int = 2,
+    out: Path = Path("picture.svg"),
 ) -> None:
     """Draw charts of finished runs as one SVG file, light and dark as the page that shows it.
 
@@ -98,6 +82,13 @@ def picture(
       loadgen picture out/demo/runs/off out/demo/runs/floodgate
 
       loadgen picture out/runs/stuck --chart each.list --out stuck.svg
+
+    Options:
+        run_directories (RUN_DIR...): Finished runs, to be overlaid.
+        chart (NAME): A chart of the page by its kind, such as servers, or one of them, such as
+            servers.resident; may be repeated. Without it memory and outcomes.
+        columns: Charts beside each other.
+        out (FILE): The file.
     """
     memory = "servers.resident" if len(run_directories) == 1 else "servers.over-idle"
     with ExitStack() as stack:
@@ -114,11 +105,8 @@ def sql(
             help="Run directories, then SQL or the name of a shipped question.",
         ),
     ] = None,
-    show: Annotated[
-        str | None,
-        typer.Option("--show", metavar="NAME", help="Print the SQL of a shipped question."),
-    ] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
+    show: str | None = None,
+    csv: bool = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
     r"""Ask finished runs, in SQL. Without arguments lists the shipped questions.
@@ -133,6 +121,10 @@ def sql(
         "SELECT run, max(bytes) FROM requests GROUP BY run"
 
       loadgen sql --show by-second
+
+    Options:
+        show (NAME): Print the SQL of a shipped question.
+        csv: Print the rows as CSV.
     """
     if show is not None:
         if show not in QUERIES:

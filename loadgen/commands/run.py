@@ -9,9 +9,7 @@ import time
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from loadgen.commands.options import (
     AdminUrl,
@@ -30,17 +28,17 @@ from loadgen.commands.shown import (
     console,
     fail_if_not_fine,
     print_json,
+    print_sentences,
     say,
     show_summary,
     table_of,
 )
-from loadgen.errors import UsageError
 from loadgen.extras import SPARK, require
 from loadgen.live.display import live_display
 from loadgen.loopback import require_own_cluster
 from loadgen.places.experiment import experiment
 from loadgen.places.launcher import running_servers
-from loadgen.places.options import Place, RunOptions, resolved
+from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.page import PAGE_NAME, run_page, write_page
 from loadgen.results.abort import EarlyAbort
@@ -49,13 +47,15 @@ from loadgen.results.comparing import figures_of, finished_run
 from loadgen.results.expectations import parse_expectations
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
-from loadgen.studies.dry_run import require_room
+from loadgen.studies.dry_run import dry_run as reckoned
+from loadgen.studies.dry_run import needs_table, schedule_table, told
 from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from loadgen.documents.model import Document
+    from loadgen.studies.dry_run import DryRun
     from loadgen.studies.repeats import FinishedSide
 
 
@@ -67,40 +67,14 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     admin_url: AdminUrl = None,
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
-    place: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PLACE",
-            help="Where clients run: processes; spark; virtual (simulated, with the servers in "
-            "this process and without sockets).",
-            show_default="processes; spark with --master",
-        ),
-    ] = None,
-    tasks: Annotated[
-        int | None,
-        typer.Option(help="Processes, or Spark tasks, that share the clients.", show_default="2"),
-    ] = None,
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark master.", show_default=False)
-    ] = None,
-    name: Annotated[
-        str, typer.Option(help="Name of the run.", show_default="<scenario>-<time>")
-    ] = "",
-    out: Annotated[Path, typer.Option(help="Directory of run directories.")] = Path("out/runs"),
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(help="Serve the run's figures to Prometheus here.", show_default=False),
-    ] = None,
-    abort_early: Annotated[
-        bool,
-        typer.Option("--abort-early", help="End as soon as an expectation cannot be met."),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Start nothing: print what the run needs, and what is missing here."
-        ),
-    ] = False,
+    place: Place | None = None,
+    tasks: int | None = None,
+    master: str | None = None,
+    name: str = "",
+    out: Path = Path("out/runs"),
+    metrics_port: int | None = None,
+    abort_early: bool = False,
+    dry_run: bool = False,
     as_json: AsJson = False,
     confirmed: Confirmed = False,
 ) -> None:
@@ -123,6 +97,17 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     Exit code 0: passed; 97: an answer was wrong, or a server kept memory of
     clients that have left; 98: this machine was the limit; 99: an expectation
     was missed, or next to nothing was answered; 130: interrupted.
+
+    Options:
+        place (PLACE): Where clients run: processes; spark; virtual (simulated, with the servers
+            in this process and without sockets). Without it processes, or with --master spark.
+        tasks: Processes, or Spark tasks, that share the clients; without it 2.
+        master (URL): Spark master.
+        name: Name of the run; without it that of the scenario, and the time.
+        out (DIR): Directory of run directories.
+        metrics_port (PORT): Serve the run's figures to Prometheus here.
+        abort_early: End as soon as an expectation cannot be met.
+        dry_run: Start nothing: print what the run needs of this machine.
     """
     document = wanted(target, settings)
     urls, pids = parse_admin_urls(admin_url or ())
@@ -135,15 +120,19 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         pids=pids,
         files=own_files(broker_conf, proxy_conf),
         tasks=tasks,
-        place=parse_place(place),
+        place=place,
         master=master,
         metrics_port=metrics_port,
         say=lambda sentence: say(sentence, as_json=as_json),
     )
     if service_url:
         require_own_cluster(service_url, confirmed=confirmed)
-    checked, final = resolved(document, _aborting(document, options) if abort_early else options)
-    require_room(checked, final, dry=dry_run, as_json=as_json)
+    needs = reckoned(document, _aborting(document, options) if abort_early else options)
+    if dry_run:
+        _show_needs(needs, as_json=as_json)
+    for warning in () if dry_run and as_json else document.warnings:
+        say(warning, as_json=as_json, kind="warning")
+    needs.require_fit()
     if dry_run:
         return
     run_once = watched(as_json=as_json, abort_early=abort_early)
@@ -157,9 +146,7 @@ def cluster(
     target: Target,
     *,
     settings: Settings = None,
-    out: Annotated[Path, typer.Option(help="Directory for the servers' logs.")] = Path(
-        "out/cluster"
-    ),
+    out: Path = Path("out/cluster"),
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
 ) -> None:
@@ -169,6 +156,9 @@ def cluster(
 
     Examples:
       loadgen cluster restart-storm
+
+    Options:
+        out (DIR): Directory for the servers' logs.
     """
     document, files = wanted(target, settings), own_files(broker_conf, proxy_conf)
     try:
@@ -184,21 +174,6 @@ def cluster(
             signal.pause()
     except KeyboardInterrupt:
         return
-
-
-def parse_place(text: str | None) -> Place | None:
-    """Return a place by its name.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
-    places: tuple[Place, ...] = ("processes", "spark", "virtual")
-    for each in places:
-        if text == each:
-            return each
-    if text is not None:
-        raise UsageError(f"--place {text[:40]!r} is none of {', '.join(places)}")
-    return None
 
 
 def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, RunOptions], Path]:
@@ -218,7 +193,7 @@ def watched(*, as_json: bool, abort_early: bool = False) -> Callable[[Document, 
             termination_interrupts(),
             live_display(options.name, clients, sys.stderr, first=first, as_json=as_json) as live,
         ):
-            return experiment(document, replace(options, **live))
+            return experiment(document, live(options))
 
     return run_once
 
@@ -236,6 +211,17 @@ def shown_run(*, as_json: bool) -> Callable[[FinishedSide], None]:
             console().print(f"Everything about this run is in {directory}", soft_wrap=True)
 
     return show
+
+
+def _show_needs(needs: DryRun, *, as_json: bool) -> None:
+    if as_json:
+        print_json(told(needs))
+        return
+    print_sentences([f"{needs.document.name}: nothing was started.\n"])
+    console().print(table_of(*schedule_table(needs)))
+    if any(group.later for group in needs.groups):
+        print_sentences(["+ first requests; clients ask again as their family does"])
+    console().print(table_of(*needs_table(needs)))
 
 
 def _aborting(document: Document, options: RunOptions) -> RunOptions:

@@ -53,6 +53,15 @@ def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
     sys.stderr.flush()
 
 
+def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> None:
+    """Print sentences as they are, however wide, and then warnings."""
+    screen = console()
+    for each in sentences:
+        screen.print(each, markup=False, soft_wrap=True)
+    for each in warnings:
+        screen.print(f"! {each}", style="yellow", markup=False, soft_wrap=True)
+
+
 @contextmanager
 def counting(
     text: str, total: int | None, *, hidden: bool = False
@@ -82,11 +91,11 @@ def write_text(path: Path, text: str) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]], *, figures: bool = True) -> Table:
     """Return a plain table whose figures stand at the right; without heads, of texts."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(heads))
     for number, head in enumerate(heads):
-        right = number > 0 and any(heads)
+        right = figures and number > 0 and any(heads)
         table.add_column(Text(head), justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from contextlib import ExitStack
@@ -23,15 +24,15 @@ from loadgen.commands.shown import console, counting, print_json, say, table_of
 from loadgen.errors import ExitCode, LoadgenError, UsageError
 from loadgen.extras import SPARK, require
 from loadgen.places.server_process import termination_interrupts
-from loadgen.report.charts import picture
+from loadgen.report.drawing import picture
 from loadgen.report.pictures import write_picture
 from loadgen.report.run_charts import sweep_chart
 from loadgen.report.style import picture_style
-from loadgen.studies.find_limit import LimitOptions, find_limit, in_words
+from loadgen.studies.find_limit import find_limit, in_words
+from loadgen.studies.points import Study
 from loadgen.studies.sweep import (
     PARQUET_NAME,
     SweepOptions,
-    jobs_of,
     lines_of,
     parse_grid,
     parse_range,
@@ -53,46 +54,22 @@ _PICTURE_NAME = "sweep.svg"
 _MOST_LINES = 6
 _WIDEST = 1000
 """Columns of a table: it is wider than its terminal rather than cut."""
-Where = Annotated[
-    Literal["virtual", "processes"],
-    typer.Option(help="virtual: simulated; processes: real servers and sockets, one run at once."),
-]
+Where = Literal["virtual", "processes"]
 
 
 def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
     target: Target,
     *,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH=VALUE,...",
-            help="Value of the scenario, as with --set, and what it is in turn; "
-            "PATH=LOW..HIGH/COUNT: so many between two ends. May be repeated: every combination "
-            "runs.",
-            show_default=False,
-        ),
-    ] = None,
-    grid_file: Annotated[
-        Path | None,
-        typer.Option("--grid", help="YAML file with the same: a list of values for each path."),
-    ] = None,
+    vary: list[str] | None = None,
+    grid: Path | None = None,
     settings: Settings = None,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="Runs of each combination, with seeds 1, 2, ...")
-    ] = 1,
+    repeats: int = 1,
     place: Where = "virtual",
-    workers: Annotated[
-        int, typer.Option(min=1, help="Simulations at once.", show_default="the cores")
-    ] = os.cpu_count() or 1,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Spark master that runs the simulations.", show_default=False
-        ),
-    ] = None,
+    workers: int = os.cpu_count() or 1,
+    master: str | None = None,
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
-    out: Annotated[Path, typer.Option(help="Directory for the results.")] = Path("out/sweep"),
+    out: Path = Path("out/sweep"),
     as_json: AsJson = False,
 ) -> None:
     r"""Run a scenario with every combination of some values.
@@ -112,18 +89,23 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
         --vary servers.profile=pulsar,floodgate --repeats 5
 
       loadgen sweep mine.yaml --grid grid.yaml
+
+    Options:
+        vary (PATH=VALUE,...): Value of the scenario, as with --set, and what it is in turn;
+            PATH=LOW..HIGH/COUNT: so many between two ends. May be repeated: every combination runs.
+        grid (FILE): YAML file with the same: a list of values for each path.
+        repeats: Runs of each combination, with seeds 1, 2, ...
+        place (PLACE): virtual: simulated; processes: real servers and sockets, one run at once.
+        workers: Simulations at once.
+        master (URL): Spark master that runs the simulations.
+        out (DIR): Directory for the results.
     """
+    varied = [*(parse_varied(each) for each in vary or ()), *_grid_of(grid)]
+    files = own_files(broker_conf, proxy_conf)
     options = SweepOptions(
-        target,
-        [*(parse_varied(each) for each in vary or ()), *_grid_of(grid_file)],
-        settings or (),
-        repeats,
-        out,
-        workers,
-        place,
-        own_files(broker_conf, proxy_conf),
+        target, settings or (), out, place, files, varied, repeats=repeats, workers=workers
     )
-    count = len(jobs_of(options))
+    count = repeats * math.prod(len(each.values) for each in varied)
     with ExitStack() as stack:
         stack.enter_context(termination_interrupts())
         session = None
@@ -178,14 +160,11 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
         ),
     ],
     settings: Settings = None,
-    precision: Annotated[
-        float,
-        typer.Option(min=0.001, max=50, help="Precision of the result, percent of the value."),
-    ] = 5.0,
+    precision: float = 5.0,
     place: Where = "virtual",
     broker_conf: BrokerConf = None,
     proxy_conf: ProxyConf = None,
-    out: Annotated[Path, typer.Option(help="Directory for the runs.")] = Path("out/find-limit"),
+    out: Path = Path("out/find-limit"),
     as_json: AsJson = False,
 ) -> None:
     r"""Bisect a value for the last one that meets a scenario's expectations.
@@ -202,17 +181,23 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
 
       loadgen find-limit mine.yaml \
         --vary servers.broker.maxTopicListInFlightDirectMemSizeMB=1..100
+
+    Options:
+        precision: Precision of the result, percent of the value.
+        place (PLACE): virtual: simulated; processes: real servers and sockets.
+        out (DIR): Directory for the runs.
     """
+    if not 0.001 <= precision <= 50:
+        raise UsageError(f"--precision {precision:g}: must be 0.001 to 50 percent")
     wanted = parse_range(vary)
-    files = own_files(broker_conf, proxy_conf)
-    options = LimitOptions(target, wanted, settings or (), precision / 100, out, place, files)
+    study = Study(target, settings or (), out, place, own_files(broker_conf, proxy_conf))
 
     def show(point: Point) -> None:
         if not as_json:
             say(in_words(point))
 
     with termination_interrupts():
-        limit = find_limit(options, show)
+        limit = find_limit(study, wanted, precision / 100, show)
     if as_json:
         print_json({"path": wanted.path, **asdict(limit)})
     elif limit.passes is not None:

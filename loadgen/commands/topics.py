@@ -18,7 +18,7 @@ from loadgen.errors import UsageError
 from loadgen.extras import SPARK, require
 from loadgen.loopback import require_own_cluster
 from loadgen.topics.corpus import Corpus, open_corpus, write_corpus
-from loadgen.topics.distributions import EVEN, FEW, LENGTHS, ONE_TOPIC, PARTITIONS
+from loadgen.topics.distributions import EVEN, FEW, ONE_TOPIC
 from loadgen.topics.executors import Executor, in_processes, in_spark, in_this_process
 from loadgen.topics.listed import write_listed_corpus
 from loadgen.topics.listings import take_snapshot, verify_loaded
@@ -36,78 +36,38 @@ _ROWS_PER_FILE = 100_000
 # Fewer files than these are written before a second process has started.
 _FILES_WORTH_PROCESSES = 8
 _PROCESSES_WORTH_BYTES = 16_000_000
-_PLAIN_SHARE = 0.15
-_SHAPE = "Shape"
+_PLAIN_SHARE, _MOST_CALLS = 0.15, 256
 Made = Literal["processes", "spark"]
-AdminUrl = Annotated[str, typer.Option(metavar="URL", help="Web address of a broker.")]
+BROKER = "http://127.0.0.1:8080"
 
 
-def topics(  # noqa: PLR0913 - one parameter for each option
-    topics: Annotated[
-        int, typer.Option(help="Number of topic names; each partition counts.")
-    ] = 1_000_000,
-    namespaces: Annotated[int, typer.Option(help="Number of namespaces.")] = 100,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same topics.")] = 7,
-    out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/topics"),
-    place: Annotated[
-        Made,
-        typer.Option(help="Where they are made.", show_default="processes; spark with --master"),
-    ] = "processes",
+def topics(  # noqa: PLR0913 (each parameter is an option of the command)
+    *,
+    topics: int = 1_000_000,
+    namespaces: int = 100,
+    seed: int = 7,
+    out: Path = Path("out/topics"),
+    place: Made = "processes",
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
+            metavar="PATH",
             help="Your own names: a text file with one name a line, a Parquet file with a column "
             "`topic` (and `partitions`, `properties`), or a folder of such files.",
-            show_default=False,
         ),
     ] = None,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Skip invalid names of --from.")
-    ] = False,
-    mean_name_bytes: Annotated[
-        int, typer.Option(help="Mean length of a full name, bytes.", rich_help_panel=_SHAPE)
-    ] = 100,
-    name_lengths: Annotated[
-        str, typer.Option(help=f"Lengths of names: {', '.join(LENGTHS)}.", rich_help_panel=_SHAPE)
-    ] = EVEN,
-    plain_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of names that are topics without partitions.",
-            show_default=f"{_PLAIN_SHARE}, or 0 with {ONE_TOPIC}",
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    partitions: Annotated[
-        str, typer.Option(help=f"Partitions of a topic: {PARTITIONS}.", rich_help_panel=_SHAPE)
-    ] = FEW,
-    tenants: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of tenants.",
-            show_default="the square root of the namespaces",
-            rich_help_panel=_SHAPE,
-        ),
-    ] = None,
-    tenant_skew: Annotated[
-        float,
-        typer.Option(help="Zipf exponent of namespaces per tenant.", rich_help_panel=_SHAPE),
-    ] = 1.0,
-    namespace_skew: Annotated[
-        float,
-        typer.Option(help="Zipf exponent of topics per namespace.", rich_help_panel=_SHAPE),
-    ] = 0.0,
-    properties: Annotated[
-        str,
-        typer.Option(
-            help="Properties of a topic: usual (2 or 3), none, or a number.", rich_help_panel=_SHAPE
-        ),
-    ] = USUAL,
-    non_persistent_share: Annotated[
-        float, typer.Option(help="Share of non-persistent topics.", rich_help_panel=_SHAPE)
-    ] = 0.0,
-    master: Annotated[str | None, typer.Option(help="Spark master URL; local without it.")] = None,
+    skip_invalid: bool = False,
+    mean_name_bytes: int = 100,
+    name_lengths: str = EVEN,
+    plain_share: float | None = None,
+    partitions: str = FEW,
+    tenants: int | None = None,
+    tenant_skew: float = 1.0,
+    namespace_skew: float = 0.0,
+    properties: str = USUAL,
+    non_persistent_share: float = 0.0,
+    master: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     r"""Make topic names as Parquet files: synthetic ones, or from your own list.
@@ -127,6 +87,26 @@ def topics(  # noqa: PLR0913 - one parameter for each option
         --partitions one-topic --out out/one-topic-each
 
       loadgen topics --from topics.txt --out out/mine
+
+    Options:
+        topics: Number of topic names; each partition counts.
+        namespaces: Number of namespaces.
+        seed: The same seed makes the same topics.
+        out (DIR): Directory for the files.
+        place (PLACE): Where they are made: processes; spark, as with --master.
+        skip_invalid: Skip invalid names of --from.
+        mean_name_bytes: Shape: mean length of a full name, bytes.
+        name_lengths (WORD): Shape: lengths of names: even, fixed, long-tail.
+        plain_share: Shape: share of names that are topics without partitions; without it 0.15,
+            or 0 with one-topic.
+        partitions (WORD): Shape: partitions of a topic: few (3 to 64), zipf:EXPONENT, a number, or
+            one-topic (a namespace is one topic).
+        tenants: Shape: number of tenants; without it the square root of the namespaces.
+        tenant_skew: Shape: Zipf exponent of namespaces per tenant.
+        namespace_skew: Shape: Zipf exponent of topics per namespace.
+        properties (WORD): Shape: properties of a topic: usual (2 or 3), none, or a number.
+        non_persistent_share: Shape: share of non-persistent topics.
+        master (URL): Spark master.
     """
     started = time.perf_counter()
     place = "spark" if master else place
@@ -244,20 +224,14 @@ def _show_corpus(corpus: Corpus, seconds: float, *, as_json: bool) -> None:
 
 
 def snapshot(
-    admin_url: AdminUrl = "http://127.0.0.1:8080",
-    out: Annotated[Path, typer.Option(help="Directory for the files.")] = Path("out/snapshot"),
+    *,
+    admin_url: str = BROKER,
+    out: Path = Path("out/snapshot"),
     namespaces: Annotated[
         list[str] | None,
-        typer.Option(
-            "--namespace",
-            help="Only this namespace; may be repeated.",
-            show_default="all but pulsar/*",
-        ),
+        typer.Option("--namespace", help="Only this one; may be repeated. Not pulsar/* else."),
     ] = None,
-    properties: Annotated[
-        bool,
-        typer.Option("--properties", help="Read topic properties too: one call for each topic."),
-    ] = False,
+    properties: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Save the topic names of a running cluster, for the other loadgen commands.
@@ -269,6 +243,11 @@ def snapshot(
       loadgen snapshot --admin-url http://127.0.0.1:8080 --out out/mine
 
       loadgen snapshot --namespace my-tenant/my-namespace --properties --json
+
+    Options:
+        admin_url (URL): Web address of one of the brokers.
+        properties: Read topic properties too: one call for each topic.
+        out (DIR): Directory for the files.
     """
     started = time.perf_counter()
     with counting(f"Reading the topics of {admin_url}", None) as on_topics:
@@ -279,33 +258,15 @@ def snapshot(
     _show_corpus(corpus, time.perf_counter() - started, as_json=as_json)
 
 
-def load(  # noqa: PLR0913 - one parameter for each option
-    path: Annotated[
-        Path,
-        typer.Argument(help="Directory that `loadgen topics` made, Parquet file, or text file."),
-    ],
-    admin_url: AdminUrl = "http://127.0.0.1:8080",
-    rest: Annotated[
-        bool,
-        typer.Option("--rest", help="Create each topic by admin REST, as a real Pulsar needs it."),
-    ] = False,
-    concurrency: Annotated[
-        int,
-        typer.Option(min=1, max=256, metavar="N", help="Parallel calls, with --rest."),
-    ] = 16,
-    skip_invalid: Annotated[
-        bool,
-        typer.Option(
-            "--skip-invalid", help="Skip invalid topics (default: load nothing if any is invalid)."
-        ),
-    ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a load that was interrupted.")
-    ] = False,
-    no_verify: Annotated[
-        bool,
-        typer.Option("--no-verify", help="Do not check afterwards what the server lists."),
-    ] = False,
+def load(  # noqa: PLR0913 (each parameter is an option of the command)
+    path: Path,
+    admin_url: str = BROKER,
+    *,
+    rest: bool = False,
+    concurrency: int = 16,
+    skip_invalid: bool = False,
+    resume: bool = False,
+    no_verify: bool = False,
     confirmed: Confirmed = False,
     as_json: AsJson = False,
 ) -> None:
@@ -322,7 +283,18 @@ def load(  # noqa: PLR0913 - one parameter for each option
 
       loadgen load topics.txt --rest --skip-invalid \
         --admin-url http://127.0.0.1:8080
+
+    Options:
+        path (PATH): Directory that `loadgen topics` made, Parquet file, or text file.
+        admin_url (URL): Web address of the broker.
+        rest: Create each topic by admin REST, as a real Pulsar needs it.
+        concurrency: Parallel calls, with --rest.
+        skip_invalid: Skip invalid topics; without it nothing is loaded if there is one.
+        resume: Continue a load that was interrupted.
+        no_verify: Do not check afterwards what the server lists.
     """
+    if not 1 <= concurrency <= _MOST_CALLS:
+        raise UsageError(f"--concurrency {concurrency}: must be 1 to {_MOST_CALLS}")
     require_own_cluster(admin_url, confirmed=confirmed)
     if not path.exists():
         raise UsageError(f"{path} does not exist; make a corpus with: loadgen topics --out {path}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from dataclasses import replace
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from loadgen.engine.totals import Totals
+    from loadgen.places.options import RunOptions
+    from loadgen.places.sampling import Samples
 
 _EVERY_SECONDS = 1.0
 
@@ -31,8 +34,8 @@ def live_display(
     first: str = "connecting",
     as_json: bool = False,
     pulse: Pulse | None = None,
-) -> Iterator[dict[str, Callable[..., Any]]]:
-    """Show a run on ``stream`` for the time of the block; hand out who takes its figures.
+) -> Iterator[Callable[[RunOptions], RunOptions]]:
+    """Show a run on ``stream`` for a block; hand out what makes its options tell how it goes.
 
     Args:
         title: Name of the run.
@@ -41,47 +44,55 @@ def live_display(
         first: What is done before there are any.
         as_json: For a program, which is shown nothing.
         pulse: Its totals; those of another clock in tests.
-
-    Yields:
-        The functions that the options of a run have for it, by their names there.
     """
     if as_json:
-        yield {}
+        yield lambda options: options
         return
-    pulse = pulse or Pulse()
-    rows: list[ServerRows] = []
-    looks: list[Callable[[], tuple[float, Totals]]] = []
-    begun = pulse.now()
-
-    def simulated() -> str:
-        at_seconds, totals = looks[0]()
-        return simulated_line(at_seconds, totals, pulse.now() - begun)
-
-    def line() -> str:
-        if looks:
-            return simulated()
-        return progress_line(pulse, sum(clients.values()))
-
-    def shown() -> Text:
-        if looks:
-            return Text(simulated(), overflow="ellipsis", no_wrap=True)
-        return screen(title, first, clients, pulse, rows[0] if rows else None)
-
-    observer = {
-        "on_progress": pulse.add,
-        "on_samples": lambda samples: rows.append(ServerRows(samples)),
-        "on_simulation": looks.append,
-    }
+    run = _Watched(title, clients, first, pulse or Pulse())
     if stream.isatty():
         console = Console(file=stream)
         with Live(
-            get_renderable=shown, console=console, refresh_per_second=4, transient=True
-        ) as it:
-            it.refresh()
-            yield observer
+            get_renderable=run.screen, console=console, refresh_per_second=4, transient=True
+        ) as display:
+            display.refresh()
+            yield run.observed
         return
-    with _lines(stream, line):
-        yield observer
+    with _lines(stream, run.line):
+        yield run.observed
+
+
+class _Watched:
+    """What is known of a run. Mutable state: its servers, and the look at a simulation."""
+
+    def __init__(self, title: str, clients: Mapping[str, int], first: str, pulse: Pulse) -> None:
+        self._title, self._clients, self._first, self._pulse = title, clients, first, pulse
+        self._begun = pulse.now()
+        self._servers: ServerRows | None = None
+        self._look: Callable[[], tuple[float, Totals]] | None = None
+
+    def observed(self, options: RunOptions) -> RunOptions:
+        """Return options of a run that tells it how it goes."""
+        return replace(
+            options, on_progress=self._pulse.add, on_samples=self._watch, on_simulation=self._see
+        )
+
+    def _watch(self, samples: Samples) -> None:
+        self._servers = ServerRows(samples)
+
+    def _see(self, look: Callable[[], tuple[float, Totals]]) -> None:
+        self._look = look
+
+    def line(self) -> str:
+        """Return a line about it; empty before there is anything to tell."""
+        if self._look is None:
+            return progress_line(self._pulse, sum(self._clients.values()))
+        return simulated_line(*self._look(), self._pulse.now() - self._begun)
+
+    def screen(self) -> Text:
+        """Return a screen about it; in virtual time that line."""
+        if self._look is not None:
+            return Text(self.line(), overflow="ellipsis", no_wrap=True)
+        return screen(self._title, self._first, self._clients, self._pulse, self._servers)
 
 
 @contextmanager

@@ -105,9 +105,8 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
     else:
         servers = options.files.over(document.servers)
         document = document.model_copy(update={"servers": servers})
-        named = [f"{role}-admin-url" for role in options.admin_urls]
-        for option in (*named, *(f"{role}-pid" for role in options.pids)):
-            raise UsageError(f"--{option} is of a running server: name its --service-url as well")
+        if options.admin_urls:
+            raise UsageError("--admin-url is of a running server: name its --service-url as well")
     if place == "virtual":
         _check_virtual(document, options)
     return document, options
@@ -133,14 +132,12 @@ def _check_named_servers(document: Document, options: RunOptions) -> None:
             raise UsageError(
                 f"--{role}-conf is for a scenario's own {role}: leave out --service-url, or it"
             )
-        if role in options.pids and role not in options.admin_urls:
-            raise UsageError(f"--{role}-pid needs --{role}-admin-url as well")
     require_own(document.shocks, options.admin_urls.get("broker", ""))
     for group in document.clients:
         if isinstance(group, CreateAndDelete) and not options.admin_urls:
             raise UsageError(
-                f"group {group.name} creates topics by admin REST: name the broker's "
-                "--broker-admin-url"
+                f"group {group.name} creates topics by admin REST: name --admin-url "
+                "broker=http://host:port"
             )
 
 

@@ -210,7 +210,7 @@ class _TargetWatch:
             reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
             raise UsageError(
                 f"{target.admin_url}/metrics/ cannot be read ({reason}): "
-                f"check --{target.process}-admin-url"
+                f"check --admin-url {target.process}=..."
             ) from None
         if self._books is not None:
             self._books.reset_high_water_mark()
@@ -338,6 +338,6 @@ class KernelBooks:
 
     def _unreadable(self, error: OSError) -> UsageError:
         return UsageError(
-            f"the memory of process {self._pid} (--{self._process}-pid) cannot be read: "
+            f"the memory of process {self._pid}, the {self._process}, cannot be read: "
             f"{error.strerror}; name a process of yours on this machine, or leave it out"
         )

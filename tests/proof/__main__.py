@@ -16,10 +16,10 @@ from rich.text import Text
 
 from benchmarks.processes import BenchError
 from loadgen.errors import LoadgenError
-from loadgen.live.steps import StepDisplay
 from loadgen.places.server_process import termination_interrupts
 from tests.proof.registry import PROOFS
 from tests.proof.result import ProofError, ProofOptions, ProofResult
+from tests.support.steps import StepDisplay
 
 SCHEMA_VERSION = 1
 TERMINAL_COLUMNS = 100

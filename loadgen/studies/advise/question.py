@@ -17,8 +17,8 @@ from loadgen.behaviours.discover import Discover
 from loadgen.engine.link import RUN_ENDED
 from loadgen.errors import UsageError
 from loadgen.results.results import QUERIES, Results
+from loadgen.topics.calls import admin_errors
 from loadgen.topics.corpus import open_corpus
-from loadgen.topics.loading import admin_errors
 from loadgen.topics.manifest import MANIFEST_NAME
 from loadgen.topics.plan import SHORTEST_NAME_BYTES
 from loadgen.topics.reading import read_own_topics

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from loadgen.advice.limits import limits_of
 
-from loadgen.commands.advise import advise, deciding, parse_families
+from loadgen.commands.advise import advise, deciding, demo
 from loadgen.errors import ExitCode, LoadgenError, UsageError
+from loadgen.studies.advise.limits import limits_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+SLOW = ["clients.java-watch.read.rate=1"]
 
 
 def topics_file(folder: Path, names: int = 20) -> Path:
@@ -23,34 +26,34 @@ def topics_file(folder: Path, names: int = 20) -> Path:
     return path
 
 
-def test_families_are_read_with_their_clients() -> None:
-    assert parse_families(["java-watch=600", "cpp=400"]) == {"java-watch": 600, "cpp": 400}
-
-
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        (["basic=3"], "is not a family: there are once, polite"),
-        (["cpp"], "has no number of clients .*write cpp=600"),
-        (["cpp=0"], "has no number of clients"),
-        (["cpp=1", "cpp=2"], "--family cpp is given twice"),
-        (["cpp=60000", "go=60000"], "120,000 clients are too many"),
+        (["basic=3"], "did you mean|is none"),
+        (["cpp"], "write --family NAME=COUNT, as cpp=400: "),
+        (["cpp=0"], "must be at least 1"),
+        (["cpp=1", "cpp=2"], "two groups have the same name"),
     ],
 )
-def test_families_that_are_none_are_refused(texts: list[str], said: str) -> None:
+def test_families_that_are_none_are_refused(texts: list[str], said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=said):
-        parse_families(texts)
+        advise(topics=topics_file(tmp_path), family=texts)
 
 
 def test_topics_come_from_one_place(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="give one of these, not 0"):
+    with pytest.raises(UsageError, match="say whose topics"):
         advise()
-    with pytest.raises(UsageError, match="give one of these, not 2"):
-        advise(topics=topics_file(tmp_path), corpus=tmp_path)
+    with pytest.raises(UsageError, match="two places of topics"):
+        advise(topics=topics_file(tmp_path), admin_url="http://127.0.0.1:1")
     with pytest.raises(UsageError, match=r"--topics .*nowhere\.txt does not exist"):
         advise(topics=tmp_path / "nowhere.txt")
     with pytest.raises(UsageError, match="--namespace acme/none has no persistent topic"):
         advise(topics=topics_file(tmp_path), namespace=["acme/none"])
+
+
+def test_a_scenario_has_its_own_clients() -> None:
+    with pytest.raises(UsageError, match="--family is for no scenario"):
+        advise("storm", family=["cpp=5"])
 
 
 def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
@@ -61,17 +64,15 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("profile", "kafka", "--profile kafka is neither"),
-        ("slow_rate", "0", "--slow-rate 0 would be unlimited"),
-        ("back_within", "soon", "--back-within 'soon' is not a time"),
-        ("accounted", "1MB", "--accounted '1MB' is not a size"),
-        ("refused", "100%", "--refused '100%' is no goal"),
-        ("network", "100GiB", "--network 100GiB is more than 1GiB"),
-        ("read_rate", "9" * 400, "--read-rate '9999.*' is not a number of bytes"),
+        ("back_within", "soon", "--back-within 'soon' must be a time"),
+        ("accounted", "1MiB", "--accounted '1MiB' is not a size"),
+        ("refused", "many", "--refused 'many' must be a share"),
+        ("network", "wide", "--network 'wide' must be"),
+        ("settings", ["clients.java-watch.read.rate=quick"], "read.rate 'quick': must be"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(
-    option: str, value: str, said: str, tmp_path: Path
+    option: str, value: object, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=said):
         advise(topics=topics_file(tmp_path), **{option: value})  # type: ignore[arg-type]
@@ -129,7 +130,7 @@ def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
     out = tmp_path / "out"
     # When
     with pytest.raises(LoadgenError, match="no setting meets the goal") as ended:
-        advise(topics=topics_file(tmp_path), read_rate="1", out=out)
+        advise(topics=topics_file(tmp_path), settings=SLOW, out=out)
     # Then
     assert ended.value.exit_code is ExitCode.THRESHOLDS
     assert "The readers' speed alone makes the goal impossible" in capsys.readouterr().out
@@ -141,8 +142,31 @@ def test_with_json_nothing_is_beside_the_advice(
 ) -> None:
     # When
     with pytest.raises(LoadgenError, match="no setting meets the goal"):
-        advise(topics=topics_file(tmp_path), read_rate="1", out=tmp_path / "out", as_json=True)
+        advise(topics=topics_file(tmp_path), settings=SLOW, out=tmp_path / "out", as_json=True)
     # Then
     told = capsys.readouterr()
     assert not json.loads(told.out)["met"]
     assert not told.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"topics": "0.5"}, "--topics 0.5 is not a whole number"),
+        ({"topics": "5", "namespaces": 6}, "one a namespace at least"),
+        ({"topics": "50k", "namespace": ["a/b"]}, "--namespace needs a file"),
+        ({"topics": "50k", "skip_invalid": True}, "--skip-invalid needs a file"),
+        ({"topics": "nowhere.txt"}, "neither a number .* nor a file"),
+        ({"topics": "FILE", "namespaces": 2}, "--namespaces needs a number"),
+        ({"topics": "FILE", "namespace": ["a/none"]}, "a/none has no persistent topic"),
+        ({"topics": "50", "read_rate": "quick"}, "--read-rate 'quick' must be"),
+    ],
+)
+def test_topics_of_the_demo_that_make_no_sense_are_refused(
+    options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    if options["topics"] == "FILE":
+        options = {**options, "topics": str(topics_file(tmp_path))}
+    with pytest.raises(UsageError, match=said):
+        demo(**options, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

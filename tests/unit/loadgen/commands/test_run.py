@@ -162,7 +162,7 @@ def test_a_run_without_a_name_is_called_by_its_scenario_and_the_time(
     ("words", "said"),
     [
         (("stom",), "there is no scenario 'stom'; did you mean storm?"),
-        (("storm", "--place", "moon"), "--place 'moon' is none of processes, spark, virtual"),
+        (("storm", "--place", "moon", "--json"), "'moon' is not one of 'processes', 'spark'"),
         (("storm", "--tasks", "900"), "--tasks 900 does not fit 200 clients"),
         (("storm", "--service-url", "pulsar://10.0.0.1:6650"), "--yes-this-is-my-cluster"),
         (("storm", "--admin-url", "broker=http://a:1"), "name its --service-url as well"),

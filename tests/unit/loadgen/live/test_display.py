@@ -10,6 +10,9 @@ import pytest
 from loadgen.engine.totals import Totals
 from loadgen.live.display import live_display, progress_line, simulated_line
 from loadgen.live.screen import Pulse
+from loadgen.places.options import RunOptions
+
+OPTIONS = RunOptions()
 
 
 def totals_of(ended: dict[str, int] | None = None, **more: Any) -> Totals:
@@ -43,16 +46,16 @@ def line_of(*totals: Totals) -> str:
 
 def test_a_program_is_shown_nothing() -> None:
     out = io.StringIO()
-    with live_display("run", {"all": 10}, out, as_json=True) as observer:
-        assert observer == {}
+    with live_display("run", {"all": 10}, out, as_json=True) as observed:
+        assert observed(OPTIONS) is OPTIONS
     assert out.getvalue() == ""
 
 
 def test_without_a_terminal_what_came_last_is_told_at_the_end() -> None:
     out = io.StringIO()
-    with live_display("run", {"a": 6, "b": 4}, out) as observer:
+    with live_display("run", {"a": 6, "b": 4}, out) as observed:
         for connected in (0, 4, 9):
-            observer["on_progress"](Totals(connected=connected))
+            observed(OPTIONS).on_progress(Totals(connected=connected))
     assert out.getvalue().splitlines()[-1] == "connected 9 of 10"
 
 
@@ -96,8 +99,8 @@ def test_the_line_for_people_fits_eighty_columns() -> None:
 def test_a_run_in_virtual_time_is_looked_at(stream: type[io.StringIO]) -> None:
     out = stream()
     totals = totals_of({"answered": 3, "refused": 1}, started=4)
-    with live_display("run", {"all": 4}, out) as observer:
-        observer["on_simulation"](lambda: (12.25, totals))
+    with live_display("run", {"all": 4}, out) as observed:
+        observed(OPTIONS).on_simulation(lambda: (12.25, totals))
     assert "simulated 12.2 s in " in out.getvalue()
     assert "3 answered, 1 refused" in out.getvalue()
 

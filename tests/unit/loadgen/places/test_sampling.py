@@ -133,12 +133,12 @@ def test_a_server_that_cannot_be_asked_any_more_was_not_seen_at_the_end(monkeypa
 def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
     with (
         metrics_server(["x"]) as url,
-        pytest.raises(UsageError, match=r"404: Not Found\): check --proxy-admin-url"),
+        pytest.raises(UsageError, match=r"404: Not Found\): check --admin-url proxy="),
         ServerWatch([Target("proxy", f"{url}/elsewhere")]),
     ):
         pass
     with (
-        pytest.raises(UsageError, match=r"\(Connection refused\): check --proxy-admin-url"),
+        pytest.raises(UsageError, match=r"\(Connection refused\): check --admin-url proxy="),
         ServerWatch([Target("proxy", url)]),
     ):
         pass
@@ -199,7 +199,7 @@ def test_a_process_is_described_by_the_names_that_it_would_use_itself(tmp_path) 
 
 
 def test_a_process_that_is_not_there_is_named(tmp_path) -> None:
-    with pytest.raises(UsageError, match=r"process 42 \(--proxy-pid\)"):
+    with pytest.raises(UsageError, match=r"process 42, the proxy, cannot"):
         KernelBooks("proxy", 42, tmp_path).reset_high_water_mark()
 
 

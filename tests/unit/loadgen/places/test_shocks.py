@@ -102,7 +102,7 @@ def test_a_server_that_does_not_come_up_again_ends_the_run() -> None:
     [
         ({"kill": "proxy"}, "shock kill proxy: the proxy is not this run's own"),
         ({"cut": "link"}, "shock cut link: the link is not this run's own"),
-        ({"set": {"a": 1}}, "shock set a=1: name the broker's --broker-admin-url"),
+        ({"set": {"a": 1}}, "shock set a=1: name --admin-url broker="),
     ],
 )
 def test_servers_of_others_have_no_shocks(values: dict[str, Any], told: str) -> None:

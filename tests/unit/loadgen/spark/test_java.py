@@ -77,5 +77,5 @@ def test_no_java_is_one_sentence_with_the_remedies(tmp_path: Path) -> None:
         find_java(environment, tmp_path)
     # Then
     assert caught.value.exit_code == ExitCode.USAGE
-    for said in ("Java 17", "JAVA_HOME", "does not start", "is Java 11", "--executor process"):
+    for said in ("Java 17", "JAVA_HOME", "does not start", "is Java 11", "--place processes"):
         assert said in str(caught.value)

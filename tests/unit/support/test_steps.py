@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from loadgen.live.steps import StepDisplay
+from tests.support.steps import StepDisplay
 
 
 def shown(*, terminal: bool, fail: bool = False) -> str:
