@@ -20,8 +20,8 @@ from benchmarks.registry import BENCHES
 from benchmarks.result import BenchOptions, BenchResult
 from benchmarks.tables import TERMINAL_COLUMNS, result_table
 from loadgen.errors import LoadgenError
-from loadgen.live.steps import StepDisplay
 from loadgen.places.server_process import termination_interrupts
+from tests.support.steps import StepDisplay
 
 SCHEMA_VERSION = 1
 RESULTS_NAME = "results.json"

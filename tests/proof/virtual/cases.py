@@ -44,7 +44,7 @@ def _topics(namespaces: int) -> dict[str, int]:
 
 
 def _spread(clients: int, seconds: float) -> dict[str, Any]:
-    return {"kind": "constant", "per_second": clients / seconds}
+    return {"kind": "constant", "rate": clients / seconds}
 
 
 def _readers(clients: int, rate: str = "100kB/s") -> dict[str, Any]:
