@@ -18,13 +18,18 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 from unittest.mock import patch
 
 import pytest
 
 from client.admin.commands.command_line import main as admin_main
+<<<<<<< HEAD
 from loadgen.documents.reading import read_document, shipped
+=======
+from loadgen.behaviours.registry import AnyGroup
+from loadgen.documents.reading import shipped
+>>>>>>> part/docs
 from tests.e2e.test_golden_dialogues import DIALOGUES
 from tests.e2e.test_golden_messaging_rest import NAMES
 from tests.e2e.test_golden_replay import CASES as EXCHANGES
@@ -71,11 +76,21 @@ FOREIGN = {
 FOREIGN |= {"go", "kill", "mkfifo", "mvn", "pip", "pytest", "python3", "read", "rm", "venv"}
 SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
 
+BEHAVIOURS = get_args(get_args(AnyGroup)[0])
+
 # How many words behind a program say what it does.
 VERBS = {"loadgen": 1, "client.admin": 2}
 
+<<<<<<< HEAD
 SMALL = {"--topics": "600", "--namespaces": "3"}
 MOST_CLIENTS, MOST_TOPICS = 12, 200
+=======
+SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12"}
+SMALL_VALUES = {
+    r"clients\.all\.count": "12", r"clients\.stuck\.pipelined": "64", r"phases\.measure": "3s",
+    r"clients\.stuck\.drop\.at": "2s",
+}  # fmt: skip
+>>>>>>> part/docs
 PORTS = {
     "broker": ("brokerServicePort", "webServicePort"),
     "proxy": ("servicePort", "webServicePort"),
@@ -172,7 +187,11 @@ def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
         f"{len(EXCHANGES)} exchanges of the binary protocol",
         f"{len(DIALOGUES)} dialogues of producers",
         f"{calls} calls of admin REST",
+<<<<<<< HEAD
         f"{len(shipped())} ready-made scenarios",
+=======
+        f"{len(shipped())} ready-made scenarios of {len(BEHAVIOURS)} behaviours",
+>>>>>>> part/docs
     ):
         assert claim in text
 
@@ -317,6 +336,7 @@ def needs_curl(block: Block) -> bool:
 
 
 def small(command: str) -> str:
+<<<<<<< HEAD
     """The command in small: fewer topics and clients."""
     for flag, value in SMALL.items():
         command = re.sub(rf"{flag} \d\S*", f"{flag} {value}", command)
@@ -330,6 +350,14 @@ def small(command: str) -> str:
     ]
     settings.append(f"topics.per_namespace={min(document.topics.per_namespace, MOST_TOPICS)}")
     return " ".join([command, *(f"--set {each}" for each in settings)])
+=======
+    """The command in small: fewer topics and clients, and less time."""
+    for flag, value in SMALL.items():
+        command = re.sub(rf"{flag} \d\S*", f"{flag} {value}", command)
+    for path, value in SMALL_VALUES.items():
+        command = re.sub(rf"({path}=)\w+", rf"\g<1>{value}", command)
+    return command
+>>>>>>> part/docs
 
 
 @pytest.fixture
@@ -395,7 +423,7 @@ def test_what_is_printed_is_compared_but_for_what_is_left_out(
 @pytest.mark.parametrize(
     "command",
     [
-        ".venv/bin/loadgen rnu", ".venv/bin/loadgen run --clints 3", "make cake",
+        ".venv/bin/loadgen rnu", ".venv/bin/loadgen run storm --st a=3", "make cake",
         ".venv/bin/floodgate-brokr", ".venv/bin/python -m proxi",
         ".venv/bin/floodgate-proxy --port 6651", ".venv/bin/floodgate-admin topics lst",
         ".venv/bin/floodgate-admin topics list a/b --mode all",
