@@ -24,12 +24,8 @@ from unittest.mock import patch
 import pytest
 
 from client.admin.commands.command_line import main as admin_main
-<<<<<<< HEAD
-from loadgen.documents.reading import read_document, shipped
-=======
 from loadgen.behaviours.registry import AnyGroup
 from loadgen.documents.reading import shipped
->>>>>>> part/docs
 from tests.e2e.test_golden_dialogues import DIALOGUES
 from tests.e2e.test_golden_messaging_rest import NAMES
 from tests.e2e.test_golden_replay import CASES as EXCHANGES
@@ -81,16 +77,11 @@ BEHAVIOURS = get_args(get_args(AnyGroup)[0])
 # How many words behind a program say what it does.
 VERBS = {"loadgen": 1, "client.admin": 2}
 
-<<<<<<< HEAD
-SMALL = {"--topics": "600", "--namespaces": "3"}
-MOST_CLIENTS, MOST_TOPICS = 12, 200
-=======
 SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12"}
 SMALL_VALUES = {
     r"clients\.all\.count": "12", r"clients\.stuck\.pipelined": "64", r"phases\.measure": "3s",
     r"clients\.stuck\.drop\.at": "2s",
 }  # fmt: skip
->>>>>>> part/docs
 PORTS = {
     "broker": ("brokerServicePort", "webServicePort"),
     "proxy": ("servicePort", "webServicePort"),
@@ -187,11 +178,7 @@ def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
         f"{len(EXCHANGES)} exchanges of the binary protocol",
         f"{len(DIALOGUES)} dialogues of producers",
         f"{calls} calls of admin REST",
-<<<<<<< HEAD
-        f"{len(shipped())} ready-made scenarios",
-=======
         f"{len(shipped())} ready-made scenarios of {len(BEHAVIOURS)} behaviours",
->>>>>>> part/docs
     ):
         assert claim in text
 
@@ -336,28 +323,12 @@ def needs_curl(block: Block) -> bool:
 
 
 def small(command: str) -> str:
-<<<<<<< HEAD
-    """The command in small: fewer topics and clients."""
-    for flag, value in SMALL.items():
-        command = re.sub(rf"{flag} \d\S*", f"{flag} {value}", command)
-    found = module_of(shlex.split(command))
-    target = found[1][0] if found is not None and found[0] == ["loadgen", "run"] else ""
-    if target not in shipped():
-        return command
-    document = read_document(target)
-    settings = [
-        f"clients.{each.name}.count={min(each.count, MOST_CLIENTS)}" for each in document.clients
-    ]
-    settings.append(f"topics.per_namespace={min(document.topics.per_namespace, MOST_TOPICS)}")
-    return " ".join([command, *(f"--set {each}" for each in settings)])
-=======
     """The command in small: fewer topics and clients, and less time."""
     for flag, value in SMALL.items():
         command = re.sub(rf"{flag} \d\S*", f"{flag} {value}", command)
     for path, value in SMALL_VALUES.items():
         command = re.sub(rf"({path}=)\w+", rf"\g<1>{value}", command)
     return command
->>>>>>> part/docs
 
 
 @pytest.fixture
