@@ -60,7 +60,7 @@ WORKDIR /data
 
 FROM plain AS loadgen
 
-# Whatever user it runs as: nothing but /tmp is sure to be there for Spark and plots.
+# Whatever user it runs as: nothing but /tmp is sure to be there for Spark.
 ENV HOME=/tmp
 COPY --from=loadgen-packages /opt/floodgate /opt/floodgate
 CMD ["loadgen", "--help"]
