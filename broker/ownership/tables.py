@@ -311,6 +311,18 @@ async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker
     )
 
 
+async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> bool:
+    """Tell whether anybody owns a bundle of namespaces, or may have messages of one."""
+    return bool(
+        await connection.fetchval(
+            "SELECT 1 FROM floodgate.bundles WHERE namespace = ANY($1::text[])"
+            " AND (owner IS NOT NULL OR store <> $2) LIMIT 1",
+            namespaces,
+            DELETED,
+        )
+    )
+
+
 async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str | None:
     """Return the service URL of a broker that lives and owns a bundle of one of the namespaces."""
     row = await connection.fetchrow(
@@ -323,12 +335,16 @@ async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str 
 
 
 async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Forget where the messages of namespaces were that are no more, also of dead owners."""
+    """Forget where the messages of namespaces were that are no more, also of dead owners.
+
+    One that was made again meanwhile keeps them: they are new.
+    """
     async with connection.transaction():
         await _bury(connection, _DEAD)
         await connection.execute(
-            "UPDATE floodgate.bundles SET store = $2 WHERE namespace = ANY($1::text[])"
-            " AND owner IS NULL",
+            "UPDATE floodgate.bundles b SET store = $2 WHERE namespace = ANY($1::text[])"
+            " AND owner IS NULL"
+            " AND NOT EXISTS (SELECT 1 FROM floodgate.namespaces n WHERE n.name = b.namespace)",
             namespaces,
             DELETED,
         )

@@ -16,7 +16,7 @@ from broker.policies.documents import in_force
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 from proto.names import NamespaceName, TopicName, namespace_of
-from server.tasks.cooperative import in_turns
+from server.tasks.cooperative import in_parts, in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -166,7 +166,8 @@ class PolicyService:
     async def _forget(self, names: Iterable[str]) -> None:
         found = [name for name in names if name in self._documents]
         if found:
-            await self._store.delete_policies(found)
+            for some in in_parts(found):
+                await self._store.delete_policies(some)
             async for name in in_turns(found):
                 self._show(name, {})
 

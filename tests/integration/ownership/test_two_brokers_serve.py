@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
+from broker.stores.changes import StoreError
 from proto.names import TopicName
 from proxy.service import ProxyService
 from tests.support.peers.message_peer import MessagePeer
@@ -17,8 +18,10 @@ from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import broker_config, proxy_config, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
+
+    from proto.names import NamespaceName
 
 TOPICS = [f"persistent://public/default/t{index}" for index in range(40)]
 Lookup = pb.CommandLookupTopicResponse
@@ -300,3 +303,52 @@ async def test_a_broker_alone_lets_its_topics_go_and_serves_them_again(profile: 
         await peer.lookup(TOPICS[0])
         assert (await peer.producer(TOPICS[0], 3)).HasField("producer_success")
         peer.close()
+
+
+async def published(parts: Brokers, topics: list[str], payload: bytes) -> None:
+    """Publish to each topic, at the broker that serves it."""
+    for topic in topics:
+        found = await looked_up(parts.two, topic)
+        peer = await MessagePeer.connect(found.brokerServiceUrl)
+        await peer.producer(topic)
+        await peer.publish(0, payload)
+        await peer.receipt()
+        peer.close()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+async def test_a_namespace_made_again_before_all_brokers_know_has_its_own_messages_only(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch, *, killed: bool
+) -> None:
+    namespace = "/admin/v2/namespaces/public/gone"
+    allowed = {"forceDeleteNamespaceAllowed": "true"}
+    topics = [f"persistent://public/gone/t{number}" for number in range(8)]
+    async with AsyncExitStack() as stack:
+        parts = await stack.enter_async_context(brokers(postgresql_url, **allowed))
+        one = await stack.enter_async_context(rest_client(parts.one))
+        two = await stack.enter_async_context(rest_client(parts.two))
+        await one.done("PUT", namespace)
+        await published(parts, topics, b"old")
+        tells = parts.one.ownership.namespaces_deleted
+
+        async def made_again(namespaces: Sequence[NamespaceName]) -> None:
+            if killed:
+                raise StoreError("killed")
+            await two.done("PUT", namespace)
+            await published(parts, topics, b"new")
+            await tells(namespaces)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(parts.one.ownership, "namespaces_deleted", made_again)
+            answer = await one.ask("DELETE", f"{namespace}?force=true")
+        assert answer.status == (500 if killed else 204)
+        if killed:
+            await two.done("PUT", namespace)
+            await published(parts, topics, b"new")
+        for topic in topics:
+            found = await looked_up(parts.one, topic)
+            peer = await MessagePeer.connect(found.brokerServiceUrl)
+            await peer.subscribe(topic)
+            await peer.flow(10)
+            assert (await peer.message()).payload == b"new"
+            peer.close()

@@ -65,15 +65,17 @@ class DeletionAdmin:
             TopicName.parse(partition_name(topic, index)) async for index in in_turns(range(count))
         ]
         await check_owner_of_all(self._context, partitions)
-        used = [one async for one in in_turns(partitions) if self._is_used(one)]
-        async for one in in_turns(used):
-            loaded = messaging.loaded_topics.loaded(one)
-            if loaded is not None and not flag(request, "force"):
-                check_unused(loaded)
-        async for one in in_turns(used):
-            if self._is_used(one):  # Else it was deleted meanwhile.
-                await self._delete(one, force=True)
-        await self._context.topics.delete_partitioned(topic)
+        # None is made anew by clients that come back before all names are gone.
+        async with messaging.loaded_topics.shut(topic):
+            used = [one async for one in in_turns(partitions) if self._is_used(one)]
+            async for one in in_turns(used):
+                loaded = messaging.loaded_topics.loaded(one)
+                if loaded is not None and not flag(request, "force"):
+                    check_unused(loaded)
+            async for one in in_turns(used):
+                if self._is_used(one):  # Else it was deleted meanwhile.
+                    await self._delete(one, force=True)
+            await self._context.topics.delete_partitioned(topic)
         return done()
 
     def _is_used(self, topic: TopicName) -> bool:
