@@ -236,7 +236,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         self._row.close(self._store.now_ms())
         self._row.add(self._store.new_ledger())
 
-    def _drop(self, ledgers: Sequence[MemoryLedger]) -> None:
-        for ledger in ledgers:
+    def _drop(self, count: int) -> None:
+        for ledger in self._row.take(count):
             self._room.charge(-len(ledger), -ledger.bytes_before(len(ledger)))
             self._store.disposal.free(ledger)

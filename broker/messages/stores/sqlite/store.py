@@ -355,9 +355,10 @@ class SqliteMessageStore:
         if topic is None:
             return
         topic.room.leave()
-        self._parts.writer.batch().forget_topic(topic.topic_id)
+        batch = self._parts.writer.batch()
+        batch.forget_topic(topic.topic_id)
         for ledger in topic.row:
-            drop_ledger(ledger, self._parts.writer)
+            drop_ledger(ledger, batch)
         await self._parts.writer.flushed()
 
     # -- the store as a whole -----------------------------------------------------------------

@@ -65,3 +65,21 @@ async def test_an_entry_that_is_being_written_is_not_read_but_has_its_place(
         made[0].release()
         await ledger.flushed()
         assert (await ledger.entry(second)).data == b"second"
+
+
+@pytest.mark.parametrize("how", ["trim", "truncate"])
+async def test_ledgers_stay_that_cannot_be_dropped_because_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    made = held_writers(monkeypatch)
+    async with opened(sqlite_store(tmp_path / "messages.db")) as store:
+        ledger, other = await store.open_ledger(TOPIC), await store.open_ledger(OTHER_TOPIC)
+        await filled(ledger, 12)
+        made[0].errors.append(sqlite3.OperationalError("disk I/O error"))
+        other.append(b"lost", digest())
+        with pytest.raises(MessageStoreError, match="disk I/O error"):
+            await other.flushed()
+        with pytest.raises(MessageStoreError, match="disk I/O error"):
+            ledger.trim(ledger.last_confirmed, 0, 0) if how == "trim" else ledger.truncate()
+        assert [info.entries for info in ledger.ledgers] == [5, 5, 2]
+        assert store.room.taken.entries == 12

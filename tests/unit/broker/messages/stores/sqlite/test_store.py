@@ -342,3 +342,15 @@ async def test_a_deleted_topic_is_made_again_without_what_it_had(path: Path) -> 
         assert (dict(ledger.cursors), dict(ledger.properties)) == ({}, {})
         assert [entry.data for entry in await ledger.fetch(EARLIEST, 9, 99)] == [b"new"]
     assert len(entries_in(path)) == 8
+
+
+async def test_a_topic_without_a_number_for_its_next_ledger_keeps_the_ones_it_has(
+    path: Path,
+) -> None:
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        before = ledger.ledgers
+        store._next_id = store._reserved = MOST_IDS
+        with pytest.raises(MessageStoreError, match="has no numbers left"):
+            ledger.roll()
+        assert ledger.ledgers == before
