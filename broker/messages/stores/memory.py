@@ -115,7 +115,9 @@ class MemoryMessageStore:
         topic = self._topics.pop(name, None)
         if topic is not None:
             self._rooms.pop(name).leave()
-            for ledger in topic.row:
+            # In place of its ledgers an empty one: who still has the topic reads nothing.
+            topic.row.add(self.new_ledger())
+            for ledger in topic.row.take(len(topic.row) - 1):
                 self.disposal.free(ledger)
 
     def holds(self, name: str) -> bool:
