@@ -64,6 +64,13 @@ class LedgerRow(Generic[LedgerT]):
         self._ledgers.append(ledger)
         self._ids.append(ledger.ledger_id)
 
+    def count_anew(self) -> None:
+        """Leave out closed ledgers that have lost all their entries, and rank what is left."""
+        ledgers, self._ledgers, self._ids = self._ledgers, [], []
+        for ledger in ledgers:
+            if len(ledger) or ledger is ledgers[-1]:
+                self.add(ledger)
+
     def look_for_last(self) -> None:
         """Set the last confirmed entry from the ledgers there are, as when a topic is opened."""
         if self._ledgers:

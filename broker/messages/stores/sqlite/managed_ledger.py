@@ -118,6 +118,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             entries, size_bytes = ledger.cut()
             self._room.charge(-entries, -size_bytes)
         self._waiting.clear()
+        self._row.count_anew()
         self._error = self._error or error
         if self.listener is not None:
             self.listener.failed(error)
