@@ -135,11 +135,13 @@ class DatabaseWriter:
             self._written = self._before.popleft()
             self._jobs.put(self._written)
             return
+        if self._closing is not None and not self._closing.done():
+            # From now on: who hears below that all is stored may want to add more.
+            self._error = MessageStoreError("the message store is closed")
+            self._closing.set_result(None)
         for waiter in self._next.waiting:
             _settle(waiter, None)
         self._next.waiting.clear()
-        if self._closing is not None and not self._closing.done():
-            self._closing.set_result(None)
 
     async def flushed(self) -> None:
         """Return once all that was added before is stored.
@@ -255,7 +257,6 @@ class DatabaseWriter:
         elif self._written is None:
             self._hand_over()
         await self._closing
-        self._error = self._error or MessageStoreError("the message store is closed")
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 

@@ -255,6 +255,28 @@ async def test_at_the_end_what_waits_is_written(world: World) -> None:
         world.writer.batch()
 
 
+async def test_who_hears_at_the_end_that_all_is_stored_cannot_add_more_unheard(
+    world: World,
+) -> None:
+    async def adding() -> None:
+        await world.writer.flushed()
+        world.other.append()
+        await world.writer.flushed()
+
+    await world.writing()
+    late = asyncio.ensure_future(adding())
+    await settle()
+    closing = asyncio.ensure_future(world.writer.close())
+    await settle()
+    world.connection.release()
+    await closing
+    await settle()
+    assert late.done()
+    with pytest.raises(MessageStoreError, match="the message store is closed"):
+        await late
+    assert world.entries() == [1]
+
+
 # -- a full disk ------------------------------------------------------------------------------
 
 
