@@ -67,6 +67,13 @@ def drop_ledger(ledger: SqliteLedger, batch: Batch) -> None:
         batch.drop(ledger)
 
 
+def _damaged(damage: str) -> MessageStoreError:
+    return MessageStoreError(
+        f"{damage} in the message database; {FROM_A_COPY}, or start the broker with "
+        "floodgateMessageStoreDropDamaged=true, which leaves damaged entries out"
+    )
+
+
 class SqliteManagedLedger(TopicLedger[SqliteLedger]):
     """The messages of one topic in a database; see ManagedLedger."""
 
@@ -192,11 +199,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             if self._row.holding(Position(ledger.ledger_id, number)) is None:
                 continue  # The ledger was dropped meanwhile.
             if not self._parts.reads.skip_damaged:
-                raise MessageStoreError(
-                    f"{damage} in the message database; {FROM_A_COPY}, or start the broker "
-                    "with floodgateMessageStoreDropDamaged=true, which leaves damaged "
-                    "entries out"
-                )
+                raise _damaged(damage)
             first = Position(ledger.ledger_id, end)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
@@ -238,7 +241,11 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
     async def _publish_time(self, ledger: SqliteLedger, number: int) -> int:
         if number >= ledger.recent_from:
             return ledger.recent[number - ledger.recent_from][1].publish_time
-        return await self._parts.reads.publish_time(ledger.ledger_id, number)
+        found = await self._parts.reads.publish_time(ledger.ledger_id, number)
+        position = Position(ledger.ledger_id, number)
+        if found is None and not self._parts.reads.skip_damaged and self.holds(position):
+            raise _damaged(f"entry {position} is missing")
+        return found or 0  # What was dropped meanwhile lies before all that is left.
 
     # -- ledgers ------------------------------------------------------------------------------
 
