@@ -146,6 +146,14 @@ async def test_a_time_is_not_found_among_damaged_heads(tmp_path: Path) -> None:
             await ledger.published_at(1_030)
 
 
+async def test_a_missing_entry_is_not_taken_for_one_of_an_earlier_time(tmp_path: Path) -> None:
+    async with stored(tmp_path) as (ledger, positions, path):
+        middle = positions[len(positions) // 2]
+        change(path, "DELETE FROM entries WHERE row_id = ?", row_id(middle))
+        with pytest.raises(MessageStoreError, match=f"entry {middle} is missing in the message d"):
+            await ledger.published_at(0)
+
+
 def damage_page_of(path: Path, position: Position) -> None:
     """Overwrite the page with an entry, which is in no write-ahead log any more."""
     content = bytearray(path.read_bytes())
