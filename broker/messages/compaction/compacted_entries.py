@@ -91,20 +91,31 @@ class CompactedEntries:
     async def _index(self, first: Position) -> int:
         """Return a number behind all entries before a position, and not behind others, by halving.
 
-        Those that are damaged, and to be left out, count as the next one that is not.
+        One that is damaged says nothing: the next one that is whole does. Whether that is told of,
+        or left out, is for who reads it.
         """
         behind, number = self._read_up_to
         if first == behind:
             return number
         low, high = 0, len(self)
         while low < high:
-            middle = (low + high) // 2
-            own = await self._own(middle, 1, 1)
-            if own and _POSITION.unpack_from(own[0].data) < first:
-                low = middle + 1
+            middle = at = (low + high) // 2
+            while at < high and (own := await self._whole(at)) is None:
+                at += 1
+            found = LATEST if at == high or own is None else _POSITION.unpack_from(own.data)
+            if found == first:
+                return at
+            if found < first:
+                low = at + 1
             else:
                 high = middle
         return low
+
+    async def _whole(self, index: int) -> Entry | None:
+        """Return an entry by its number; None if it is damaged, or deleted."""
+        if index >= len(self):
+            return None
+        return await self.ledger.entry(self.ledger.at(EARLIEST, index + 1))
 
 
 def _of_topic(own: Entry) -> Entry:

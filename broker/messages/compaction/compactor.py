@@ -136,6 +136,11 @@ async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
         set_unused(ledger, *(other for other in unused_ids(ledger) if other != ledger_id))
 
 
+def is_compacted(stored: str) -> bool:
+    """Tell whether a ledger is what a compaction has left."""
+    return stored.startswith(_COMPACTED)
+
+
 def topic_of(stored: str) -> TopicName:
     """Return the topic of a ledger: of its messages, or of what a compaction has left of them."""
     if stored.startswith(_COMPACTED):

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.errors import Refusal, RefusedError
-from broker.messages.compaction.compactor import Compactor, topic_of
+from broker.messages.compaction.compactor import Compactor, is_compacted, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
 from broker.messages.loading.made_topics import MOST_TOPICS, MadeTopics
@@ -399,8 +399,11 @@ class LoadedTopics:
         try:
             await delete_compacted(self._parts.store, name)
         except MessageStoreError as error:
-            # A damaged topic goes all the same; what cannot be written is told again below.
-            logger.warning("what compactions have left of %s may stay: %s", name, error)
+            # A damaged topic does not know them; what cannot be written is told again below.
+            logger.warning("what compactions have left of %s is looked for: %s", name, error)
+            async for left in in_turns(self._parts.store.names()):
+                if is_compacted(left) and str(topic_of(left)) == name:
+                    await self._parts.store.delete_ledger(left)
         await self._parts.store.delete_ledger(name)
 
     async def delete_without_partitions(self, name: TopicName) -> None:
@@ -452,10 +455,16 @@ class LoadedTopics:
         async for namespace in in_turns(namespaces):
             async for topic in in_turns(self.within(namespace)):
                 await to_its_end(self._drop_loaded(topic))
-        async for name in in_turns(self._parts.store.names()):
-            if namespace_of(name) in names and self._parts.store.holds(name):
-                async with self._locks.of(str(topic_of(name))):
-                    await self._parts.store.delete_ledger(name)
+        stored = in_turns(self._parts.store.names())
+        inside = [name async for name in stored if namespace_of(name) in names]
+        # A topic whose messages are gone knows no more what compactions have left of it.
+        for name in [*filter(is_compacted, inside), *inside]:
+            await self._delete_stored(name)
+
+    async def _delete_stored(self, name: str) -> None:
+        if self._parts.store.holds(name):
+            async with self._locks.of(str(topic_of(name))):
+                await self._parts.store.delete_ledger(name)
 
     async def _drop_loaded(self, topic: Topic) -> None:
         async with self._locks.of(topic.full_name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -305,10 +306,21 @@ async def test_a_broker_alone_lets_its_topics_go_and_serves_them_again(profile: 
         peer.close()
 
 
-async def published(parts: Brokers, topics: list[str], payload: bytes) -> None:
+async def received_first(asked: BrokerService, topics: list[str], payload: bytes) -> None:
+    """Read each topic from its beginning, at the broker that serves it."""
+    for topic in topics:
+        found = await looked_up(asked, topic)
+        peer = await MessagePeer.connect(found.brokerServiceUrl)
+        await peer.subscribe(topic)
+        await peer.flow(10)
+        assert (await peer.message()).payload == payload
+        peer.close()
+
+
+async def published(asked: BrokerService, topics: list[str], payload: bytes) -> None:
     """Publish to each topic, at the broker that serves it."""
     for topic in topics:
-        found = await looked_up(parts.two, topic)
+        found = await looked_up(asked, topic)
         peer = await MessagePeer.connect(found.brokerServiceUrl)
         await peer.producer(topic)
         await peer.publish(0, payload)
@@ -328,14 +340,14 @@ async def test_a_namespace_made_again_before_all_brokers_know_has_its_own_messag
         one = await stack.enter_async_context(rest_client(parts.one))
         two = await stack.enter_async_context(rest_client(parts.two))
         await one.done("PUT", namespace)
-        await published(parts, topics, b"old")
+        await published(parts.two, topics, b"old")
         tells = parts.one.ownership.namespaces_deleted
 
         async def made_again(namespaces: Sequence[NamespaceName]) -> None:
             if killed:
                 raise StoreError("killed")
             await two.done("PUT", namespace)
-            await published(parts, topics, b"new")
+            await published(parts.two, topics, b"new")
             await tells(namespaces)
 
         with monkeypatch.context() as patch:
@@ -344,11 +356,23 @@ async def test_a_namespace_made_again_before_all_brokers_know_has_its_own_messag
         assert answer.status == (500 if killed else 204)
         if killed:
             await two.done("PUT", namespace)
-            await published(parts, topics, b"new")
-        for topic in topics:
-            found = await looked_up(parts.one, topic)
-            peer = await MessagePeer.connect(found.brokerServiceUrl)
-            await peer.subscribe(topic)
-            await peer.flow(10)
-            assert (await peer.message()).payload == b"new"
-            peer.close()
+            await published(parts.two, topics, b"new")
+        await received_first(parts.one, topics[::-1], b"new")
+
+
+async def test_a_namespace_made_again_with_other_bundles_has_its_own_messages_only(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    namespace = "/admin/v2/namespaces/public/gone"
+    keys = {"metadataStoreUrl": postgresql_url, "forceDeleteNamespaceAllowed": "true"}
+    stored = broker_config({**keys, "floodgateMessageStore": f"sqlite://{tmp_path}/m.db"})
+    topics = [f"persistent://public/gone/t{number}" for number in range(8)]
+    async with BrokerService(stored) as two, rest_client(two) as rest:
+        await rest.done("PUT", namespace)
+        await published(two, topics, b"old")
+    async with BrokerService(broker_config(keys)) as one, rest_client(one) as rest:
+        await rest.done("DELETE", f"{namespace}?force=true")
+        await rest.done("PUT", namespace, json.dumps({"bundles": {"numBundles": 8}}))
+    async with BrokerService(stored) as two:
+        await published(two, topics, b"new")
+        await received_first(two, topics, b"new")

@@ -45,6 +45,10 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
         self.is_read = False
 
 
+_NEVER = 1 << 63
+"""A time that is behind that of any entry."""
+
+
 class DatabaseParts(NamedTuple):
     """The parts of a store that its topics need.
 
@@ -241,11 +245,15 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
     async def _publish_time(self, ledger: SqliteLedger, number: int) -> int:
         if number >= ledger.recent_from:
             return ledger.recent[number - ledger.recent_from][1].publish_time
-        found = await self._parts.reads.publish_time(ledger.ledger_id, number)
         position = Position(ledger.ledger_id, number)
-        if found is None and not self._parts.reads.skip_damaged and self.holds(position):
-            raise _damaged(f"entry {position} is missing")
-        return found or 0  # What was dropped meanwhile lies before all that is left.
+        found = await self._parts.reads.publish_time(ledger.ledger_id, number)
+        if found is not None:
+            return found
+        if not self.holds(position):
+            return 0  # What was dropped meanwhile lies before all that is left.
+        # Where damaged entries are left out, the next whole one speaks for them.
+        following = await self.fetch(position, 1, 1)
+        return following[0].publish_time if following else _NEVER
 
     # -- ledgers ------------------------------------------------------------------------------
 

@@ -400,9 +400,11 @@ async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted() -> N
     assert len(loaded.topics.made) == 0
 
 
-async def test_a_topic_that_cannot_be_read_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_topic_that_cannot_be_read_is_deleted_with_what_compactions_have_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     loaded = Loaded()
-    await loaded.topic()
+    await compacted(loaded)
     await loaded.topics.unload(NAME)
 
     async def damaged(_: str) -> ManagedLedger:
