@@ -376,3 +376,21 @@ async def test_a_namespace_made_again_with_other_bundles_has_its_own_messages_on
     async with BrokerService(stored) as two:
         await published(two, topics, b"new")
         await received_first(two, topics, b"new")
+
+
+async def test_a_start_makes_the_first_namespaces_without_what_was_in_them(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {"metadataStoreUrl": postgresql_url, "forceDeleteNamespaceAllowed": "true"}
+    async with brokers(postgresql_url, **keys) as parts, rest_client(parts.one) as one:
+
+        async def killed(_: Sequence[NamespaceName]) -> None:
+            raise StoreError("killed")
+
+        await published(parts.one, TOPICS[:8], b"old")
+        monkeypatch.setattr(parts.one.ownership, "namespaces_deleted", killed)
+        answer = await one.ask("DELETE", "/admin/v2/namespaces/public/default?force=true")
+        assert answer.status == 500
+        async with BrokerService(broker_config(keys)) as third:
+            await published(third, TOPICS[:8], b"new")
+            await received_first(third, TOPICS[:8], b"new")
