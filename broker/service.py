@@ -156,6 +156,7 @@ class BrokerService(ServerService["ServerCnx"]):
             identity = self.messaging.store.identity
             try:
                 await self._shared.open(self.urls, identity)
+                await self._make_first_namespaces()
             except StoreError as error:
                 raise StartError(str(error)) from None
 
@@ -182,10 +183,18 @@ class BrokerService(ServerService["ServerCnx"]):
             self.store = store_for_url(url, cache_bytes, self._clock)
             await self.store.open()
             self._exits.push_async_callback(self.store.close)
-            for name in FIRST_NAMESPACES:
-                await self.store.create_namespace(NamespaceName.parse(name))
+            if not is_shared(self.config.metadata_store_url):
+                await self._make_first_namespaces()
         except StoreError as error:
             raise StartError(str(error)) from None
+
+    async def _make_first_namespaces(self) -> None:
+        for name in FIRST_NAMESPACES:
+            namespace = NamespaceName.parse(name)
+            if await self.store.policies(namespace) is None:
+                if self._shared is not None:  # See NamespaceAdmin.create.
+                    await self._shared.namespaces_deleted([namespace])
+                await self.store.create_namespace(namespace)
 
     def _choose_ownership(self) -> None:
         """Share the topics with other brokers of the same store, where there can be others."""

@@ -91,6 +91,8 @@ async def have_forgotten(
     """
     names, give_up = list(map(str, namespaces)), clock.now() + FORGET_SECONDS
     async with use() as connection:
+        if not await tables.are_remembered(connection, names):
+            return
         await tables.tell_deleted(connection, names, broker)
     while True:
         async with use() as connection:

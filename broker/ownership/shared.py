@@ -343,7 +343,8 @@ class SharedOwnership:
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
         """Have all brokers forget namespaces that are no more. See Ownership."""
         for namespace in namespaces:
-            await self._let_go_within(namespace)
+            if await self._store.policies(namespace) is None:  # Else it was made again meanwhile.
+                await self._let_go_within(namespace)
         await have_forgotten(self._use, namespaces, self._session.id, self._clock)
 
     async def _let_go_within(self, namespace: NamespaceName) -> None:
@@ -352,9 +353,11 @@ class SharedOwnership:
 
     async def _forget(self, namespace: NamespaceName) -> None:
         """Let go of a namespace that another broker deleted, and delete what is stored of it."""
+        if await self._store.policies(namespace) is not None:
+            return  # It was made again meanwhile, once all had forgotten the one before.
         await self._let_go_within(namespace)
         async with self._forgetting:  # Many may be deleted together.
-            if await self._store.policies(namespace) is None:  # Else it was made again meanwhile.
+            if await self._store.policies(namespace) is None:
                 await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:

@@ -206,13 +206,7 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
             low,
             high,
         )
-        before = await connection.fetchval(
-            "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
-            name,
-            low,
-            high,
-        )
-        before = "" if before is None else str(before)
+        before = await _store_before(connection, name, bundle.hashes)
         if taken is not None or not (before == store or is_free(before)):
             return None
         await connection.execute(
@@ -225,6 +219,20 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
             store,
         )
         return before
+
+
+async def _store_before(connection: Connection, namespace: str, hashes: BundleRange) -> str:
+    """Return whose messages a bundle had; of one whose namespace had other bundles: nobody's."""
+    rows = await connection.fetch(
+        "SELECT low, high, store FROM floodgate.bundles"
+        " WHERE namespace = $1 AND low < $3 AND high > $2",
+        namespace,
+        hashes.low,
+        hashes.high,
+    )
+    own = [str(row[2]) for row in rows if (row[0], row[1]) == (hashes.low, hashes.high)]
+    # Messages of other bundles are of a namespace that is no more.
+    return own[0] if own else DELETED if rows else ""
 
 
 def is_free(store: str) -> bool:
@@ -311,11 +319,24 @@ async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker
     )
 
 
+async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> bool:
+    """Tell whether anybody owns a bundle of namespaces, or may have messages of one."""
+    return bool(
+        await connection.fetchval(
+            "SELECT 1 FROM floodgate.bundles WHERE namespace = ANY($1::text[])"
+            " AND (owner IS NOT NULL OR store <> $2) LIMIT 1",
+            namespaces,
+            DELETED,
+        )
+    )
+
+
 async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str | None:
     """Return the service URL of a broker that lives and owns a bundle of one of the namespaces."""
     row = await connection.fetchrow(
         f"SELECT {_OWNERS_URLS} FROM floodgate.bundles b JOIN floodgate.brokers o "
         "ON o.id = b.owner WHERE b.namespace = ANY($1::text[])"
+        " AND NOT EXISTS (SELECT 1 FROM floodgate.namespaces n WHERE n.name = b.namespace)"
         " AND o.lease_until > clock_timestamp() LIMIT 1",
         namespaces,
     )
@@ -323,12 +344,16 @@ async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str 
 
 
 async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Forget where the messages of namespaces were that are no more, also of dead owners."""
+    """Forget where the messages of namespaces were that are no more, also of dead owners.
+
+    One that was made again meanwhile keeps them: they are new.
+    """
     async with connection.transaction():
         await _bury(connection, _DEAD)
         await connection.execute(
-            "UPDATE floodgate.bundles SET store = $2 WHERE namespace = ANY($1::text[])"
-            " AND owner IS NULL",
+            "UPDATE floodgate.bundles b SET store = $2 WHERE namespace = ANY($1::text[])"
+            " AND owner IS NULL"
+            " AND NOT EXISTS (SELECT 1 FROM floodgate.namespaces n WHERE n.name = b.namespace)",
             namespaces,
             DELETED,
         )

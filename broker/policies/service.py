@@ -16,10 +16,10 @@ from broker.policies.documents import in_force
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 from proto.names import NamespaceName, TopicName, namespace_of
-from server.tasks.cooperative import in_turns
+from server.tasks.cooperative import in_parts, in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from broker.policies.effective import EffectivePolicies
@@ -161,14 +161,18 @@ class PolicyService:
         """
         gone = frozenset(map(str, namespaces))
         known = in_turns(tuple(self._documents))
-        await self._forget([name async for name in known if {name, namespace_of(name)} & gone])
+        await self._forget(
+            [name async for name in known if name in gone or namespace_of(name) in gone]
+        )
 
-    async def _forget(self, names: Iterable[str]) -> None:
-        found = [name for name in names if name in self._documents]
-        if found:
-            await self._store.delete_policies(found)
+    async def _forget(self, names: Sequence[str]) -> None:
+        for part in in_parts(names):
+            found = [name for name in part if name in self._documents]
+            if found:
+                await self._store.delete_policies(found)
             async for name in in_turns(found):
                 self._show(name, {})
+            await asyncio.sleep(0)
 
     # -- what others change -------------------------------------------------------------------
 

@@ -93,6 +93,9 @@ class NamespaceAdmin:
             body, namespace, allowed, self._context.config.default_number_of_namespace_bundles
         )
         await self._check_room(namespace)
+        if await self._context.store.policies(namespace) is None:
+            # A broker that was killed while it deleted one of this name has told nobody.
+            await self._context.ownership.namespaces_deleted([namespace])
         if not await self._context.store.create_namespace(namespace, policies):
             raise RestError(409, "Namespace already exists")
         return done()
@@ -127,6 +130,8 @@ class NamespaceAdmin:
         async with self._context.messaging.loaded_topics.emptied(there):
             await self._context.message_policies.forget_namespaces(there)
             found = list(await store.delete_all(there))
+            # Once more: somebody may have set one meanwhile.
+            await self._context.message_policies.forget_namespaces(there)
         if found:
             await self._context.ownership.namespaces_deleted(found)
         return bool(found)

@@ -75,5 +75,7 @@ class _Reset:
                     f"others make namespaces of {tenant} meanwhile: stop them, then reset again",
                 ) from None
         context.tenants_changed()
-        for name in self._first:
-            await context.store.create_namespace(NamespaceName.parse(name))
+        first = [NamespaceName.parse(name) for name in self._first]
+        await context.ownership.namespaces_deleted(first)  # See NamespaceAdmin.create.
+        for namespace in first:
+            await context.store.create_namespace(namespace)

@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from broker.messages.entry import Entry
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST, LATEST, Position
 
@@ -67,32 +68,54 @@ class CompactedEntries:
         """Return entries from a position in the topic on, at least one if there is any.
 
         Raises:
-            MessageStoreError: They cannot be read.
+            MessageStoreError: They cannot be read, or are deleted: the topic was compacted anew.
         """
         index = await self._index(first)
+        own = await self._own(index, max_entries, max_bytes)
+        if not len(self) and self.first < LATEST:
+            raise MessageStoreError(f"{self.ledger.name} is deleted")
+        left = [_of_topic(entry) for entry in own]
+        if left:
+            last = left[-1].position
+            behind = self.ledger.count(EARLIEST, own[-1].position)
+            self._read_up_to = Position(last.ledger_id, last.entry_id + 1), behind
+        return left
+
+    async def _own(self, index: int, max_entries: int, max_bytes: int) -> list[Entry]:
+        """Return entries from a number on; where damaged ones are left out, from the next on."""
         if index >= len(self):
             return []
         at = self.ledger.at(EARLIEST, index + 1)
-        own = [_of_topic(entry) for entry in await self.ledger.fetch(at, max_entries, max_bytes)]
-        if own:
-            last = own[-1].position
-            self._read_up_to = Position(last.ledger_id, last.entry_id + 1), index + len(own)
-        return own
+        return await self.ledger.fetch(at, max_entries, max_bytes)
 
     async def _index(self, first: Position) -> int:
-        """Return the number of the first entry that is not before a position, by halving."""
+        """Return a number behind all entries before a position, and not behind others, by halving.
+
+        One that is damaged says nothing: the next one that is whole does. Whether that is told of,
+        or left out, is for who reads it.
+        """
         behind, number = self._read_up_to
         if first == behind:
             return number
         low, high = 0, len(self)
         while low < high:
-            middle = (low + high) // 2
-            own = await self.ledger.entry(self.ledger.at(EARLIEST, middle + 1))
-            if own is None or _POSITION.unpack_from(own.data) < first:
-                low = middle + 1
+            middle = at = (low + high) // 2
+            while at < high and (own := await self._whole(at)) is None:
+                at += 1
+            found = LATEST if at == high or own is None else _POSITION.unpack_from(own.data)
+            if found == first:
+                return at
+            if found < first:
+                low = at + 1
             else:
                 high = middle
         return low
+
+    async def _whole(self, index: int) -> Entry | None:
+        """Return an entry by its number; None if it is damaged, or deleted."""
+        if index >= len(self):
+            return None
+        return await self.ledger.entry(self.ledger.at(EARLIEST, index + 1))
 
 
 def _of_topic(own: Entry) -> Entry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.compaction.compacted_entries import CompactedEntries
@@ -23,7 +24,8 @@ _FLUSH_BYTES = 4 * 1024 * 1024
 
 _COMPACTED = "compacted://"
 UNUSED_PROPERTY = "compaction.unused"
-"""Names a ledger that is not used yet or any more, so that it is deleted after a crash too."""
+"""Names ledgers that are not used yet or any more, so that they are deleted after a crash too: the
+name of one, with the numbers of all."""
 
 
 class CompactionRun(NamedTuple):
@@ -64,6 +66,7 @@ class Compactor:
             TooManyKeysError: There is no room for the keys.
         """
         async with self._turn:
+            await delete_unused(self.store, ledger)
             last = ledger.last_confirmed
             keys = LatestKeys()
             async for entries in _source(ledger, before, last):
@@ -75,14 +78,15 @@ class Compactor:
                 await self._copy(keys, _source(ledger, before, last), left)
                 _check_same(noted, keys.counted)
             except BaseException:
-                await self.store.delete_ledger(left.ledger.name)
+                with suppress(MessageStoreError):  # Then the next compaction deletes it.
+                    await delete_unused(self.store, ledger)
                 raise
             return CompactionRun(left, keys.removed)
 
     async def _new_entries(self, ledger: ManagedLedger, horizon: Position) -> CompactedEntries:
         ledger_id = self.store.next_id()
         name = compacted_name(ledger.name, ledger_id)
-        ledger.set_property(UNUSED_PROPERTY, name)
+        set_unused(ledger, ledger_id)
         return CompactedEntries(await self.store.open_ledger(name), ledger_id, horizon)
 
     async def _copy(
@@ -104,9 +108,37 @@ def _check_same(noted: int, copied: int) -> None:
         raise MessageStoreError("its entries were dropped meanwhile; compact it again")
 
 
-def compacted_name(topic: str, ledger_id: int) -> str:
+def compacted_name(topic: str, *ledger_ids: int) -> str:
     """Return the name of the ledger of a topic's compacted entries; no topic can have it."""
-    return f"{_COMPACTED}{topic.partition('://')[2]}-{ledger_id}"
+    return f"{_COMPACTED}{topic.partition('://')[2]}-{','.join(map(str, ledger_ids))}"
+
+
+def unused_ids(ledger: ManagedLedger) -> list[int]:
+    """Return the numbers of ledgers that the compaction of a topic does not use, or not yet."""
+    _, _, numbers = ledger.properties.get(UNUSED_PROPERTY, "").rpartition("-")
+    return [int(number) for number in numbers.split(",") if number]
+
+
+def set_unused(ledger: ManagedLedger, *ledger_ids: int) -> None:
+    """Keep those numbers."""
+    names = compacted_name(ledger.name, *ledger_ids) if ledger_ids else None
+    ledger.set_property(UNUSED_PROPERTY, names)
+
+
+async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
+    """Delete those ledgers.
+
+    Raises:
+        MessageStoreError: One is not deleted, and is named still.
+    """
+    for ledger_id in unused_ids(ledger):
+        await store.delete_ledger(compacted_name(ledger.name, ledger_id))
+        set_unused(ledger, *(other for other in unused_ids(ledger) if other != ledger_id))
+
+
+def is_compacted(stored: str) -> bool:
+    """Tell whether a ledger is what a compaction has left."""
+    return stored.startswith(_COMPACTED)
 
 
 def topic_of(stored: str) -> TopicName:

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compacted_entries import CompactedEntries
-from broker.messages.compaction.compactor import UNUSED_PROPERTY, compacted_name
+from broker.messages.compaction.compactor import (
+    compacted_name,
+    delete_unused,
+    set_unused,
+    unused_ids,
+)
 from broker.messages.compaction.latest_keys import TooManyKeysError
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import Position
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from broker.messages.compaction.compactor import Compactor
     from broker.messages.managed_ledger import ManagedLedger, MessageStore
     from broker.policies.effective import EffectivePolicies
@@ -87,10 +90,7 @@ class TopicCompaction:
         """
         self._compactor = compactor
         ledger, store = self._topic.ledger, compactor.store
-        unused = ledger.properties.get(UNUSED_PROPERTY)
-        if unused is not None:
-            await store.delete_ledger(unused)
-            ledger.set_property(UNUSED_PROPERTY, None)
+        await self._delete_unused()
         kept = _kept(ledger)
         if kept is not None:
             ledger_id, horizon = kept
@@ -153,14 +153,12 @@ class TopicCompaction:
         before = self.compacted
         after, self.removed = await self._compactor.compact(ledger, before)
         ledger.set_property(PROPERTY, f"{after.ledger_id} {after.horizon}")
-        ledger.set_property(UNUSED_PROPERTY, None if before is None else before.ledger.name)
-        await ledger.flushed()
+        set_unused(ledger, *(() if before is None else (before.ledger_id,)))
         self.compacted = after
+        await ledger.flushed()
         # Only now: ledgers that this subscription does not need any more are dropped.
         subscription.skip_through(after.horizon)
-        if before is not None:
-            await self._compactor.store.delete_ledger(before.ledger.name)
-            ledger.set_property(UNUSED_PROPERTY, None)
+        await delete_unused(self._compactor.store, ledger)
 
     # -- its end ------------------------------------------------------------------------------
 
@@ -171,18 +169,17 @@ class TopicCompaction:
         """
         if self._task is not None:
             self._task.cancel()
-        ledger, self.compacted = self._topic.ledger, None
-        left = [one for one in (_kept_name(ledger), ledger.properties.get(UNUSED_PROPERTY)) if one]
-        ledger.set_property(PROPERTY, None)
-        ledger.set_property(UNUSED_PROPERTY, left[0] if left else None)
-        self._deletion = asyncio.get_running_loop().create_task(self._delete(left))
+        self.compacted = None
+        _disuse(self._topic.ledger)
+        self._deletion = asyncio.get_running_loop().create_task(self._delete_unused())
 
-    async def _delete(self, names: Sequence[str]) -> None:
-        for name in names:
-            try:
-                await self._compactor.store.delete_ledger(name)
-            except MessageStoreError as error:
-                logger.warning("%s is not deleted: %s", name, error)
+    async def _delete_unused(self) -> None:
+        """Delete what is not used any more; what cannot be deleted now is the next time."""
+        ledger = self._topic.ledger
+        try:
+            await delete_unused(self._compactor.store, ledger)
+        except MessageStoreError as error:
+            logger.warning("what compaction left of %s is not deleted: %s", ledger.name, error)
 
     async def finished(self) -> None:
         """Return when no compaction is under way."""
@@ -210,14 +207,16 @@ async def delete_compacted(store: MessageStore, topic: str) -> None:
     if not store.holds(topic):
         return
     ledger = await store.open_ledger(topic)
-    for left in (ledger.properties.get(UNUSED_PROPERTY), _kept_name(ledger)):
-        if left is not None:
-            await store.delete_ledger(left)
+    _disuse(ledger)
+    await delete_unused(store, ledger)
 
 
-def _kept_name(ledger: ManagedLedger) -> str | None:
+def _disuse(ledger: ManagedLedger) -> None:
+    """Use what compaction has left of a topic no more."""
     kept = _kept(ledger)
-    return None if kept is None else compacted_name(ledger.name, kept[0])
+    if kept is not None:
+        set_unused(ledger, kept[0], *unused_ids(ledger))
+        ledger.set_property(PROPERTY, None)
 
 
 def _kept(ledger: ManagedLedger) -> tuple[int, Position] | None:

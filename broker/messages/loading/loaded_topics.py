@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.errors import Refusal, RefusedError
-from broker.messages.compaction.compactor import Compactor, topic_of
+from broker.messages.compaction.compactor import Compactor, is_compacted, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
 from broker.messages.loading.made_topics import MOST_TOPICS, MadeTopics
@@ -105,8 +106,8 @@ class LoadedTopics:
         self._followers = PolicyFollowers()
         self._unloads: set[asyncio.Task[None]] = set()
         self._loading: set[TopicName] = set()
-        self._emptying = asyncio.Lock()
-        self._emptied: frozenset[str] = frozenset()
+        # Namespaces and partitioned topics of which no topic is loaded, and how often each is.
+        self._shut: Counter[str] = Counter()
         self.loads = 0
         self.opened_at = parts.clock.wall_ms()
         self.pending_loads = 0
@@ -161,11 +162,14 @@ class LoadedTopics:
         found = self._topics.get(str(name))
         if found is not None and not found.closing:
             return found
+        return await to_its_end(self._got(name, create=create))
+
+    async def _got(self, name: TopicName, *, create: bool) -> Topic:
         async with self._locks.of(str(name)):
             found = self._topics.get(str(name))
             if found is not None and not found.closing:
                 return found
-            return await to_its_end(self._counted_load(name, found, create=create))
+            return await self._counted_load(name, found, create=create)
 
     async def _counted_load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         self.pending_loads += 1
@@ -183,7 +187,7 @@ class LoadedTopics:
         if broken is not None:
             await self._unload(broken)
         async with self._loads:
-            if str(name.namespace) in self._emptied:
+            if self._is_shut(name):
                 raise fenced()
             made = await self._parts.creation.ensure(name, create=create)
             made = made or name in self.made
@@ -192,7 +196,7 @@ class LoadedTopics:
             except MessageStoreError as error:
                 raise not_stored(error) from None
             # Not any more: the bundle was lost, or the namespace deleted, meanwhile.
-            if not self._parts.owns(name) or str(name.namespace) in self._emptied:
+            if not self._parts.owns(name) or self._is_shut(name):
                 if name.persistent:
                     self._parts.store.close_ledger(str(name))
                 raise fenced()
@@ -244,12 +248,14 @@ class LoadedTopics:
 
         Its clients come back and load it again, or go to the service URL of its new owner.
         """
+        return await to_its_end(self._unload_named(name, new_owner))
+
+    async def _unload_named(self, name: TopicName, new_owner: ServerUrls) -> bool:
         async with self._locks.of(str(name)):
             topic = self._topics.get(str(name))
-            if topic is None:
-                return False
-            await to_its_end(self._unload(topic, new_owner))
-            return True
+            if topic is not None:
+                await self._unload(topic, new_owner)
+            return topic is not None
 
     def let_go(self, belongs: Callable[[TopicName], bool]) -> Awaitable[object]:
         """Close topics that this broker serves no more: nothing is published from now on.
@@ -340,7 +346,7 @@ class LoadedTopics:
     async def _unload_broken(self, topic: Topic) -> None:
         async with self._locks.of(topic.full_name):
             if self._topics.get(topic.full_name) is topic:  # Else the next client was faster.
-                await to_its_end(self._unload(topic))
+                await self._unload(topic)
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic with its messages.
@@ -354,19 +360,21 @@ class LoadedTopics:
             StoreError: The metadata store failed.
             MessageStoreError: The message store failed.
         """
+        await to_its_end(self._delete(name, force=force))
+
+    async def _delete(self, name: TopicName, *, force: bool) -> None:
         async with self._locks.of(str(name)):
             topic = self._topics.get(str(name))
             if topic is not None and not force:
                 check_unused(topic)
-            await to_its_end(self._delete(name, topic))
-
-    async def _delete(self, name: TopicName, topic: Topic | None) -> None:
-        await self._parts.topics.check_there(name)
-        if name.persistent:
-            await self._parts.store.flushed()  # Else it would be closed for nothing.
-        # As upstream the messages go first: else a kill here leaves them to who has the name next.
-        await self._drop(name, topic)
-        await self._parts.topics.delete(name)
+            await self._parts.topics.check_there(name)
+            if name.persistent:
+                await self._parts.store.flushed()  # Else it would be closed for nothing.
+            if topic is not None and not force:
+                check_unused(topic)  # Clients may have come meanwhile.
+            # As upstream the messages go first: else a kill here leaves them to the next topic.
+            await self._drop(name, topic)
+            await self._parts.topics.delete(name)
 
     async def _drop(self, name: TopicName, topic: Topic | None) -> None:
         """Close a topic, and delete its messages."""
@@ -388,7 +396,14 @@ class LoadedTopics:
             await self._delete_messages(str(name))
 
     async def _delete_messages(self, name: str) -> None:
-        await delete_compacted(self._parts.store, name)
+        try:
+            await delete_compacted(self._parts.store, name)
+        except MessageStoreError as error:
+            # A damaged topic does not know them; what cannot be written is told again below.
+            logger.warning("what compactions have left of %s is looked for: %s", name, error)
+            async for left in in_turns(self._parts.store.names()):
+                if is_compacted(left) and str(topic_of(left)) == name:
+                    await self._parts.store.delete_ledger(left)
         await self._parts.store.delete_ledger(name)
 
     async def delete_without_partitions(self, name: TopicName) -> None:
@@ -401,6 +416,27 @@ class LoadedTopics:
             await self._parts.topics.delete_without_partitions(name)
 
     @asynccontextmanager
+    async def shut(self, *names: NamespaceName | TopicName) -> AsyncIterator[None]:
+        """Load no topic of some namespaces or partitioned topics for a block of code.
+
+        What is being loaded when the block begins is refused, or loaded, before.
+        """
+        keys = list(map(str, names))
+        self._shut.update(keys)
+        try:
+            for loading in [one for one in self._loading if self._is_shut(one)]:
+                async with self._locks.of(str(loading)):
+                    pass
+            yield
+        finally:
+            self._shut.subtract(keys)
+            self._shut += Counter()  # Without what is 0.
+
+    def _is_shut(self, name: TopicName) -> bool:
+        shut = self._shut
+        return str(name.namespace) in shut or str(name.partitioned_name) in shut
+
+    @asynccontextmanager
     async def emptied(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
         """Close the topics of namespaces and delete their messages before a block of code.
 
@@ -409,29 +445,31 @@ class LoadedTopics:
         Raises:
             MessageStoreError: The message store failed, and has some of the messages still.
         """
-        async with self._emptying:
-            self._emptied = frozenset(map(str, namespaces))
-            try:
-                await self._parts.store.flushed()  # Else they would be closed for nothing.
-                await self._empty(namespaces)
-                yield
-            finally:
-                self._emptied = frozenset()
+        async with self.shut(*namespaces):
+            await self._parts.store.flushed()  # Else they would be closed for nothing.
+            await self._empty(frozenset(map(str, namespaces)), namespaces)
+            yield
+            await self.made.forget(namespaces)
 
-    async def _empty(self, namespaces: Sequence[NamespaceName]) -> None:
-        for loading in [one for one in self._loading if str(one.namespace) in self._emptied]:
-            async with self._locks.of(str(loading)):
-                pass  # It is refused now.
-        for namespace in namespaces:
-            self.made.forget(namespace)
+    async def _empty(self, names: frozenset[str], namespaces: Sequence[NamespaceName]) -> None:
+        async for namespace in in_turns(namespaces):
             async for topic in in_turns(self.within(namespace)):
-                async with self._locks.of(topic.full_name):
-                    if self._topics.get(topic.full_name) is topic:
-                        await to_its_end(self._drop(topic.name, topic))
-        async for name in in_turns(self._parts.store.names()):
-            if namespace_of(name) in self._emptied and self._parts.store.holds(name):
-                async with self._locks.of(str(topic_of(name))):
-                    await self._parts.store.delete_ledger(name)
+                await to_its_end(self._drop_loaded(topic))
+        stored = in_turns(self._parts.store.names())
+        inside = [name async for name in stored if namespace_of(name) in names]
+        # A topic whose messages are gone knows no more what compactions have left of it.
+        for name in [*filter(is_compacted, inside), *inside]:
+            await self._delete_stored(name)
+
+    async def _delete_stored(self, name: str) -> None:
+        if self._parts.store.holds(name):
+            async with self._locks.of(str(topic_of(name))):
+                await self._parts.store.delete_ledger(name)
+
+    async def _drop_loaded(self, topic: Topic) -> None:
+        async with self._locks.of(topic.full_name):
+            if self._topics.get(topic.full_name) is topic:
+                await self._drop(topic.name, topic)
 
     async def terminate(self, name: TopicName) -> Position:
         """Have a topic take no more messages; return the position of the last.

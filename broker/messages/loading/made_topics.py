@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from proto.names import TopicName
+from proto.names import TopicName, namespace_of
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from limiter.clock import Clock
     from proto.names import NamespaceName
@@ -63,12 +64,13 @@ class MadeTopics:
         self._unused_since.clear()
         self._partitioned.clear()
 
-    def forget(self, namespace: NamespaceName) -> None:
-        """Forget the topics of a namespace that is gone."""
-        start = (f"persistent://{namespace}/", f"non-persistent://{namespace}/")
+    async def forget(self, namespaces: Iterable[NamespaceName]) -> None:
+        """Forget the topics of namespaces that are gone."""
+        gone = frozenset(map(str, namespaces))
         for noted in (self._unused_since, self._partitioned):
-            for name in [one for one in noted if one.startswith(start)]:
-                del noted[name]
+            async for name in in_turns(tuple(noted)):
+                if namespace_of(name) in gone:
+                    noted.pop(name, None)
 
     def unused(self) -> Iterator[tuple[TopicName, float]]:
         """Yield the topics that nobody has used, and the clock's time at which they were made."""

@@ -21,8 +21,8 @@ class TopicIndex:
 
     def __init__(self) -> None:
         self._topics: dict[str, Topic] = {}
-        # Of a namespace by the name of the topic, of which partitions have the one of the whole.
-        self._inside: dict[NamespaceName, dict[str, list[Topic]]] = {}
+        self._inside: dict[NamespaceName, dict[str, Topic]] = {}
+        self._partitions: dict[str, list[Topic]] = {}
 
     def __len__(self) -> int:
         return len(self._topics)
@@ -40,20 +40,24 @@ class TopicIndex:
     def add(self, topic: Topic) -> None:
         """Add a topic, whose name no other has."""
         self._topics[topic.full_name] = topic
-        whole = str(topic.name.partitioned_name)
-        self._inside.setdefault(topic.name.namespace, {}).setdefault(whole, []).append(topic)
+        self._inside.setdefault(topic.name.namespace, {})[topic.full_name] = topic
+        if topic.name.partition_index >= 0:
+            self._partitions.setdefault(str(topic.name.partitioned_name), []).append(topic)
 
     def discard(self, topic: Topic) -> bool:
         """Remove a topic; false if it is not there."""
         if self._topics.get(topic.full_name) is not topic:
             return False
         del self._topics[topic.full_name]
-        whole, inside = str(topic.name.partitioned_name), self._inside[topic.name.namespace]
-        inside[whole].remove(topic)
-        if not inside[whole]:
-            del inside[whole]
+        inside = self._inside[topic.name.namespace]
+        del inside[topic.full_name]
         if not inside:
             del self._inside[topic.name.namespace]
+        if topic.name.partition_index >= 0:
+            whole = str(topic.name.partitioned_name)
+            self._partitions[whole].remove(topic)
+            if not self._partitions[whole]:
+                del self._partitions[whole]
         return True
 
     def within(self, scope: NamespaceName | TopicName | None) -> list[Topic]:
@@ -61,5 +65,6 @@ class TopicIndex:
         if scope is None:
             return list(self)
         if isinstance(scope, TopicName):
-            return list(self._inside.get(scope.namespace, {}).get(str(scope), ()))
-        return [topic for some in self._inside.get(scope, {}).values() for topic in some]
+            own = self._topics.get(str(scope))
+            return [*([own] if own else ()), *self._partitions.get(str(scope), ())]
+        return list(self._inside.get(scope, {}).values())

@@ -64,14 +64,21 @@ class LedgerRow(Generic[LedgerT]):
         self._ledgers.append(ledger)
         self._ids.append(ledger.ledger_id)
 
+    def count_anew(self) -> None:
+        """Leave out closed ledgers that have lost all their entries, and rank what is left."""
+        ledgers, self._ledgers, self._ids = self._ledgers, [], []
+        for ledger in ledgers:
+            if len(ledger) or ledger is ledgers[-1]:
+                self.add(ledger)
+
     def look_for_last(self) -> None:
         """Set the last confirmed entry from the ledgers there are, as when a topic is opened."""
         if self._ledgers:
             total = self._total
             self.last_confirmed = self._of_rank(total - 1) if self.entries else self.open.last
 
-    def take_consumed(self, before: Position, keep_bytes: int, keep_since: int) -> list[LedgerT]:
-        """Remove and return the closed ledgers that ``trim`` drops."""
+    def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
+        """Return how many of the first ledgers ``trim`` drops."""
         size_bytes = self.size_bytes
         count = 0
         for ledger in self._ledgers[:-1]:
@@ -81,18 +88,20 @@ class LedgerRow(Generic[LedgerT]):
                 break
             size_bytes -= ledger.bytes_before(len(ledger))
             count += 1
-        return self._take(count)
+        return count
 
-    def take_closed(self) -> list[LedgerT]:
-        """Remove and return all closed ledgers that have nothing under way."""
+    @property
+    def closed(self) -> int:
+        """How many of the first ledgers are closed, and have nothing under way."""
         count = 0
         for ledger in self._ledgers[:-1]:
             if self._is_under_way(ledger):
                 break
             count += 1
-        return self._take(count)
+        return count
 
-    def _take(self, count: int) -> list[LedgerT]:
+    def take(self, count: int) -> list[LedgerT]:
+        """Remove and return so many of the first ledgers."""
         taken = self._ledgers[:count]
         del self._ledgers[:count], self._ids[:count]
         return taken

@@ -115,7 +115,9 @@ class MemoryMessageStore:
         topic = self._topics.pop(name, None)
         if topic is not None:
             self._rooms.pop(name).leave()
-            for ledger in topic.row:
+            # In place of its ledgers an empty one: who still has the topic reads nothing.
+            topic.row.add(self.new_ledger())
+            for ledger in topic.row.take(len(topic.row) - 1):
                 self.disposal.free(ledger)
 
     def holds(self, name: str) -> bool:
@@ -236,7 +238,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         self._row.close(self._store.now_ms())
         self._row.add(self._store.new_ledger())
 
-    def _drop(self, ledgers: Sequence[MemoryLedger]) -> None:
-        for ledger in ledgers:
+    def _drop(self, count: int) -> None:
+        for ledger in self._row.take(count):
             self._room.charge(-len(ledger), -ledger.bytes_before(len(ledger)))
             self._store.disposal.free(ledger)

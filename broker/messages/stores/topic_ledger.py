@@ -170,15 +170,15 @@ class TopicLedger(ABC, Generic[LedgerT]):
         """Close the open ledger and open the next."""
 
     @abstractmethod
-    def _drop(self, ledgers: Sequence[LedgerT]) -> None:
-        """Free what ledgers held that have left the row."""
+    def _drop(self, count: int) -> None:
+        """Have so many of the first ledgers leave the row, and free what they held."""
 
     def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
         """Drop closed ledgers all of whose entries lie before a position."""
         if self._error is None:
-            self._drop(self._row.take_consumed(before, keep_bytes, keep_since))
+            self._drop(self._row.consumed(before, keep_bytes, keep_since))
 
     def truncate(self) -> None:
         """Drop all closed ledgers."""
         if self._error is None:
-            self._drop(self._row.take_closed())
+            self._drop(self._row.closed)

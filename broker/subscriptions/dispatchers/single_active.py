@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.subscriptions.dispatchers.dispatcher import FETCH_BYTES, READ_ENTRIES, Dispatcher, Place
 from broker.subscriptions.failover import active_of, rank
@@ -69,20 +70,31 @@ class SingleActiveDispatcher(Dispatcher):
         if compacted is not None and cursor.read_position <= compacted.horizon:
             if self._asked == cursor.read_position:
                 return self._take_fetched(allowed)
-            fetch = partial(self._fetch_compacted, compacted, allowed)
-            self._fetch(cursor.read_position, fetch)
+            self._fetch(cursor.read_position, partial(self._fetch_compacted, allowed))
             return None
         return self._read(cursor.read_position, allowed)
 
-    async def _fetch_compacted(self, compacted: CompactedEntries, most: int) -> list[Entry]:
-        """Fetch what compaction has left; where that is nothing, read on in the topic."""
+    async def _fetch_compacted(self, most: int) -> list[Entry]:
+        """Fetch what compaction has left; where that is nothing, read on in the topic.
+
+        What the next compaction has left takes its place at any moment, and it is deleted.
+        """
         cursor = self._cursor
-        entries = await compacted.fetch(cursor.read_position, most, FETCH_BYTES)
-        if not entries:
-            # It may have been skipped, or expired, meanwhile.
-            behind = self._ledger.following(compacted.horizon)
-            cursor.read_position = max(cursor.read_position, behind)
-        return entries
+        while (compacted := self._compacted()) is not None:
+            try:
+                entries = await compacted.fetch(cursor.read_position, most, FETCH_BYTES)
+            except MessageStoreError:
+                if self._compacted() is compacted:
+                    raise
+                continue
+            if entries:
+                return entries
+            if self._compacted() is compacted:
+                # It may have been skipped, or expired, meanwhile.
+                behind = self._ledger.following(compacted.horizon)
+                cursor.read_position = max(cursor.read_position, behind)
+                return []
+        return await self._ledger.fetch(cursor.read_position, most, FETCH_BYTES)
 
     def _compacted(self) -> CompactedEntries | None:
         """Return what compaction has left of the topic, if the active consumer reads that."""

@@ -13,7 +13,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin import json_steps
-from broker.admin.resources.messages import backlog
+from broker.admin.resources.messages import backlog, deletion
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import MessageDigest, digest_of
 from broker.messages.topic import PersistentTopic
@@ -22,8 +22,9 @@ from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
+    from broker.admin.context import AdminContext
     from tests.support.peers.rest_client import RestClient
     from tests.support.processes.cluster import Cluster
 
@@ -178,6 +179,25 @@ async def test_a_deleted_partitioned_topic_leaves_no_messages() -> None:
         held = parts.broker.messaging.store
         names = [f"persistent://public/default/p-partition-{index}" for index in range(3)]
         assert not any(held.holds(name) for name in names)
+        assert len(parts.broker.messaging.loaded_topics) == 0
+
+
+async def test_a_partitioned_topic_that_grows_while_it_is_deleted_leaves_no_messages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with broker() as (parts, rest):
+        await rest.done("PUT", f"{TOPICS}/p/partitions", "1")
+        check = deletion.check_owner_of_all
+
+        async def and_grow(context: AdminContext, topics: Sequence[TopicName]) -> None:
+            await check(context, topics)
+            if len(topics) == 1:
+                await rest.done("POST", f"{TOPICS}/p/partitions", "2")
+                store(await loaded(parts, "p-partition-1"))
+
+        monkeypatch.setattr(deletion, "check_owner_of_all", and_grow)
+        await rest.done("DELETE", f"{TOPICS}/p/partitions")
+        assert not parts.broker.messaging.store.names()
         assert len(parts.broker.messaging.loaded_topics) == 0
 
 

@@ -125,3 +125,20 @@ async def test_what_was_configured_goes_at_once_also_what_needs_each_other() -> 
         assert answer.status == 204
         assert await parts.broker.store.configuration() == {}
         assert parts.broker.dynamic.config == begun
+
+
+async def test_a_policy_that_is_set_while_its_namespace_goes_goes_with_it() -> None:
+    keys = {"forceDeleteNamespaceAllowed": "true"}
+    async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:
+        path, store = "/admin/v2/namespaces/public/gone", parts.broker.store
+        await rest.done("PUT", path)
+        delete_all = store.delete_all
+
+        async def and_set(namespaces: Sequence[NamespaceName]) -> object:
+            await rest.done("POST", f"{path}/messageTTL", "7")
+            return await delete_all(namespaces)
+
+        store.delete_all = and_set
+        await rest.done("DELETE", f"{path}?force=true")
+        await rest.done("PUT", path)
+        assert (await rest.ask("GET", f"{path}/messageTTL")).text == ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import json
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
+from broker.stores.changes import StoreError
 from proto.names import TopicName
 from proxy.service import ProxyService
 from tests.support.peers.message_peer import MessagePeer
@@ -17,8 +19,10 @@ from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import broker_config, proxy_config, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
+
+    from proto.names import NamespaceName
 
 TOPICS = [f"persistent://public/default/t{index}" for index in range(40)]
 Lookup = pb.CommandLookupTopicResponse
@@ -300,3 +304,93 @@ async def test_a_broker_alone_lets_its_topics_go_and_serves_them_again(profile: 
         await peer.lookup(TOPICS[0])
         assert (await peer.producer(TOPICS[0], 3)).HasField("producer_success")
         peer.close()
+
+
+async def received_first(asked: BrokerService, topics: list[str], payload: bytes) -> None:
+    """Read each topic from its beginning, at the broker that serves it."""
+    for topic in topics:
+        found = await looked_up(asked, topic)
+        peer = await MessagePeer.connect(found.brokerServiceUrl)
+        await peer.subscribe(topic)
+        await peer.flow(10)
+        assert (await peer.message()).payload == payload
+        peer.close()
+
+
+async def published(asked: BrokerService, topics: list[str], payload: bytes) -> None:
+    """Publish to each topic, at the broker that serves it."""
+    for topic in topics:
+        found = await looked_up(asked, topic)
+        peer = await MessagePeer.connect(found.brokerServiceUrl)
+        await peer.producer(topic)
+        await peer.publish(0, payload)
+        await peer.receipt()
+        peer.close()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+async def test_a_namespace_made_again_before_all_brokers_know_has_its_own_messages_only(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch, *, killed: bool
+) -> None:
+    namespace = "/admin/v2/namespaces/public/gone"
+    allowed = {"forceDeleteNamespaceAllowed": "true"}
+    topics = [f"persistent://public/gone/t{number}" for number in range(8)]
+    async with AsyncExitStack() as stack:
+        parts = await stack.enter_async_context(brokers(postgresql_url, **allowed))
+        one = await stack.enter_async_context(rest_client(parts.one))
+        two = await stack.enter_async_context(rest_client(parts.two))
+        await one.done("PUT", namespace)
+        await published(parts.two, topics, b"old")
+        tells = parts.one.ownership.namespaces_deleted
+
+        async def made_again(namespaces: Sequence[NamespaceName]) -> None:
+            if killed:
+                raise StoreError("killed")
+            await two.done("PUT", namespace)
+            await published(parts.two, topics, b"new")
+            await tells(namespaces)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(parts.one.ownership, "namespaces_deleted", made_again)
+            answer = await one.ask("DELETE", f"{namespace}?force=true")
+        assert answer.status == (500 if killed else 204)
+        if killed:
+            await two.done("PUT", namespace)
+            await published(parts.two, topics, b"new")
+        await received_first(parts.one, topics[::-1], b"new")
+
+
+async def test_a_namespace_made_again_with_other_bundles_has_its_own_messages_only(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    namespace = "/admin/v2/namespaces/public/gone"
+    keys = {"metadataStoreUrl": postgresql_url, "forceDeleteNamespaceAllowed": "true"}
+    stored = broker_config({**keys, "floodgateMessageStore": f"sqlite://{tmp_path}/m.db"})
+    topics = [f"persistent://public/gone/t{number}" for number in range(8)]
+    async with BrokerService(stored) as two, rest_client(two) as rest:
+        await rest.done("PUT", namespace)
+        await published(two, topics, b"old")
+    async with BrokerService(broker_config(keys)) as one, rest_client(one) as rest:
+        await rest.done("DELETE", f"{namespace}?force=true")
+        await rest.done("PUT", namespace, json.dumps({"bundles": {"numBundles": 8}}))
+    async with BrokerService(stored) as two:
+        await published(two, topics, b"new")
+        await received_first(two, topics, b"new")
+
+
+async def test_a_start_makes_the_first_namespaces_without_what_was_in_them(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {"metadataStoreUrl": postgresql_url, "forceDeleteNamespaceAllowed": "true"}
+    async with brokers(postgresql_url, **keys) as parts, rest_client(parts.one) as one:
+
+        async def killed(_: Sequence[NamespaceName]) -> None:
+            raise StoreError("killed")
+
+        await published(parts.one, TOPICS[:8], b"old")
+        monkeypatch.setattr(parts.one.ownership, "namespaces_deleted", killed)
+        answer = await one.ask("DELETE", "/admin/v2/namespaces/public/default?force=true")
+        assert answer.status == 500
+        async with BrokerService(broker_config(keys)) as third:
+            await published(third, TOPICS[:8], b"new")
+            await received_first(third, TOPICS[:8], b"new")

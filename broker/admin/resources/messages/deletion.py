@@ -59,22 +59,30 @@ class DeletionAdmin:
     async def delete_partitioned(self, request: web.Request) -> web.Response:
         """Delete a partitioned topic with its partitions; with force also under their clients."""
         topic, messaging = topic_name(request), self._context.messaging
+        partitions = await self._partitions(topic)
+        await check_owner_of_all(self._context, partitions)
+        # None is made anew by clients that come back before all names are gone.
+        async with messaging.loaded_topics.shut(topic):
+            while len(partitions) < len(more := await self._partitions(topic)):
+                partitions = more  # It has grown meanwhile.
+                await check_owner_of_all(self._context, partitions)
+            used = [one async for one in in_turns(partitions) if self._is_used(one)]
+            async for one in in_turns(used):
+                loaded = messaging.loaded_topics.loaded(one)
+                if loaded is not None and not flag(request, "force"):
+                    check_unused(loaded)
+            async for one in in_turns(used):
+                if self._is_used(one):  # Else it was deleted meanwhile.
+                    await self._delete(one, force=True)
+            await self._context.topics.delete_partitioned(topic)
+        return done()
+
+    async def _partitions(self, topic: TopicName) -> list[TopicName]:
         snapshot = await self._context.store.snapshot(topic.namespace)
         count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
-        partitions = [
+        return [
             TopicName.parse(partition_name(topic, index)) async for index in in_turns(range(count))
         ]
-        await check_owner_of_all(self._context, partitions)
-        used = [one async for one in in_turns(partitions) if self._is_used(one)]
-        async for one in in_turns(used):
-            loaded = messaging.loaded_topics.loaded(one)
-            if loaded is not None and not flag(request, "force"):
-                check_unused(loaded)
-        async for one in in_turns(used):
-            if self._is_used(one):  # Else it was deleted meanwhile.
-                await self._delete(one, force=True)
-        await self._context.topics.delete_partitioned(topic)
-        return done()
 
     def _is_used(self, topic: TopicName) -> bool:
         messaging = self._context.messaging

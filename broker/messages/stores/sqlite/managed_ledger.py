@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
     from broker.messages.stores.ledger_row import LedgerRow
     from broker.messages.stores.room import TopicRoom
+    from broker.messages.stores.sqlite.batch import Batch
     from broker.messages.stores.sqlite.reads import DatabaseReads
     from broker.messages.stores.sqlite.writer import DatabaseWriter
 
@@ -44,6 +45,10 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
         self.is_read = False
 
 
+_NEVER = 1 << 63
+"""A time that is behind that of any entry."""
+
+
 class DatabaseParts(NamedTuple):
     """The parts of a store that its topics need.
 
@@ -59,15 +64,18 @@ class DatabaseParts(NamedTuple):
     max_entries_per_ledger: int
 
 
-def drop_ledger(ledger: SqliteLedger, writer: DatabaseWriter) -> None:
-    """Have a ledger's entries deleted, a few at a time.
-
-    Raises:
-        MessageStoreError: Nothing more can be written.
-    """
+def drop_ledger(ledger: SqliteLedger, batch: Batch) -> None:
+    """Have a ledger's entries deleted behind a batch, a few at a time."""
     ledger.forget_recent(len(ledger.recent))
     if len(ledger):
-        writer.batch().drop(ledger)
+        batch.drop(ledger)
+
+
+def _damaged(damage: str) -> MessageStoreError:
+    return MessageStoreError(
+        f"{damage} in the message database; {FROM_A_COPY}, or start the broker with "
+        "floodgateMessageStoreDropDamaged=true, which leaves damaged entries out"
+    )
 
 
 class SqliteManagedLedger(TopicLedger[SqliteLedger]):
@@ -121,6 +129,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             entries, size_bytes = ledger.cut()
             self._room.charge(-entries, -size_bytes)
         self._waiting.clear()
+        self._row.count_anew()
         self._error = self._error or error
         if self.listener is not None:
             self.listener.failed(error)
@@ -194,11 +203,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             if self._row.holding(Position(ledger.ledger_id, number)) is None:
                 continue  # The ledger was dropped meanwhile.
             if not self._parts.reads.skip_damaged:
-                raise MessageStoreError(
-                    f"{damage} in the message database; {FROM_A_COPY}, or start the broker "
-                    "with floodgateMessageStoreDropDamaged=true, which leaves damaged "
-                    "entries out"
-                )
+                raise _damaged(damage)
             first = Position(ledger.ledger_id, end)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
@@ -240,19 +245,33 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
     async def _publish_time(self, ledger: SqliteLedger, number: int) -> int:
         if number >= ledger.recent_from:
             return ledger.recent[number - ledger.recent_from][1].publish_time
-        return await self._parts.reads.publish_time(ledger.ledger_id, number)
+        position = Position(ledger.ledger_id, number)
+        found = await self._parts.reads.publish_time(ledger.ledger_id, number)
+        if found is not None:
+            return found
+        if not self.holds(position):
+            return 0  # What was dropped meanwhile lies before all that is left.
+        # Where damaged entries are left out, the next whole one speaks for them.
+        following = await self.fetch(position, 1, 1)
+        return following[0].publish_time if following else _NEVER
 
     # -- ledgers ------------------------------------------------------------------------------
 
     def roll(self) -> None:
         """Close the open ledger and open the next; an empty one is replaced."""
         row, now_ms = self._row, self._parts.now_ms()
+        following = SqliteLedger(self._parts.next_id(), self._topic_id, now_ms)
         last = row.open if row else None
-        if last is not None and not last.closed_at and row.close(now_ms) is None:
-            self._writer.batch().changed[last] = None
-        row.add(SqliteLedger(self._parts.next_id(), self._topic_id, now_ms))
+        if last is not None and not last.closed_at:
+            if len(last):
+                self._writer.batch().changed[last] = None
+            row.close(now_ms)
+        row.add(following)
 
-    def _drop(self, ledgers: Sequence[SqliteLedger]) -> None:
-        for ledger in ledgers:
+    def _drop(self, count: int) -> None:
+        if not count:
+            return
+        batch = self._writer.batch()  # If nothing can be written, none has left the row.
+        for ledger in self._row.take(count):
             self._room.charge(-len(ledger), -ledger.size_bytes)
-            drop_ledger(ledger, self._writer)
+            drop_ledger(ledger, batch)

@@ -184,17 +184,20 @@ class DatabaseReads:
             )
         )
 
-    async def publish_time(self, ledger_id: int, number: int) -> int:
-        """Return when the producer of an entry says that it was sent; 0 if it is missing.
+    async def publish_time(self, ledger_id: int, number: int) -> int | None:
+        """Return when the producer of an entry says it was sent; None if it is missing or damaged.
 
         Raises:
-            MessageStoreError: The database cannot be read, or the entry is damaged.
+            MessageStoreError: The database cannot be read.
         """
         row_id = (ledger_id << ENTRY_BITS) + number
         heads = await self.in_thread(
             lambda connection: connection.execute(_HEAD, (row_id,)).fetchall()
         )
-        return unchecked_digest(heads[0][0]).publish_time if heads else 0
+        try:
+            return unchecked_digest(heads[0][0]).publish_time if heads else None
+        except MessageStoreError:
+            return None  # Whoever fetches it is told.
 
     def digest(self, position: Position) -> MessageDigest | None:
         """Return an entry's digest, read here and now; None if it is missing or damaged."""

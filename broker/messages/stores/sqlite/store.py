@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.messages.managed_ledger import MessageStoreError
@@ -345,20 +344,31 @@ class SqliteMessageStore:
         """Delete the messages and cursors of a topic; nothing happens if there are none.
 
         Raises:
-            MessageStoreError: That could not be written.
+            MessageStoreError: That could not be written. What waits to be stored stays, with its
+                topic; the ledgers before it are deleted for now, which may make room for it.
         """
-        self.close_ledger(name)
-        with suppress(MessageStoreError):
-            await self._parts.writer.flushed()
-        self.close_ledger(name)
-        topic = self._topics.pop(name, None)
+        while (topic := self._closed(name)) is not None and topic.row.is_under_way:
+            try:
+                await self._parts.writer.flushed()
+            except MessageStoreError:
+                if topic.row.is_under_way:
+                    SqliteManagedLedger(topic, self._parts).truncate()
+                    raise
         if topic is None:
             return
+        batch = self._parts.writer.batch()  # If nothing can be written, the topic stays.
+        del self._topics[name]
         topic.room.leave()
-        self._parts.writer.batch().forget_topic(topic.topic_id)
-        for ledger in topic.row:
-            drop_ledger(ledger, self._parts.writer)
+        batch.forget_topic(topic.topic_id)
+        # In place of its ledgers an empty one: who still has the topic reads nothing.
+        topic.row.add(SqliteLedger(self._next_id, NOBODY))
+        for ledger in topic.row.take(len(topic.row) - 1):
+            drop_ledger(ledger, batch)
         await self._parts.writer.flushed()
+
+    def _closed(self, name: str) -> SqliteTopic | None:
+        self.close_ledger(name)
+        return self._topics.get(name)
 
     # -- the store as a whole -----------------------------------------------------------------
 

@@ -135,11 +135,13 @@ class DatabaseWriter:
             self._written = self._before.popleft()
             self._jobs.put(self._written)
             return
+        if self._closing is not None and not self._closing.done():
+            # From now on: who hears below that all is stored may want to add more.
+            self._error = MessageStoreError("the message store is closed")
+            self._closing.set_result(None)
         for waiter in self._next.waiting:
             _settle(waiter, None)
         self._next.waiting.clear()
-        if self._closing is not None and not self._closing.done():
-            self._closing.set_result(None)
 
     async def flushed(self) -> None:
         """Return once all that was added before is stored.
@@ -166,7 +168,7 @@ class DatabaseWriter:
         self.figures.failures += 1
         if self._file.has_no_room(error):
             if self._closing is None:
-                self._on_full()
+                self._tell(self._on_full)
             self._hold_up(
                 f"there is no room for the message database {self._file.path}; free some room on "
                 "its disk: what waits is stored then"
@@ -191,9 +193,16 @@ class DatabaseWriter:
         # First what came meanwhile is written on, then this is confirmed.
         self._hand_over()
         for topic, last in batch.last.items():
-            topic.stored(last)
+            self._tell(topic.stored, last)
         for waiter in batch.waiting:
             _settle(waiter, None)
+
+    def _tell(self, hears: Callable[..., object], *what: object) -> None:
+        """Tell somebody something; who fails at it costs nobody else what he is to hear."""
+        try:
+            hears(*what)
+        except Exception:
+            logger.exception("what the message database %s tells is not taken", self._file.path)
 
     def _hold_up(self, reason: str) -> None:
         """Write nothing for a while."""
@@ -240,7 +249,7 @@ class DatabaseWriter:
             for waiter in batch.waiting:
                 _settle(waiter, error)
         for topic in topics:
-            topic.not_stored(error)
+            self._tell(topic.not_stored, error)
         if self._closing is not None and not self._closing.done():
             self._closing.set_result(None)
 
@@ -255,7 +264,6 @@ class DatabaseWriter:
         elif self._written is None:
             self._hand_over()
         await self._closing
-        self._error = self._error or MessageStoreError("the message store is closed")
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 

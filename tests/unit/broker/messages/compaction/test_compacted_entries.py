@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
 import pytest
 
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.entry import Entry
+from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.sqlite.database import ENTRY_BITS
+from tests.support.stores.message_stores import KINDS, message_store, opened, sqlite_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from broker.messages.managed_ledger import MessageStore
 
 PLACES = [Position(4, 1), Position(4, 7), Position(9, 0), Position(9, 3)]
+NAME = "compacted://t/n/x-1"
 
 
-async def left() -> CompactedEntries:
-    ledger = await MemoryMessageStore(max_entries_per_ledger=3).open_ledger("compacted://t/n/x-1")
+async def left(store: MessageStore | None = None) -> CompactedEntries:
+    ledger = await (store or MemoryMessageStore(max_entries_per_ledger=3)).open_ledger(NAME)
     compacted = CompactedEntries(ledger, 1, Position(9, 5))
     for place in PLACES:
         compacted.add(Entry(*place, b"data of %d" % place.entry_id, MessageDigest(2, 3, 4)))
+    await ledger.flushed()
     return compacted
 
 
@@ -53,3 +67,73 @@ async def test_an_entry_is_as_it_was_in_its_topic() -> None:
     # Then
     assert entry.data == b"data of 7"
     assert (entry.message_count, entry.publish_time, entry.deliver_at) == (2, 3, 4)
+
+
+def damage(path: Path, compacted: CompactedEntries, *numbers: int) -> None:
+    """Alter some of the entries in the database."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for number in numbers:
+            own = compacted.ledger.at(EARLIEST, number + 1)
+            row_id = (own.ledger_id << ENTRY_BITS) + own.entry_id
+            connection.execute("UPDATE entries SET data = X'00' WHERE row_id = ?", (row_id,))
+
+
+@pytest.mark.parametrize("damaged", range(4))
+async def test_a_damaged_entry_hides_no_other_one(tmp_path: Path, damaged: int) -> None:
+    path = tmp_path / "messages.db"
+    async with opened(sqlite_store(path, recent_bytes=0)) as store:
+        compacted = await left(store)
+        damage(path, compacted, damaged)
+        for number, place in enumerate(PLACES):
+            compacted._read_up_to = LATEST, 0  # Else it is not looked for.
+            if number == damaged:
+                with pytest.raises(MessageStoreError, match="is damaged in the message database"):
+                    await compacted.fetch(place, 100, 1_000_000)
+                continue
+            found = await compacted.fetch(place, 100, 1_000_000)
+            assert found[0].position == place
+            assert len(found) == (damaged if number < damaged else 4) - number
+
+
+@pytest.mark.parametrize("damaged", [(0,), (1, 2), (2,), (3,), (0, 1, 3), range(4)])
+@pytest.mark.parametrize("at_once", [1, 2, 9])
+async def test_where_damaged_entries_are_left_out_no_other_one_is_and_none_comes_twice(
+    tmp_path: Path, damaged: tuple[int, ...], at_once: int
+) -> None:
+    path = tmp_path / "messages.db"
+    async with opened(sqlite_store(path, recent_bytes=0, skip_damaged=True)) as store:
+        compacted = await left(store)
+        damage(path, compacted, *damaged)
+        for first in (EARLIEST, *PLACES):
+            at, found = first, []
+            while read := await compacted.fetch(at, at_once, 1_000_000):
+                found += [entry.position for entry in read]
+                at = Position(found[-1].ledger_id, found[-1].entry_id + 1)
+            whole = [place for number, place in enumerate(PLACES) if number not in damaged]
+            assert found == [place for place in whole if place >= first]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_entries_that_are_deleted_are_not_taken_for_none(tmp_path: Path, kind: str) -> None:
+    async with opened(message_store(kind, tmp_path)) as store:
+        compacted = await left(store)
+        await store.delete_ledger(NAME)
+        for first in (EARLIEST, *PLACES):
+            with pytest.raises(MessageStoreError, match="compacted://t/n/x-1 is deleted"):
+                await compacted.fetch(first, 100, 1_000_000)
+
+
+async def test_entries_that_are_deleted_while_they_are_looked_for_are_not_taken_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(sqlite_store(tmp_path / "messages.db", recent_bytes=0)) as store:
+        compacted = await left(store)
+        read = store._parts.reads.range
+
+        async def meanwhile(*args: int) -> object:
+            await store.delete_ledger(NAME)
+            return await read(*args)
+
+        monkeypatch.setattr(store._parts.reads, "range", meanwhile)
+        with pytest.raises(MessageStoreError, match="compacted://t/n/x-1 is deleted"):
+            await compacted.fetch(PLACES[2], 100, 1_000_000)

@@ -9,7 +9,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
-from broker.messages.compaction.compactor import UNUSED_PROPERTY
+from broker.messages.compaction.compactor import UNUSED_PROPERTY, Compactor
 from broker.messages.compaction.topic_compaction import (
     SUBSCRIPTION,
     CompactionStatus,
@@ -394,17 +394,57 @@ async def test_what_cannot_be_deleted_with_the_subscription_is_with_the_next_loa
 ) -> None:
     topic = await stored()
     await topic.compact()
-
-    async def fails(_: str) -> None:
-        raise MessageStoreError("the disk is gone")
-
+    await topic.store.open_ledger("compacted://t/n/x-77")
+    topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
     with monkeypatch.context() as broken:
         broken.setattr(topic.store, "delete_ledger", fails)
         topic.subscriptions.get(SUBSCRIPTION).delete()  # type: ignore[union-attr]
         await topic.unload()
-    assert "is not deleted: the disk is gone" in caplog.text
+        assert "is not deleted: the disk is gone" in caplog.text
+        await (await StoredTopic.loaded(topic.store)).unload()  # It is loaded nevertheless.
+        assert len(topic.store.names()) == 3
     await StoredTopic.loaded(topic.store)
-    assert list(topic.store._topics) == ["persistent://t/n/x"]
+    assert topic.store.names() == ["persistent://t/n/x"]
+
+
+async def fails(*_: object) -> None:
+    raise MessageStoreError("the disk is gone")
+
+
+async def test_what_a_failed_compaction_cannot_delete_is_by_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = await stored()
+    await topic.compact()
+    topic.publish(b"a3", "a")
+    with monkeypatch.context() as broken:
+        broken.setattr(topic.store, "delete_ledger", fails)
+        broken.setattr(Compactor, "_copy", fails)
+        await topic.compact()
+    assert topic.compaction.last_error == "the disk is gone"
+    assert len(topic.store.names()) == 3
+    await topic.compact()
+    assert topic.compaction.status is CompactionStatus.SUCCESS
+    assert len(topic.store.names()) == 2
+    client, _ = await reading(topic)
+    assert payloads(client) == [b"b2", b"a3"]
+
+
+async def test_a_compaction_of_which_the_end_is_not_stored_leaves_nothing_unnamed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = await stored()
+    await topic.compact()
+    topic.publish(b"a3", "a")
+    with monkeypatch.context() as broken:
+        broken.setattr(topic.ledger, "flushed", fails)
+        await topic.compact()
+    assert topic.compaction.last_error == "the disk is gone"
+    client, _ = await reading(topic)
+    assert payloads(client) == [b"b2", b"a3"]
+    await topic.compact()
+    assert topic.compaction.status is CompactionStatus.SUCCESS
+    assert len(topic.store.names()) == 2
 
 
 async def test_a_reader_that_has_the_name_of_compaction_ends_it_with_an_error() -> None:

@@ -336,6 +336,85 @@ async def test_a_topic_that_is_being_loaded_is_refused_when_its_namespace_goes()
     assert not loaded.store.holds(str(NAME))
 
 
+async def test_a_topic_whose_first_client_leaves_is_loaded_once() -> None:
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    loaded.store.may_open.clear()
+    first = await started(loaded.topics.get(NAME))
+    first.cancel()
+    second = await started(loaded.topics.get(NAME))
+    assert loaded.store.opened == 1
+    loaded.store.may_open.set()
+    topic = await second
+    assert list(loaded.topics.within(NAMESPACE)) == [topic]
+    assert loaded.topics.loads == 1
+
+
+async def test_a_topic_that_is_being_loaded_for_nobody_is_deleted_when_it_is_there() -> None:
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    loaded.store.may_open.clear()
+    loading = await started(loaded.topics.get(NAME))
+    loading.cancel()
+    deleting = await started(loaded.topics.delete(NAME))
+    assert not deleting.done()
+    loaded.store.may_open.set()
+    await deleting
+    assert len(loaded.topics) == 0
+    assert not loaded.store.names()
+
+
+async def test_a_topic_that_clients_join_meanwhile_is_not_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = Loaded()
+    topic, cnx = await loaded.topic(), loaded.connection()
+
+    async def joins() -> None:
+        add(topic, cnx.producer())
+
+    monkeypatch.setattr(loaded.store, "flushed", joins)
+    with pytest.raises(RefusedError, match="1 producers"):
+        await loaded.topics.delete(NAME)
+    assert loaded.topics.loaded(NAME) is topic
+    assert loaded.store.holds(str(NAME))
+
+
+async def test_no_partition_is_loaded_while_its_topic_is_deleted() -> None:
+    loaded = Loaded()
+    await loaded.names.create_namespace(NAMESPACE)
+    await loaded.service.create_partitioned(NAME, 2, {})
+    partition = TopicName.parse("t-partition-0")
+    async with loaded.topics.shut(NAME), loaded.topics.shut(NAME):
+        with pytest.raises(RequestError, match="temporarily unavailable"):
+            await loaded.topics.get(partition)
+    await loaded.topics.get(partition)
+
+
+async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted() -> None:
+    loaded = Loaded()
+    loaded.policies = replace(DEFAULTS, inactive_topics=InactiveTopics(delete=True))
+    await loaded.topic()
+    async with loaded.topics.emptied([NAMESPACE]):
+        await loaded.service.create(TopicName.parse("late"), {})
+    assert len(loaded.topics.made) == 0
+
+
+async def test_a_topic_that_cannot_be_read_is_deleted_with_what_compactions_have_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = Loaded()
+    await compacted(loaded)
+    await loaded.topics.unload(NAME)
+
+    async def damaged(_: str) -> ManagedLedger:
+        raise MessageStoreError("it is damaged")
+
+    monkeypatch.setattr(loaded.store, "open_ledger", damaged)
+    await loaded.topics.delete(NAME)
+    assert not loaded.store.names()
+
+
 async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone() -> None:
     loaded = Loaded()
     topic = await loaded.topic()

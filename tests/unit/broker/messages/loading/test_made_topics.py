@@ -34,14 +34,14 @@ async def test_a_topic_is_noted_until_it_is_used_or_gone() -> None:
     assert PARTITION not in made
 
 
-def test_a_namespace_that_is_gone_is_forgotten() -> None:
+async def test_a_namespace_that_is_gone_is_forgotten() -> None:
     # Given
     made, other = MadeTopics(ManualClock()), TopicName.parse("persistent://public/default2/a")
     made.add(A)
     made.add_partitioned(C)
     made.add(other)
     # When
-    made.forget(NamespaceName("public", "default"))
+    await made.forget([NamespaceName("public", "default")])
     # Then
     assert [name for name, _ in made.unused()] == [other]
     assert len(made) == 1

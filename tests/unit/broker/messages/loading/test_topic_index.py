@@ -18,7 +18,7 @@ def topic(text: str) -> Topic:
 
 
 def test_topics_are_found_until_they_go() -> None:
-    topics = [topic(name) for name in ("p-partition-0", "p-partition-1", "p", "a/b/p")]
+    topics = [topic(name) for name in ("p", "p-partition-0", "p-partition-1", "a/b/p")]
     direct = topic("non-persistent://public/default/p")
     index, scopes = TopicIndex(), (NamespaceName("public", "default"), TopicName.parse("p"), None)
     for one in (*topics, direct):

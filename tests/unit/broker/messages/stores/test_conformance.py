@@ -285,6 +285,20 @@ async def test_a_deleted_topic_is_gone(store: MessageStore) -> None:
         ledger.append(b"late", digest())
 
 
+async def test_who_still_has_a_deleted_topic_finds_nothing_in_it(store: MessageStore) -> None:
+    ledger = await store.open_ledger(TOPIC)
+    positions = await filled(ledger, 12)
+    await store.delete_ledger(TOPIC)
+    assert [info.entries for info in ledger.ledgers] == [0]
+    assert (ledger.size_bytes, ledger.count(EARLIEST, LATEST)) == (0, 0)
+    assert ledger.last_confirmed == positions[-1] < ledger.following(positions[-1])
+    for position in (EARLIEST, positions[0], positions[7]):
+        assert ledger.read(position, 9, 99) == await ledger.fetch(position, 9, 99) == []
+        assert (await ledger.entry(position), ledger.digest(position)) == (None, None)
+        assert not ledger.holds(position)
+    assert await ledger.published_at(0) == ledger.following(positions[-1])
+
+
 async def test_there_is_no_room_above_a_bound(store: MessageStore) -> None:
     # Given
     store.room.bounds = store.room.bounds._replace(topic=2 * (len(b"entry 0") + ENTRY_COST_BYTES))

@@ -11,6 +11,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.compaction.compacted_entries import CompactedEntries
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.sqlite.database import ENTRY_BITS
 from broker.subscriptions.consumer import ConsumerOptions
@@ -18,7 +19,7 @@ from broker.subscriptions.dispatchers import dispatcher as dispatching
 from broker.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS, READ_ENTRIES
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import NAME, KeptTopic, consume, ids
-from tests.support.stores.message_stores import opened, sqlite_store
+from tests.support.stores.message_stores import message_store, opened, sqlite_store
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.support.subscriptions.stored_topic import StoredTopic
 
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.messages.entry import Entry
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.managed_ledger import ManagedLedger, MessageStore
     from broker.messages.position import Position
-    from broker.messages.stores.sqlite.store import SqliteMessageStore
     from broker.subscriptions.subscription import Subscription
     from tests.support.messages.consumers import KeptConnection
 
@@ -419,7 +419,7 @@ async def test_a_damaged_entry_holds_up_its_subscription_and_is_tried_again(
     assert (places(cnx), topic.fetches.begun) == (positions[:2], 3)
 
 
-async def compacted_topic(store: SqliteMessageStore) -> StoredTopic:
+async def compacted_topic(store: MessageStore) -> StoredTopic:
     """A topic of which compaction has left five messages, and that has two more."""
     topic = await StoredTopic.loaded(store)
     for number in range(10):
@@ -459,6 +459,39 @@ async def test_what_is_skipped_while_nothing_is_found_in_what_compaction_left_is
         may_end.set()
         await delivered(subscription)
         assert client.messages == []
+        await topic.unload()
+
+
+@pytest.mark.parametrize("ends", ["compacted anew", "forgotten"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite with nothing in memory"])
+async def test_of_what_is_deleted_while_it_is_fetched_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, ends: str
+) -> None:
+    may_begin, fetch, held = asyncio.Event(), CompactedEntries.fetch, []
+
+    async def first_held(*args: Any) -> list[Entry]:
+        if not held:
+            held.append(args)
+            await may_begin.wait()
+        return await fetch(*args)
+
+    async with opened(message_store(kind, tmp_path, per_ledger=50)) as store:
+        topic = await compacted_topic(store)
+        subscription, client = topic.subscriptions.create("s", earliest=True), RecordingClient()
+        options = ConsumerOptions(1, "c", EXCLUSIVE, read_compacted=True)
+        monkeypatch.setattr(CompactedEntries, "fetch", first_held)
+        subscription.flow(subscription.add_consumer(client, options), 99)
+        await settle()
+        if ends == "forgotten":
+            topic.subscriptions.get(COMPACTION).delete()
+            await topic.compaction._deletion
+        else:
+            await topic.compact()
+        assert held
+        may_begin.set()
+        await delivered(subscription)
+        left = {"compacted anew": b"567891", "forgotten": b"012345678901"}[ends]
+        assert b"".join(data[-1:] for data in client.messages) == left
         await topic.unload()
 
 

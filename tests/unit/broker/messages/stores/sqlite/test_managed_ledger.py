@@ -50,6 +50,28 @@ async def test_what_is_not_stored_is_forgotten_and_its_topic_hears_why(
         assert [entry.data for entry in found] == [b"entry %d" % number for number in range(4)]
 
 
+async def test_ledgers_of_which_nothing_is_stored_leave_with_their_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writers(monkeypatch)
+    async with opened(sqlite_store(tmp_path / "messages.db")) as store:
+        ledger = await store.open_ledger(TOPIC)
+        positions = await filled(ledger, 7)
+        made[0].errors.append(sqlite3.OperationalError("disk I/O error"))
+        for _ in range(12):
+            ledger.append(b"lost", digest())
+        with pytest.raises(MessageStoreError, match="disk I/O error"):
+            await ledger.flushed()
+        assert [info.entries for info in ledger.ledgers] == [5, 2, 0]
+        assert ledger.size_bytes == store.room.taken.data_bytes == 7 * len(b"entry 0")
+        assert ledger.following(positions[-1]) == Position(ledger.ledgers[-1].ledger_id, 0)
+        assert ledger.count(positions[0], ledger.last_confirmed) == 6
+        store.close_ledger(TOPIC)
+        again = await store.open_ledger(TOPIC)
+        assert again.size_bytes == 7 * len(b"entry 0")
+        assert [info.entries for info in again.ledgers] == [5, 2, 0]
+
+
 async def test_an_entry_that_is_being_written_is_not_read_but_has_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,3 +87,21 @@ async def test_an_entry_that_is_being_written_is_not_read_but_has_its_place(
         made[0].release()
         await ledger.flushed()
         assert (await ledger.entry(second)).data == b"second"
+
+
+@pytest.mark.parametrize("how", ["trim", "truncate"])
+async def test_ledgers_stay_that_cannot_be_dropped_because_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    made = held_writers(monkeypatch)
+    async with opened(sqlite_store(tmp_path / "messages.db")) as store:
+        ledger, other = await store.open_ledger(TOPIC), await store.open_ledger(OTHER_TOPIC)
+        await filled(ledger, 12)
+        made[0].errors.append(sqlite3.OperationalError("disk I/O error"))
+        other.append(b"lost", digest())
+        with pytest.raises(MessageStoreError, match="disk I/O error"):
+            await other.flushed()
+        with pytest.raises(MessageStoreError, match="disk I/O error"):
+            ledger.trim(ledger.last_confirmed, 0, 0) if how == "trim" else ledger.truncate()
+        assert [info.entries for info in ledger.ledgers] == [5, 5, 2]
+        assert store.room.taken.entries == 12

@@ -142,8 +142,29 @@ async def test_a_digest_is_read_without_the_entry_and_is_none_where_it_is_damage
 async def test_a_time_is_not_found_among_damaged_heads(tmp_path: Path) -> None:
     async with stored(tmp_path) as (ledger, _, path):
         change(path, "UPDATE entries SET head = X'00'")
-        with pytest.raises(MessageStoreError, match="a stored entry is damaged"):
+        with pytest.raises(MessageStoreError, match="is damaged in the message database"):
             await ledger.published_at(1_030)
+
+
+async def test_a_missing_entry_is_not_taken_for_one_of_an_earlier_time(tmp_path: Path) -> None:
+    async with stored(tmp_path) as (ledger, positions, path):
+        middle = positions[len(positions) // 2]
+        change(path, "DELETE FROM entries WHERE row_id = ?", row_id(middle))
+        with pytest.raises(MessageStoreError, match=f"entry {middle} is missing in the message d"):
+            await ledger.published_at(0)
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM entries", "UPDATE entries SET head = X'00'"])
+async def test_where_damaged_entries_are_left_out_the_next_whole_one_says_their_time(
+    tmp_path: Path, damage: str
+) -> None:
+    async with stored(tmp_path, skip_damaged=True) as (ledger, positions, path):
+        times = [1_000 + 10 * number for number in range(COUNT)]
+        for place, damaged in enumerate(positions):
+            change(path, f"{damage} WHERE row_id = ?", row_id(damaged))
+            found = [await ledger.published_at(time) for time in times[place + 2 :]]
+            assert found == positions[place + 2 :]
+            assert (await ledger.published_at(0)) <= positions[0]
 
 
 def damage_page_of(path: Path, position: Position) -> None:

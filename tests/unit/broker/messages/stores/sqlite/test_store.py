@@ -342,3 +342,59 @@ async def test_a_deleted_topic_is_made_again_without_what_it_had(path: Path) -> 
         assert (dict(ledger.cursors), dict(ledger.properties)) == ({}, {})
         assert [entry.data for entry in await ledger.fetch(EARLIEST, 9, 99)] == [b"new"]
     assert len(entries_in(path)) == 8
+
+
+async def test_a_topic_whose_entries_wait_for_room_is_not_deleted_in_part_of_the_catalog(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writers(monkeypatch)
+    clock = ManualClock(1.0)
+    async with opened(sqlite_store(path, clock=clock)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        await filled(ledger, 7)
+        made[-1].execute("PRAGMA max_page_count=1")
+        ledger.append(bytes(1 << 16), digest())
+        with pytest.raises(MessageStoreError, match="there is no room"):
+            await store.flushed()
+        with pytest.raises(MessageStoreError, match="there is no room"):
+            await store.delete_ledger(TOPIC)
+        assert store.holds(TOPIC)
+        assert [info.entries for info in ledger.ledgers] == [2]
+        assert store.room.taken.entries == 3  # The older ledger makes room meanwhile.
+    # The end gave up what waited.
+    async with opened(sqlite_store(path)) as store:
+        again = await store.open_ledger(TOPIC)
+        found = await again.fetch(EARLIEST, 9, 99)
+        assert [entry.data for entry in found] == [b"entry 5", b"entry 6"]
+        await store.delete_ledger(TOPIC)
+        assert not store.holds(TOPIC)
+    async with opened(sqlite_store(path)) as store:
+        assert store.names() == []
+
+
+async def test_a_topic_that_cannot_be_deleted_for_an_error_stays(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held_writers(monkeypatch)
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        await filled(ledger, 7)
+        made[-1].errors.append(sqlite3.OperationalError("disk I/O error"))
+        ledger.append(b"lost", digest())
+        for _ in range(2):
+            with pytest.raises(MessageStoreError, match="disk I/O error"):
+                await store.delete_ledger(TOPIC)
+        assert store.holds(TOPIC)
+        assert store.room.taken.entries == 7
+
+
+async def test_a_topic_without_a_number_for_its_next_ledger_keeps_the_ones_it_has(
+    path: Path,
+) -> None:
+    async with opened(sqlite_store(path)) as store:
+        ledger = await store.open_ledger(TOPIC)
+        before = ledger.ledgers
+        store._next_id = store._reserved = MOST_IDS
+        with pytest.raises(MessageStoreError, match="has no numbers left"):
+            ledger.roll()
+        assert ledger.ledgers == before

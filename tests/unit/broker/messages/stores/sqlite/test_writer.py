@@ -255,6 +255,59 @@ async def test_at_the_end_what_waits_is_written(world: World) -> None:
         world.writer.batch()
 
 
+async def test_who_hears_at_the_end_that_all_is_stored_cannot_add_more_unheard(
+    world: World,
+) -> None:
+    async def adding() -> None:
+        await world.writer.flushed()
+        world.other.append()
+        await world.writer.flushed()
+
+    await world.writing()
+    late = asyncio.ensure_future(adding())
+    await settle()
+    closing = asyncio.ensure_future(world.writer.close())
+    await settle()
+    world.connection.release()
+    await closing
+    await settle()
+    assert late.done()
+    with pytest.raises(MessageStoreError, match="the message store is closed"):
+        await late
+    assert world.entries() == [1]
+
+
+async def test_who_fails_at_a_confirmation_costs_nobody_else_his(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(world.one, "stored", raising)
+    monkeypatch.setattr(world.one, "not_stored", raising)
+    world.one.append()
+    world.other.append()
+    await world.writer.flushed()
+    assert world.other.told == [0]
+    world.connection.errors.append(sqlite3.OperationalError("disk I/O error"))
+    world.one.append()
+    world.other.append()
+    with pytest.raises(MessageStoreError, match="disk I/O error"):
+        await world.writer.flushed()
+    assert world.other.error is not None
+    await world.writer.close()
+    failures = [record for record in caplog.records if record.exc_info]
+    assert [one.getMessage().endswith("tells is not taken") for one in failures] == [True, True]
+
+
+async def test_who_fails_at_making_room_does_not_end_the_tries(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.writer, "_on_full", raising)
+    await world.filled()
+    world.make_room()
+    await world.tried_again()
+    await world.writer.flushed()
+    assert (world.one.told, world.other.told) == ([0], [0])
+
+
 # -- a full disk ------------------------------------------------------------------------------
 
 
