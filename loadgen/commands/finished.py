@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -129,13 +130,13 @@ def sql(
     if show is not None:
         if show not in QUERIES:
             raise UsageError(f"--show {show[:40]!r} is none of {', '.join(QUERIES)}")
-        sys.stdout.write(f"-- {QUERIES[show].title}\n{QUERIES[show].sql}\n")
+        sys.stdout.write(f"{QUERIES[show].written}\n")
         return
     if not words:
         sys.stdout.write(questions())
         return
     *directories, text = words
-    if Path(text).is_dir() or not directories:
+    if not directories or os.path.isdir(text):  # Unlike Path's, false for a text of any length.
         raise UsageError(
             'name run directories, then the question, such as by-group or "SELECT * FROM runs"'
         )

@@ -44,7 +44,7 @@ from loadgen.report.page import PAGE_NAME, run_page, write_page
 from loadgen.results.abort import EarlyAbort
 from loadgen.results.comparing import Side as Values
 from loadgen.results.comparing import figures_of, finished_run
-from loadgen.results.expectations import parse_expectations
+from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.results import Results
 from loadgen.results.summary import summary_of
 from loadgen.studies.dry_run import dry_run as reckoned
@@ -127,6 +127,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
     )
     if service_url:
         require_own_cluster(service_url, confirmed=confirmed)
+    _require_measured(document, options)
     needs = reckoned(document, _aborting(document, options) if abort_early else options)
     if dry_run:
         _show_needs(needs, as_json=as_json)
@@ -211,6 +212,15 @@ def shown_run(*, as_json: bool) -> Callable[[FinishedSide], None]:
             console().print(f"Everything about this run is in {directory}", soft_wrap=True)
 
     return show
+
+
+def _require_measured(document: Document, options: RunOptions) -> None:
+    """Refuse expectations that nobody would measure."""
+    groups = [group.name for group in document.clients]
+    own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
+    watched = options.admin_urls if options.service_url else own
+    operations = [name for group in document.clients for name in group.operations]
+    require_measured(parse_expectations(document.expect, groups), watched, operations)
 
 
 def _show_needs(needs: DryRun, *, as_json: bool) -> None:

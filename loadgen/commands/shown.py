@@ -108,15 +108,15 @@ def show_summary(summary: Summary, verdict: Verdict) -> None:
     title = summary.title.rstrip(".") or summary.name
     screen.print(Text(f"{title}: {verdict.word}", "bold"))
     splits = summary.splits["by-group-operation"][:_MOST_ROWS]
-    heads = ("requests", "due", "answered", "refused", "lost", "p50", "p99", "max")
+    heads = ("requests", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max")
     screen.print(
         table_of(
             heads,
             [
                 (
                     each.part,
-                    *(f"{n:,}" for n in (each.requests, each.answered, each.refused)),
-                    f"{each.wrong + each.timeout + each.disconnected + each.unreachable:,}",
+                    *(f"{n:,}" for n in (each.requests, each.answered, each.refused, each.wrong)),
+                    f"{each.timeout + each.disconnected + each.unreachable:,}",
                     *_times(each.response_seconds),
                 )
                 for each in (splits if len(splits) == 1 else [summary.total, *splits])

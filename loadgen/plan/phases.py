@@ -10,9 +10,9 @@ class Phases(Part):
 
     Attributes:
         warm_up: What is due meanwhile is not counted in figures.
-        measure: The time that figures are of. A run whose clients all end of their own accord, or
+        measure: The time that is measured. A run whose clients all end of their own accord, or
             are back, ends earlier, unless there is a hold.
-        hold: So long everything goes on behind the time to measure.
+        hold: So long everything goes on behind it, whoever is back, and is measured too.
         drain: Requests under way may end; nothing new begins.
     """
 

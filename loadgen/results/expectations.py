@@ -68,9 +68,17 @@ class Expectation:
     selectors: tuple[tuple[str, str], ...] = ()
 
     def is_about(self, group: str, operation: str) -> bool:
-        """Return whether it says something of how the requests of a group end."""
+        """Return whether it is of the requests of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
+
+    def says_of(self, group: str, operation: str, *measures: str) -> bool:
+        """Return whether it says one of some measures of a group's requests."""
+        named = self.measure.name.partition(".")[0] in measures
+        return named and self.is_about(group, operation)
+
+
+_UNWATCHED = "nobody watched the {0}: add --admin-url {0}=http://HOST:8080"
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,26 @@ def parse_expectations(
         UsageError: One of them cannot be understood.
     """
     return tuple(parse_expectation(text, groups) for text in dict.fromkeys(texts))
+
+
+def require_measured(
+    expectations: Iterable[Expectation], watched: Iterable[str], operations: Iterable[str]
+) -> None:
+    """Refuse, before a run, expectations that nobody would measure.
+
+    Raises:
+        UsageError: One is of a server that nobody watches, or of an operation that no group has.
+    """
+    watched, operations = set(watched), set(operations)
+    for each in expectations:
+        if each.subject in SERVERS and each.subject not in watched:
+            raise UsageError(f"{each.text!r}: {_UNWATCHED.format(each.subject)}")
+        known = {ALL_REQUESTS, CLIENTS, *SERVERS, *operations}
+        if each.subject not in known:
+            raise UsageError(
+                f"{each.text!r}: no group of the scenario does {each.subject}; there are "
+                f"{', '.join(sorted(operations))}"
+            )
 
 
 def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expectation:
@@ -273,7 +301,7 @@ def _judged(each: Expectation, results: Results, servers: _Servers) -> Judged:
         value = _of_server(each, results, servers)
         told = any(process == each.subject for process, _ in servers)
         missing = (
-            f"the {each.subject} does not tell it" if told else f"nobody watched the {each.subject}"
+            f"the {each.subject} does not tell it" if told else _UNWATCHED.format(each.subject)
         )
     else:
         value, missing = _of_rows(each, results), "nothing of it was requested"

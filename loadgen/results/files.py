@@ -109,7 +109,7 @@ def _xml(text: str) -> str:
 
 def readme_of(summary: Summary, verdict: Verdict) -> str:
     """Return ``README.md`` of a run; what comes from its directory is escaped."""
-    title = summary.title or summary.name
+    title = summary.title.rstrip(".") or summary.name
     findings = sorted(verdict.findings, key=lambda each: -each.level.rank)
     rows = [
         (
@@ -117,6 +117,8 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
             f"{each.requests:,}",
             f"{each.answered:,}",
             f"{each.refused:,}",
+            f"{each.wrong:,}",
+            f"{each.timeout + each.disconnected + each.unreachable:,}",
             *_times(each.response_seconds),
         )
         for each in [summary.total, *summary.splits["by-group-operation"][:_MOST_ROWS]]
@@ -141,7 +143,11 @@ def readme_of(summary: Summary, verdict: Verdict) -> str:
         f"## Checks: {verdict.count}",
         "",
         *_table(("", ""), [("✓" if each.fine else "✗", each.sentence) for each in findings]),
-        *_section("Requests", ("", "due", "answered", "refused", "p50", "p99", "max"), rows),
+        *_section(
+            "Requests",
+            ("", "due", "answered", "refused", "wrong", "lost", "p50", "p99", "max"),
+            rows,
+        ),
         *_section("Clients that were back", ("group", "back", "p50", "p99", "max"), back),
         *_section("Not answered", ("outcome", "reason", "requests"), reasons),
         *_section("Servers", ("", "at first", "at most", "at the end"), list(_servers(summary))),

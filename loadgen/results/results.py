@@ -48,6 +48,7 @@ _GROUPS = pa.schema(
         pa.field("publishers", pa.string()),  # The group whose messages it consumes.
         pa.field("subscription", pa.string()),
         pa.field("reads", pa.bool_()),  # All that servers send, as soon as it comes.
+        pa.field("deaf", pa.bool_()),  # It never reads, or not for a while.
     ]
 )
 _RUNS = pa.schema(
@@ -225,6 +226,11 @@ class Query:
     def __init__(self, title: str, sql: str) -> None:
         self.title, self.sql = title, sql
 
+    @property
+    def written(self) -> str:
+        """The SQL with its usual values in place of parameters."""
+        return _PARAMETER.sub(lambda found: str(_DEFAULTS[found[1]]), self.sql)
+
 
 def used_parameters(text: str) -> list[str]:
     """Return the names of a question's parameters."""
@@ -300,7 +306,7 @@ def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
     for run in runs:
         for group in (run.get("document") or {}).get("clients", ()):
             read = group.get("read") or {}
-            held = read.get("never") or read.get("rate") or read.get("stall")
+            deaf = bool(read.get("never") or read.get("stall"))
             rows.append(
                 {
                     "run": run["run"],
@@ -312,7 +318,8 @@ def _groups(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
                     # Of other publishers it is another subscription, whatever it is called.
                     "subscription": group.get("of")
                     and f"{group['of']}/{group.get('subscription', 'loadgen')}",
-                    "reads": not held,
+                    "reads": not (deaf or read.get("rate")),
+                    "deaf": deaf,
                 }
             )
     return pa.Table.from_pylist(rows, schema=_GROUPS)
@@ -323,7 +330,8 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> pa.Table:
     for run in runs:
         phases = (run.get("document") or {}).get("phases") or {}
         begin = float(phases.get("warm_up") or 0.0)
-        until = begin + float(phases.get("measure") or float("inf"))
+        seconds = float(phases.get("measure") or float("inf"))
+        until = begin + seconds + float(phases.get("hold") or 0.0)
         rows.append({**run, "measured_from": begin, "measured_until": until})
     return pa.Table.from_pylist(
         [{name: row.get(name) for name in _RUNS.names} for row in rows], schema=_RUNS

@@ -181,14 +181,14 @@ def _books(results: Results) -> Iterator[Finding]:
     Of a server that held memory before the run, for clients of others, and of one that could not
     be asked at the end, nothing is said.
     """
-    left = results.run.get("left_seconds")
-    if left is None:
-        left = (results.value("SELECT max(done) FROM requests") or 0.0) + LEAVING_SECONDS
+    told = results.run.get("servers") or {}
+    seen = {name for name, each in told.items() if each.get("seen_at_the_end")}
+    left = (results.value("SELECT max(done) FROM requests") or 0.0) + LEAVING_SECONDS
     used = [
         row
         for row in results.query("servers")
         if row["figure"] in ("heap.used", "direct.used")
-        and row["last_seconds"] >= left
+        and (row["process"] in seen or row["last_seconds"] >= left)
         and not row["first"]
     ]
     held = [
@@ -232,11 +232,18 @@ def _generator(results: Results) -> Iterator[Finding]:
     )
 
 
+_ENDS = (
+    *("answered", "refused", "failed", "timeout", "disconnected", "unreachable"),
+    *("response", "back"),
+)
+"""Measures that say what becomes of requests, or of clients."""
+
+
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
     """Yield groups that got next to nothing, where no expectation says what is to be got."""
     rows = results.sql(
         """SELECT r.group AS group, r.operation, count(*) AS due,
-          count_if(r.outcome IN ('answered', 'wrong')) AS answered, count_if(g.reads) AS reads
+          count_if(r.outcome IN ('answered', 'wrong')) AS answered, count_if(g.deaf) AS deaf
         FROM measured r JOIN groups g ON r.group = g.group
         GROUP BY r.group, r.operation ORDER BY r.group, r.operation"""
     )
@@ -247,9 +254,9 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
     poor = [
         row
         for row in rows
-        if row["reads"]  # Who does not read gets nothing, as it was meant.
+        if not row["deaf"]  # Who never reads gets nothing, as it was meant.
         and row["answered"] < ANSWERED_SHARE * row["due"]
-        and not any(each.is_about(row["group"], row["operation"]) for each in expected)
+        and not any(each.says_of(row["group"], row["operation"], *_ENDS) for each in expected)
     ]
     for row in poor:
         got = f"only {row['answered']:,}" if row["answered"] else "none"
@@ -261,15 +268,15 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
             "answered",
         )
     if not poor:
-        yield Finding(Level.FINE, "Every group got what is expected, or most answers.", "answered")
+        deaf = sorted({row["group"] for row in rows if row["deaf"]})[:_NAMED]
+        but = f" (not judged, as it does not read: {', '.join(deaf)})" if deaf else ""
+        said = f"Every group got what is expected, or most answers{but}."
+        yield Finding(Level.FINE, said, "answered")
     empty = [
         row
         for row in results.query("answers")
         if row["most_topics"] == 0
-        and not any(
-            each.measure.name.startswith("topics.") and each.is_about(row["group"], "list")
-            for each in expected
-        )
+        and not any(each.says_of(row["group"], "list", "topics") for each in expected)
     ]
     for row in empty[:_NAMED]:
         yield Finding(

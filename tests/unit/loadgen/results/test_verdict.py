@@ -91,6 +91,42 @@ RUNS: dict[str, tuple[Level, str, dict[str, Any]]] = {
         "",
         {"requests": refused(9, 9), "document": {"expect": ["steady.list.refused == 100%"]}},
     ),
+    "nothing for clients that read slowly": (
+        Level.MISSED,
+        "Of 1 request of steady.list none got an answer",
+        {
+            "requests": [request(outcome="refused")],
+            "clients": [{**GROUP, "read": {"rate": 1e6}}],
+        },
+    ),
+    "refusals beside an expectation of something else": (
+        Level.MISSED,
+        "Of 9 requests of steady.list none got an answer",
+        {
+            "requests": refused(9, 9),
+            "document": {"expect": ["requests.wrong.rate == 0%", "list.topics.min >= 0"]},
+        },
+    ),
+    "refusals while a run is held": (
+        Level.MISSED,
+        "steady.list.answered == 100%: 50 %",
+        {
+            "requests": [request(), request(due=61.0, outcome="refused")],
+            "document": {
+                "expect": ["steady.list.answered == 100%"],
+                "phases": {"warm_up": 0, "measure": 60, "hold": 5},
+            },
+        },
+    ),
+    "books of a server that was asked when all had left": (
+        Level.WRONG,
+        "still accounted for are 3.0 MB of broker direct memory",
+        {
+            "requests": [request()],
+            "samples": [sample("direct.used", 0, 0), sample("direct.used", 0.5, 3 << 20)],
+            "servers": {"broker": {"version": "x", "settings": {}, "seen_at_the_end": True}},
+        },
+    ),
     "nothing for clients that do not read": (
         Level.FINE,
         "",
