@@ -113,7 +113,8 @@ def test_where_nobody_shakes_hands_there_is_no_run_but_a_sentence(
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"pulsar://127.0.0.1:{closed.getsockname()[1]}"
-        code = code_of(monkeypatch, "run", "storm", "--service-url", url, "--out", str(tmp_path))
+        where = ("--service-url", url, "--out", str(tmp_path), "--set", "expect=[]")
+        code = code_of(monkeypatch, "run", "storm", *where)
     # Then
     assert code == ExitCode.INTERNAL
     last = capsys.readouterr().err.splitlines()[-1]

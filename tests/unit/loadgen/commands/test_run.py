@@ -167,6 +167,14 @@ def test_a_run_without_a_name_is_called_by_its_scenario_and_the_time(
         (("storm", "--service-url", "pulsar://10.0.0.1:6650"), "--yes-this-is-my-cluster"),
         (("storm", "--admin-url", "broker=http://a:1"), "name its --service-url as well"),
         (("storm", "--place", "virtual", "--abort-early"), "leave out --abort-early"),
+        (
+            ("storm", "--service-url", "pulsar://127.0.0.1:1"),
+            "nobody watched the broker: add --admin-url",
+        ),
+        (
+            ("storm", "--set", "expect+=lookup.response.p99 < 1s"),
+            "no group of the scenario does lookup",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_sentence_and_nothing_is_run(
