@@ -96,6 +96,10 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
+            if found.durable and found.awaits_return:
+                # A client drops what it has when its SEEK is answered: nothing of the new place
+                # may reach it before.
+                await self._topic.ledger.flushed()
             if rolled_back is not None:
                 found.seek(rolled_back)  # Its other consumers are closed (recorded).
                 if self.rules.closes_who_rolls_back and not found.durable:

@@ -101,6 +101,21 @@ async def test_the_last_message_cannot_be_told_if_nobody_can_read_it() -> None:
     assert answer.error.message.startswith("Failed to get batch size for entry ")
 
 
+async def test_a_consumer_that_returns_before_its_seek_is_answered_is_attached_after_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = await client()
+    await found.ask(subscribe())
+    ledger, disk = topic(found).ledger, asyncio.Event()
+    monkeypatch.setattr(ledger, "flushed", disk.wait)
+    (closed,) = await found.ask(SEEK)
+    assert closed.HasField("close_consumer")
+    assert await found.ask(subscribe()) == []
+    disk.set()
+    answers = await found.ask()
+    assert [answer.success.request_id for answer in answers] == [8, 7]
+
+
 SEEK_TIME = pb.BaseCommand(
     type=Type.SEEK, seek=pb.CommandSeek(consumer_id=1, request_id=9, message_publish_time=5)
 )
