@@ -81,16 +81,12 @@ def _probe(source: str, executable: Path) -> Java | None:
     """
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
-        answer = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=_PROBE_SECONDS,
-            check=True,
-            stdin=subprocess.DEVNULL,
+        answer = subprocess.check_output(
+            command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=_PROBE_SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    text = (answer.stderr + answer.stdout).decode(errors="replace")
+    text = answer.decode(errors="replace")
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", text)
     home = re.search(r"java\.home = (.+)", text)
     if version is None or home is None:

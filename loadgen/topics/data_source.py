@@ -74,9 +74,8 @@ def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
     """
     known = [each.name for each in fields(_Options)]
     given = {name.lower(): text for name, text in options.items()}
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is no option of {NAME}; it has {', '.join(known)}")
+    for name in given.keys() - known:
+        raise ValueError(f"{name!r} is no option of {NAME}; it has {', '.join(known)}")
     try:
         asked = TypeAdapter(_Options).validate_python(given)
     except ValidationError as error:

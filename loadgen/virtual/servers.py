@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 
 BROKER_PORT, PROXY_PORT = 6650, 6651
 _LOCAL = {"webServicePort": "8080", "bindAddress": HOST, "advertisedAddress": HOST}
+_KEYS = {
+    "broker": {
+        "brokerServicePort": str(BROKER_PORT),
+        "metadataStoreUrl": "memory:local",
+        "floodgateMessageStore": "memory",
+    },
+    "proxy": {
+        "servicePort": str(PROXY_PORT),
+        "brokerServiceURL": f"pulsar://{HOST}:{BROKER_PORT}",
+    },
+}
+_CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 
 @asynccontextmanager
@@ -46,16 +58,16 @@ async def virtual_servers(
     loop, clock = network.loop, network.clock
     async with AsyncExitStack() as exits:
         processor = Processor(loop, times)
-        keys = BrokerConfig.from_properties(_broker_keys(wanted))
-        broker = BrokerService(keys, NO_IMPORTS, clock, network.listening(processor))
+        listen = network.listening(processor)
+        broker = BrokerService(_config("broker", wanted), NO_IMPORTS, clock, listen)
         services: dict[str, Any] = {"broker": await exits.enter_async_context(broker)}
         if topics is not None:
             await fill(broker, topics, loop.look)
         take_time(broker, loop, processor)
         if wanted.proxy is not None:
             network.dialing = Processor(loop, times)
-            own_keys = ProxyConfig.from_properties(_proxy_keys(wanted))
-            proxy = ProxyService(own_keys, clock, network.listening(network.dialing))
+            listen = network.listening(network.dialing)
+            proxy = ProxyService(_config("proxy", wanted), clock, listen)
             services["proxy"] = await exits.enter_async_context(proxy)
         yield services
 
@@ -68,36 +80,17 @@ def service_url(servers: Servers) -> str:
 
 def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
     """Return why a server refuses to start with these keys of its file; empty: it does not."""
-    servers = Servers(broker=dict(keys), proxy=dict(keys))
     try:
-        if role == "broker":
-            BrokerConfig.from_properties(_broker_keys(servers))
-        else:
-            ProxyConfig.from_properties(_proxy_keys(servers))
+        _config(role, Servers(broker=dict(keys), proxy=dict(keys)))
     except ConfigError as error:
         return error.problems
     return ()
 
 
-def _broker_keys(servers: Servers) -> dict[str, str]:
-    return {
-        **servers.broker,
-        **_LOCAL,
-        "floodgateProfile": servers.profile,
-        "brokerServicePort": str(BROKER_PORT),
-        "metadataStoreUrl": "memory:local",
-        "floodgateMessageStore": "memory",
-    }
-
-
-def _proxy_keys(servers: Servers) -> dict[str, str]:
-    return {
-        **(servers.proxy or {}),
-        **_LOCAL,
-        "floodgateProfile": servers.profile,
-        "servicePort": str(PROXY_PORT),
-        "brokerServiceURL": f"pulsar://{HOST}:{BROKER_PORT}",
-    }
+def _config(role: str, servers: Servers) -> Any:  # noqa: ANN401 - of the role
+    keys = (servers.broker if role == "broker" else servers.proxy) or {}
+    own = {**keys, **_KEYS[role], **_LOCAL, "floodgateProfile": servers.profile}
+    return _CONFIGS[role].from_properties(own)
 
 
 async def fill(broker: BrokerService, plan: TopicPlan, look: Callable[[], None]) -> None:

@@ -63,6 +63,10 @@ class ServerTransport(asyncio.Transport):
         known["unacknowledged_bytes"] = lambda: self.out.unacknowledged
         return known.get(name, default)
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Hand over to another protocol."""
+        self._protocol = cast("asyncio.Protocol", protocol)
+
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Do nothing: the limits are 0, as the servers want them."""
 
